@@ -1,0 +1,59 @@
+"""A workbench for set-valued classification: train, threshold, judge and see classifiers that answer with a set.
+
+Names resolve when they are first used, so that `import workbench` is quick and loads no torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# Public name → the module that holds it. A module maps to itself.
+_HOMES = {
+    "LogitTable": "tables",
+    "import_table": "files",
+    "SetIndex": "index",
+    "TopK": "sets",
+    "AverageK": "sets",
+    "Threshold": "sets",
+    "PredictionSets": "sets",
+    "report": "metrics",
+    "Dataset": "datasets",
+    "load_dataset": "datasets",
+    "Run": "training",
+    "train": "training",
+    "open_app": "launching",
+    "counts": "counts",
+    "figures": "figures",
+    "knobs": "knobs",
+    "losses": "losses",
+    "metrics": "metrics",
+}
+
+__all__ = sorted(_HOMES)
+
+if TYPE_CHECKING:
+    from workbench import counts, figures, knobs, losses, metrics
+    from workbench.datasets import Dataset, load_dataset
+    from workbench.files import import_table
+    from workbench.index import SetIndex
+    from workbench.launching import open_app
+    from workbench.metrics import report
+    from workbench.sets import AverageK, PredictionSets, Threshold, TopK
+    from workbench.tables import LogitTable
+    from workbench.training import Run, train
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'workbench' has no attribute {name!r}; it has {', '.join(__all__)}")
+    module = importlib.import_module(f"workbench.{_HOMES[name]}")
+    found = module if _HOMES[name] == name else getattr(module, name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,220 @@
+"""A hyper-parameter, declared once.
+
+A `Knob` says what a number may be and what it means. Range errors, command-line options, sliders, tables and contract
+tests are all derived from it; nothing about a hyper-parameter is written down anywhere else.
+
+>>> from dataclasses import dataclass
+>>> @dataclass(frozen=True)
+... class Smoothing(Knobbed):
+...     epsilon: float = knob(0.2, low=1e-3, high=100, scale="log", symbol="ε", meaning="scale of the noise")
+>>> Smoothing.knobs()["epsilon"].values(6).tolist()
+[0.001, 0.01, 0.1, 1.0, 10.0, 100.0]
+>>> Smoothing(epsilon=-1)
+Traceback (most recent call last):
+    ...
+ValueError: Smoothing: epsilon = -1 is outside [0.001, 100]; epsilon is the scale of the noise (default 0.2).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import numbers
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+KINDS = ("real", "integer", "choice", "switch", "weights")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Knob:
+    """One hyper-parameter: its default, its range, its symbol, its unit and its meaning.
+
+    `low` and `high` are the ends of the slider. `minimum` and `maximum` are what is accepted; they are the ends of the
+    slider unless said otherwise (a slider for K stops at 20, but K = 50 is legal). `weights` is a tuple of
+    non-negative numbers that sum to 1, such as a distribution over ranks.
+    """
+
+    default: Any
+    kind: str
+    low: float | None = None
+    high: float | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+    scale: str = "linear"
+    choices: tuple[str, ...] = ()
+    symbol: str = ""
+    unit: str = ""
+    meaning: str = ""
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"a knob is one of {', '.join(KINDS)}, not {self.kind!r}")
+        if self.scale not in ("linear", "log"):
+            raise ValueError(f"the scale of a knob is 'linear' or 'log', not {self.scale!r}")
+        if self.kind in ("real", "integer"):
+            if self.low is None or self.high is None or not self.low < self.high:
+                raise ValueError(f"a {self.kind} knob needs low < high, not {self.low} and {self.high}")
+            if self.scale == "log" and self.low <= 0:
+                raise ValueError(f"a logarithmic knob needs low > 0, not {self.low}")
+        if self.kind == "choice" and len(self.choices) < 2:
+            raise ValueError("a choice needs at least two choices")
+
+    @property
+    def accepted(self) -> tuple[float, float]:
+        """The smallest and the largest value that is accepted."""
+        low = self.low if self.minimum is None else self.minimum
+        high = self.high if self.maximum is None else self.maximum
+        return (-math.inf if low is None else low, math.inf if high is None else high)
+
+    def accepts(self) -> str:
+        """What may be given, in words: the middle of every error message and of every `--help`."""
+        if self.kind == "choice":
+            return "one of " + ", ".join(self.choices)
+        if self.kind == "switch":
+            return "true or false"
+        if self.kind == "weights":
+            return "numbers ≥ 0 that sum to 1"
+        low, high = self.accepted
+        noun = "a whole number" if self.kind == "integer" else "a number"
+        if math.isinf(high):
+            return f"{noun} ≥ {low:g}"
+        return f"{noun} in [{low:g}, {high:g}]"
+
+    def checked(self, name: str, value: Any, owner: str = "") -> Any:
+        """The value in its own type (a NumPy integer becomes an `int`), or a `ValueError` that says what is allowed."""
+        where = f"{owner}: " if owner else ""
+        about = f"{name} is the {self.meaning} (default {_text(self.default)})" if self.meaning else name
+        wrong = ValueError(f"{where}{name} = {value!r} is not allowed; give {self.accepts()}; {about}.")
+        if self.kind == "switch":
+            if isinstance(value, (bool, np.bool_)):
+                return bool(value)
+            raise wrong
+        if self.kind == "choice":
+            if value in self.choices:
+                return str(value)
+            raise wrong
+        if self.kind == "weights":
+            return _weights(value, wrong)
+        if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real) or math.isnan(value):
+            raise wrong
+        if self.kind == "integer" and float(value) != int(value):
+            raise wrong
+        low, high = self.accepted
+        if not low <= value <= high:
+            bounds = f"below {low:g}" if math.isinf(high) else f"outside [{low:g}, {high:g}]"
+            raise ValueError(f"{where}{name} = {value!r} is {bounds}; {about}.")
+        return int(value) if self.kind == "integer" else float(value)
+
+    def parsed(self, name: str, text: str) -> Any:
+        """The value a person typed: `0.2`, `5`, `bitonic`, `yes`, `0.5,0.5`."""
+        text = text.strip()
+        try:
+            if self.kind == "switch":
+                value: Any = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}[
+                    text.lower()
+                ]
+            elif self.kind == "choice":
+                value = text
+            elif self.kind == "weights":
+                value = tuple(float(part) for part in text.strip("()[]").split(",") if part.strip())
+            else:
+                value = float(text)
+        except (KeyError, ValueError):
+            raise ValueError(f"{name} = {text!r} is not allowed; give {self.accepts()}.") from None
+        return self.checked(name, value)
+
+    def values(self, n: int = 101) -> np.ndarray:
+        """At most n values from `low` to `high` with three significant digits: the grid sliders and caches snap to.
+
+        Whole numbers appear once each; a choice or a switch gives all it has; weights have no grid.
+        """
+        if self.kind == "choice":
+            return np.array(self.choices)
+        if self.kind == "switch":
+            return np.array([False, True])
+        if self.low is None or self.high is None:
+            raise ValueError("weights have no grid of values")
+        spaced = np.geomspace if self.scale == "log" else np.linspace
+        grid = spaced(self.low, self.high, n)
+        if self.kind == "integer":
+            return np.unique(np.round(grid).astype(int))
+        return np.unique([three_digits(value) for value in grid])
+
+    def snapped(self, value: float, n: int = 101) -> Any:
+        """The nearest value of `values(n)` (nearest in the logarithm on a logarithmic scale)."""
+        grid = self.values(n)
+        if self.scale == "log":
+            position = int(np.argmin(np.abs(np.log(grid) - math.log(max(value, grid[0])))))
+        else:
+            position = int(np.argmin(np.abs(grid - value)))
+        return grid[position].item()
+
+    def ends(self) -> tuple[Any, ...]:
+        """The extreme settings a test must try: both ends of a range, every choice, both positions of a switch."""
+        if self.kind == "weights":
+            return (self.default,)
+        if self.kind in ("choice", "switch"):
+            return tuple(self.values().tolist())
+        return (self.values(2)[0].item(), self.values(2)[-1].item())
+
+
+def knob(default: Any, *, meaning: str, symbol: str = "", kind: str | None = None, **facts: Any) -> Any:
+    """A dataclass field that is a knob. The kind is read off the default unless it is given."""
+    declared = Knob(default=default, kind=kind or _kind(default), meaning=meaning, symbol=symbol, **facts)
+    return dataclasses.field(default=default, metadata={"knob": declared})
+
+
+@dataclass(frozen=True)
+class Knobbed:
+    """A frozen dataclass whose knobs are checked when it is made."""
+
+    @classmethod
+    def knobs(cls) -> dict[str, Knob]:
+        """Name → knob, in the order they are declared."""
+        return {field.name: field.metadata["knob"] for field in dataclasses.fields(cls) if "knob" in field.metadata}
+
+    def settings(self) -> dict[str, Any]:
+        """Name → value of every knob."""
+        return {name: getattr(self, name) for name in self.knobs()}
+
+    def __post_init__(self) -> None:
+        for name, declared in self.knobs().items():
+            checked = declared.checked(name, getattr(self, name), owner=type(self).__name__)
+            object.__setattr__(self, name, checked)
+
+
+def three_digits(value: float) -> float:
+    """The value with three significant digits, the precision of a slider."""
+    return float(f"{value:.3g}")
+
+
+def _kind(default: Any) -> str:
+    if isinstance(default, bool):
+        return "switch"
+    if isinstance(default, int):
+        return "integer"
+    if isinstance(default, str):
+        return "choice"
+    if isinstance(default, tuple):
+        return "weights"
+    return "real"
+
+
+def _weights(value: Any, wrong: ValueError) -> tuple[float, ...]:
+    if isinstance(value, str) or not isinstance(value, (Sequence, np.ndarray)) or len(value) == 0:
+        raise wrong
+    try:
+        weights = tuple(float(weight) for weight in value)
+    except (TypeError, ValueError):
+        raise wrong from None
+    if not all(weight >= 0 for weight in weights) or not math.isclose(sum(weights), 1, abs_tol=1e-6):
+        raise wrong
+    return weights
+
+
+def _text(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

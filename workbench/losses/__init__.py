@@ -1,0 +1,43 @@
+"""Losses, each declared once. `LOSSES` is the ordered tuple of all of them; consumers take `losses=` to widen it."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+from typing import Any
+
+from workbench.losses.base import PAPERS, Loss
+from workbench.losses.baselines import CrossEntropy
+
+LOSSES: tuple[type[Loss], ...] = (CrossEntropy,)
+
+__all__ = ["LOSSES", "PAPERS", "CrossEntropy", "Loss", "class_named", "from_spec"]
+
+
+def class_named(name: str, losses: Iterable[type[Loss]] | None = None) -> type[Loss]:
+    """The loss class of that name; `module:Class` finds one that lives elsewhere. Unknown names list the known ones.
+
+    >>> class_named("CrossEntropy").title
+    'Cross-entropy'
+    """
+    known = {loss.__name__: loss for loss in (LOSSES if losses is None else losses)}
+    if name in known:
+        return known[name]
+    module_name, colon, class_name = name.partition(":")
+    if not colon:
+        raise ValueError(
+            f"there is no loss named {name!r}; known: {', '.join(known)}; or give module:Class for one of yours"
+        )
+    try:
+        found = getattr(importlib.import_module(module_name), class_name)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"{name!r} does not name a loss: {error}") from None
+    if not (isinstance(found, type) and issubclass(found, Loss)):
+        raise ValueError(f"{name!r} is not a workbench.losses.Loss")
+    return found
+
+
+def from_spec(spec: dict[str, Any]) -> Loss:
+    """The loss that `loss.spec()` described."""
+    knobs = {name: tuple(value) if isinstance(value, list) else value for name, value in spec["knobs"].items()}
+    return class_named(spec["loss"])(**knobs)

@@ -1,0 +1,145 @@
+"""The one shape of every loss.
+
+A loss is a frozen dataclass whose fields are knobs. It declares its facts once (formula, paper, equation, convexity,
+heads, labels, link); every table, slider, command-line option, gallery and contract test reads them from here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import torch
+from torch import Tensor, nn
+
+from workbench.knobs import Knobbed
+
+# Short citation → full one. A loss names the short one.
+PAPERS = {
+    "Garcin et al. 2022": "C. Garcin, M. Servajean, A. Joly, J. Salmon. Stochastic smoothing of the top-K calibrated hinge "
+    "loss for deep imbalanced classification. ICML 2022",
+    "Garcin et al. 2023": "C. Garcin, M. Servajean, A. Joly, J. Salmon. A two-head loss function for deep average-K "
+    "classification. 2023",
+    "Petersen et al. 2022": "F. Petersen, H. Kuehne, C. Borgelt, O. Deussen. Differentiable top-k classification learning. "
+    "ICML 2022",
+    "Liao et al.": "S. Liao, E. Gavves, C. Oh, C. Snoek. Quasibinary classifier for images with zero and multiple labels",
+    "Garcin, thesis": "C. Garcin. PhD thesis on set-valued classification and Pl@ntNet-300K, Université de Montpellier, 2023",
+}
+
+
+@dataclass(frozen=True)
+class Loss(Knobbed):
+    """What every loss is: a function of scores and labels that returns one value per row.
+
+    A subclass declares its facts as class attributes (or properties, where a fact depends on a knob), its knobs as
+    fields, and its formula in `values`. It is called as `loss(scores, labels)`; the call checks shapes and labels and
+    computes half precision in float32, so that `values` is nothing but the formula.
+    """
+
+    # Facts. `convex` and `calibrated` are facts of an instance: they may depend on K and ε.
+    title: ClassVar[str]
+    formula: ClassVar[str]  # LaTeX, shown beside the slider and in the README table
+    paper: ClassVar[str]  # a key of PAPERS
+    equation: ClassVar[str]
+    convex: ClassVar[bool]
+    smooth: ClassVar[bool]
+    calibrated: ClassVar[bool]  # top-K calibrated in the sense of Yang & Koyejo
+    heads: ClassVar[int] = 1  # 2: scores are (n, 2, L); [:, 0] predicts, [:, 1] proposes candidates
+    head: ClassVar[str] = "linear"  # or "cosine": unit-norm features and weights, the loss multiplies by `scale`
+    labels: ClassVar[str] = "one"  # or "many": labels are (n, L) bool, an all-False row has no label
+    also_many_labels: ClassVar[bool] = False  # a one-label loss that also reads (n, L) labels, normalised per row
+    link: ClassVar[str] = "softmax"  # how cached scores become probabilities
+    couples_batch: ClassVar[bool] = False  # the value of a row depends on the other rows of the batch
+    random: ClassVar[bool] = False  # draws noise: pass `noise=` or `generator=`
+    trains: ClassVar[bool] = True  # False: the gradient is zero almost everywhere
+
+    def values(
+        self,
+        scores: Tensor,
+        labels: Tensor,
+        *,
+        noise: Tensor | None = None,
+        generator: torch.Generator | None = None,
+        state: nn.Module | None = None,
+        rows: Tensor | None = None,
+    ) -> Tensor:
+        """The formula: one value per row. Scores are float32 or float64 and labels are checked."""
+        raise NotImplementedError(f"{type(self).__name__} must define values(scores, labels, ...)")  # pragma: no cover
+
+    def __call__(
+        self,
+        scores: Tensor,  # (n, L), or (n, 2, L) when heads == 2
+        labels: Tensor,  # (n,) int64, or (n, L) bool
+        *,
+        noise: Tensor | None = None,
+        generator: torch.Generator | None = None,
+        state: nn.Module | None = None,
+        rows: Tensor | None = None,  # indices of the rows in the training set, for losses with a state
+    ) -> Tensor:  # (n,); its mean is the paper's batch loss
+        scores = self._checked_scores(scores)
+        labels = self._checked_labels(scores, labels)
+        return self.values(scores, labels, noise=noise, generator=generator, state=state, rows=rows)
+
+    def logits(self, scores: Tensor) -> Tensor:
+        """(n, L): what a table caches. The predicting head of two; `scale` times the cosine for a cosine head."""
+        if self.heads == 2:
+            scores = scores[:, 0]
+        if self.head == "cosine":
+            scores = scores * self.scale  # type: ignore[attr-defined]
+        return scores
+
+    def for_classes(self, class_counts: Any) -> Self:
+        """A copy filled with the training counts, for losses whose margins depend on them; the loss itself otherwise."""
+        return self
+
+    def state(self, n_rows: int, n_classes: int) -> nn.Module | None:
+        """What the loss remembers between batches, as a module that is saved in the checkpoint; None for most."""
+        return None
+
+    def spec(self) -> dict[str, Any]:
+        """What `run.json` keeps: where the class lives and its knobs. `losses.from_spec` makes the loss again."""
+        return {"loss": f"{type(self).__module__}:{type(self).__qualname__}", "knobs": self.settings()}
+
+    def _checked_scores(self, scores: Tensor) -> Tensor:
+        name = type(self).__name__
+        if not isinstance(scores, Tensor) or not scores.is_floating_point():
+            kind = scores.dtype if isinstance(scores, Tensor) else type(scores).__name__
+            raise ValueError(f"{name}: scores are {kind}; give a floating-point tensor (scores.float())")
+        expected = "(n, L)" if self.heads == 1 else "(n, 2, L): the predicting head, then the candidate head"
+        if scores.ndim != 1 + self.heads or (self.heads == 2 and scores.shape[1] != 2):
+            raise ValueError(f"{name}: scores have shape {tuple(scores.shape)}; this loss wants {expected}")
+        if scores.shape[-1] < 2:
+            raise ValueError(f"{name}: scores have {scores.shape[-1]} class; a loss needs at least 2")
+        largest_K = self.settings().get("K", 1)
+        if largest_K >= scores.shape[-1]:
+            raise ValueError(
+                f"{name}: K = {largest_K:g} with {scores.shape[-1]} classes; K must be smaller than the number of classes"
+            )
+        return scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
+
+    def _checked_labels(self, scores: Tensor, labels: Tensor) -> Tensor:
+        name = type(self).__name__
+        n, n_classes = scores.shape[0], scores.shape[-1]
+        many = labels.dtype == torch.bool and labels.ndim == 2
+        if many and (self.labels == "many" or self.also_many_labels):
+            if labels.shape != (n, n_classes):
+                raise ValueError(
+                    f"{name}: labels have shape {tuple(labels.shape)}, scores have {n} rows of {n_classes} classes"
+                )
+            return labels
+        if self.labels == "many":
+            raise ValueError(
+                f"{name}: labels are {labels.dtype} of shape {tuple(labels.shape)}; this loss wants ({n}, {n_classes}) bool"
+            )
+        if labels.shape != (n,) or labels.is_floating_point() or labels.dtype == torch.bool:
+            raise ValueError(
+                f"{name}: labels are {labels.dtype} of shape {tuple(labels.shape)}; give {n} class indices (int64)"
+            )
+        # Inside vmap a label has no value to look at; whoever maps a loss checks the labels before.
+        if n and not torch._C._functorch.is_batchedtensor(labels):
+            low, high = int(labels.min()), int(labels.max())
+            if low < 0 or high >= n_classes:
+                raise ValueError(
+                    f"{name}: labels go from {low} to {high}; with {n_classes} classes give 0 to {n_classes - 1}"
+                )
+        return labels.long()
