@@ -24,7 +24,6 @@ _HOMES = {
     "load_dataset": "datasets",
     "Run": "training",
     "train": "training",
-    "open_app": "launching",
     "counts": "counts",
     "figures": "figures",
     "knobs": "knobs",
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
     from workbench.datasets import Dataset, load_dataset
     from workbench.files import import_table
     from workbench.index import SetIndex
-    from workbench.launching import open_app
     from workbench.metrics import report
     from workbench.sets import AverageK, PredictionSets, Threshold, TopK
     from workbench.tables import LogitTable

@@ -1,0 +1,68 @@
+# The two commands: `make app` opens the workbench, `make test` runs everything that must pass.
+# Both make their own environment in .venv first; nothing else has to be installed but Python 3.11 and git.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help app lab test test-long lint browser bench demo figures clean
+
+help: ## list these targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+
+app: $(VENV)/.app ## open the workbench on the built-in demo (PORT=8600 chooses a port, HEADLESS=1 opens no browser)
+	$(BIN)/workbench app $(if $(PORT),--port $(PORT)) $(if $(HEADLESS),--headless)
+
+lab: $(VENV)/.app ## open JupyterLab on the notebooks
+	$(BIN)/jupyter lab --ip 127.0.0.1 $(if $(PORT),--port $(PORT)) $(if $(HEADLESS),--no-browser) notebooks
+
+test: lint browser ## lint, types and the whole test suite, real-browser tests included
+	$(BIN)/python -m pytest -n 2
+
+test-long: lint browser ## the suite and the tests marked long
+	$(BIN)/python -m pytest -n 2 -m ""
+
+lint: $(VENV)/.test ## style, formatting and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+# The browser tests drive the system's chromium. Where we may install it, we do; where we may not, we say so and go on.
+browser:
+	@if command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; then \
+		:; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "installing chromium for the browser tests"; \
+		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; } \
+			|| echo "SKIPPED: chromium could not be installed; the browser tests will be skipped"; \
+	else \
+		echo "SKIPPED: no chromium here and no right to install one; the browser tests will be skipped (install chromium and run again)"; \
+	fi
+
+bench: $(VENV)/.test ## run every benchmark; each prints ratios measured inside one run
+	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done
+
+demo: $(VENV)/.app ## train the demo runs again and write them to workbench/demo
+	$(BIN)/python -m workbench.demo_runs
+
+figures: $(VENV)/.app ## draw the published figures in docs/ again
+	@set -e; for script in docs/*.py; do echo "== $$script"; $(BIN)/python $$script; done
+
+clean: ## remove the environment and what tools left behind
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis *.egg-info
+
+$(BIN)/python:
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+		|| { echo "the workbench needs Python 3.11 or newer; say which: make PYTHON=/path/to/python3.11"; exit 1; }
+	"$(PYTHON)" -m venv $(VENV)
+
+# An environment is as good as the files it was made from: when they change, install again.
+$(VENV)/.app: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) install -q -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) install -q -c constraints.txt -e ".[test,bench]"
+	@touch $@ $(VENV)/.app
