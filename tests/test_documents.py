@@ -1,0 +1,62 @@
+"""What the documents say is true: README code runs, generated tables are current, every docstring example works."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import workbench
+from workbench.losses import LOSSES, catalogue
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(autouse=True)
+def _own_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
+
+
+def test_the_python_in_the_readme_runs():
+    code = "\n".join(re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL))
+    names: dict[str, object] = {"__name__": "readme"}
+    exec(compile(code, "README.md", "exec"), names)
+    assert abs(workbench.metrics.mean_size(names["sets"]) - 2) < 0.2
+    assert workbench.metrics.accuracy(names["sets"]) > 0.8
+
+
+def test_the_table_of_losses_in_the_readme_is_current():
+    table = re.search(r"<!-- losses:.*?-->\n(.*?)<!-- /losses -->", README, flags=re.DOTALL)
+    assert table is not None
+    assert table.group(1) == catalogue.markdown(), "run: python docs/readme_losses.py"
+
+
+def test_every_loss_has_a_docstring_with_a_formula_and_says_where_it_comes_from():
+    for loss in LOSSES:
+        assert "$$" in loss.__doc__, loss.__name__
+        assert loss.paper in loss.__doc__, loss.__name__
+
+
+def test_the_changelog_and_the_package_name_the_same_version():
+    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert newest is not None
+    assert newest.group(1) == workbench.__version__
+    assert f'version = "{workbench.__version__}"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+def test_every_picture_and_file_the_readme_links_to_is_there():
+    for target in re.findall(r"\]\(([^)#]+)\)", README):
+        assert target.startswith("http") or (ROOT / target).exists(), target
+
+
+modules = [info.name for info in pkgutil.walk_packages(workbench.__path__, "workbench.") if "__main__" not in info.name]
+
+
+@pytest.mark.parametrize("module", [name for name in modules if not name.startswith("workbench.app")])
+def test_the_examples_in_the_docstrings_run(module):
+    assert doctest.testmod(importlib.import_module(module), optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0
