@@ -1,0 +1,281 @@
+"""Runs on disk: one directory per run, named by its key, there as a whole or not at all.
+
+A run directory holds `run.json` (everything needed to repeat the run), `weights.safetensors`, `history.csv`, one folder
+per table (`val/`, `test/`, …) and `checksums.json`, the SHA-256 of every other file. It is written aside, synced and
+renamed, so a reader never meets half a run, and two processes may write the same run. The runs that ship with the
+package are a second, read-only root.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import shutil
+import time
+import uuid
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import platformdirs
+
+from workbench.tables import LogitTable
+
+DEMO = Path(__file__).parent / "demo"  # the runs that ship with the package
+CHECKSUMS = "checksums.json"
+ABANDONED = 24 * 3600  # seconds after which a half-written directory belongs to a writer that was killed
+
+
+def home() -> Path:
+    """Where runs live: `WORKBENCH_HOME`, else `./runs` if it exists, else the user's data folder."""
+    if chosen := os.environ.get("WORKBENCH_HOME"):
+        return Path(chosen).expanduser()
+    if Path("runs").is_dir():
+        return Path("runs").resolve()
+    return Path(platformdirs.user_data_dir("workbench", appauthor=False))
+
+
+class Store:
+    """The runs under one root, followed by the read-only demo runs of the package.
+
+    >>> Store("/nowhere").runs() == Store(DEMO).runs()
+    True
+    """
+
+    def __init__(self, root: str | os.PathLike[str] | None = None) -> None:
+        self.root = home() if root is None else Path(root).expanduser().resolve()
+
+    def __repr__(self) -> str:
+        return f"Store({str(self.root)!r})"
+
+    def runs(self) -> list[StoredRun]:
+        """Every readable run: the newest of this root first, then the demo runs in the order they were built."""
+        own = sorted(_readable(self.root), key=lambda run: run.finished, reverse=True) if self.root != DEMO else []
+        demo = sorted(_readable(DEMO), key=lambda run: run.finished)
+        keys = {run.key for run in own}
+        return own + [run for run in demo if run.key not in keys]
+
+    def has(self, key: str) -> bool:
+        """Whether a run of exactly this key is stored."""
+        return self._directory(key) is not None
+
+    def open(self, key: str) -> StoredRun:
+        """The run of this key, or of the only key that starts so."""
+        if directory := self._directory(key):
+            return StoredRun(directory)
+        candidates = [run for run in self.runs() if key and run.key.startswith(key)]
+        if len(candidates) == 1:
+            return candidates[0]
+        known = "; ".join(f"{run.key[:12]} ({run.title})" for run in (candidates or self.runs())) or "none at all"
+        found = (
+            f"{len(candidates)} runs have a key that starts with" if candidates else "no run has a key that starts with"
+        )
+        raise ValueError(f"{found} {key!r} in {self.root}; there are: {known}")
+
+    @contextlib.contextmanager
+    def writing(self, key: str, *, replace: bool = False) -> Iterator[Path]:
+        """A directory to fill; it becomes the run of this key when the block ends, and vanishes if the block fails.
+
+        If another writer finished the same run meanwhile, its directory stays (same key, same content) and this one is
+        dropped, unless `replace` is set.
+        """
+        aside = self.root / f".writing-{uuid.uuid4().hex}"
+        with self.explained():
+            self._sweep()
+            aside.mkdir(parents=True)
+            try:
+                yield aside
+                _write_checksums(aside)
+                _sync_tree(aside)
+                _publish(aside, self.root / key, replace)
+            finally:
+                shutil.rmtree(aside, ignore_errors=True)
+
+    def unfinished(self, key: str) -> Path:
+        """The file that holds the last checkpoint of a run in progress (or would hold it)."""
+        return self.root / ".unfinished" / f"{key}.ckpt"
+
+    @contextlib.contextmanager
+    def explained(self) -> Iterator[None]:
+        """Turns a full disk or a folder that cannot be written into an error that says where and what to do."""
+        try:
+            yield
+        except OSError as error:
+            elsewhere = "set WORKBENCH_HOME to another folder; training goes on from its last checkpoint"
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise OSError(f"the disk that holds {self.root} is full: free some space, or {elsewhere}") from error
+            if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR):
+                raise PermissionError(
+                    f"runs cannot be written to {self.root} ({error.strerror}): make it writable, or {elsewhere}"
+                ) from error
+            raise
+
+    def _directory(self, key: str) -> Path | None:
+        found = [root / key for root in (self.root, DEMO) if key and (root / key / CHECKSUMS).is_file()]
+        return found[0] if found else None
+
+    def _sweep(self) -> None:
+        for leftover in self.root.glob(".writing-*"):
+            with contextlib.suppress(FileNotFoundError):
+                if time.time() - leftover.stat().st_mtime > ABANDONED:
+                    shutil.rmtree(leftover, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """One run on disk. Files are read when asked for, each checked against its checksum once."""
+
+    path: Path
+
+    @property
+    def key(self) -> str:
+        return self.path.name
+
+    @cached_property
+    def info(self) -> dict[str, Any]:
+        """What `run.json` says."""
+        return json.loads(self.verified("run.json").read_text(encoding="utf-8"))
+
+    @property
+    def title(self) -> str:
+        """A short name for people, such as `garden · cnn · CrossEntropy()`."""
+        return self.info["title"]
+
+    @property
+    def dataset_spec(self) -> dict[str, Any] | None:
+        """What loads the dataset again: `{"name": …, "knobs": {…}}`, or None if it was given as arrays."""
+        return self.info.get("dataset")
+
+    @cached_property
+    def tables(self) -> Mapping[str, LogitTable]:
+        """Name ("val", "test", …) → table, loaded when it is first asked for."""
+        return _Tables(self)
+
+    @cached_property
+    def history(self) -> pd.DataFrame:
+        """One row per epoch; empty for a run that was not trained here."""
+        if "history.csv" not in self.checksums:
+            return pd.DataFrame()
+        return pd.read_csv(self.verified("history.csv"), float_precision="round_trip")
+
+    @cached_property
+    def checksums(self) -> dict[str, str]:
+        """File, relative to the run directory → SHA-256."""
+        try:
+            return json.loads((self.path / CHECKSUMS).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ValueError(f"{self._damaged(CHECKSUMS)} ({error})") from None
+
+    def verified(self, name: str) -> Path:
+        """The path of a file of this run, after comparing its content with its checksum."""
+        path = self.path / name
+        if name not in self.checksums:
+            raise ValueError(f"the run in {self.path} has no {name}; it has {', '.join(self.checksums)}")
+        if not path.is_file() or _sha256(path) != self.checksums[name]:
+            raise ValueError(self._damaged(name))
+        return path
+
+    @property
+    def finished(self) -> str:
+        """When the run was completed (ISO 8601, UTC)."""
+        return self.info.get("finished", "")
+
+    def _damaged(self, name: str) -> str:
+        return (
+            f"{self.path / name} is damaged or was changed: it does not match its checksum. "
+            "Delete the run's folder and train again, or train(run, again=True)"
+        )
+
+
+class _Tables(Mapping[str, LogitTable]):
+    """The tables of a run, by name; each is verified and memory-mapped when it is first asked for."""
+
+    def __init__(self, run: StoredRun) -> None:
+        self._run = run
+        self._loaded: dict[str, LogitTable] = {}
+        self._names = [file.removesuffix("/table.json") for file in run.checksums if file.endswith("/table.json")]
+
+    def __getitem__(self, name: str) -> LogitTable:
+        if name not in self._names:
+            raise KeyError(f"no table {name!r}; this run has {', '.join(self._names)}")
+        if name not in self._loaded:
+            for file in self._run.checksums:
+                if file.rpartition("/")[0] == name:
+                    self._run.verified(file)
+            self._loaded[name] = LogitTable.load(self._run.path / name)
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def _readable(root: Path) -> list[StoredRun]:
+    runs = []
+    for checksums in sorted(root.glob("[!.]*/" + CHECKSUMS)):
+        run = StoredRun(checksums.parent)
+        try:
+            run.title  # noqa: B018  (reads and verifies run.json)
+        except (OSError, ValueError, KeyError) as error:
+            warnings.warn(f"a run is left out: {error}", stacklevel=3)
+        else:
+            runs.append(run)
+    return runs
+
+
+def _files(directory: Path) -> list[Path]:
+    return sorted(path for path in directory.rglob("*") if path.is_file())
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _write_checksums(directory: Path) -> None:
+    checksums = {file.relative_to(directory).as_posix(): _sha256(file) for file in _files(directory)}
+    (directory / CHECKSUMS).write_text(json.dumps(checksums, indent=1), encoding="utf-8")
+
+
+def _sync_tree(directory: Path) -> None:
+    for path in [*_files(directory), *(path for path in directory.rglob("*") if path.is_dir()), directory]:
+        sync(path)
+
+
+def sync(path: Path) -> None:
+    """Waits until a file, or the list of names in a directory, is on the disk and not only on its way."""
+    if path.is_dir() and os.name != "posix":
+        return  # only POSIX opens directories
+    descriptor = os.open(path, os.O_RDONLY if os.name == "posix" else os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _publish(aside: Path, target: Path, replace: bool) -> None:
+    """Renames `aside` to `target`. If `target` is taken it stays, or makes room when `replace` is set."""
+    retired = aside.with_name(aside.name + "-retired")
+    while True:
+        try:
+            os.rename(aside, target)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+            if not replace:
+                return
+            with contextlib.suppress(FileNotFoundError):  # another writer may have moved it away just now
+                os.rename(target, retired)
+        else:
+            break
+    sync(target.parent)
+    shutil.rmtree(retired, ignore_errors=True)
