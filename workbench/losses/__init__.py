@@ -8,10 +8,12 @@ from typing import Any
 
 from workbench.losses.base import PAPERS, Loss
 from workbench.losses.baselines import CrossEntropy
+from workbench.losses.noised import NoisedTopK
+from workbench.losses.top_k import CalibratedTopKHinge
 
-LOSSES: tuple[type[Loss], ...] = (CrossEntropy,)
+LOSSES: tuple[type[Loss], ...] = (CrossEntropy, CalibratedTopKHinge, NoisedTopK)
 
-__all__ = ["LOSSES", "PAPERS", "CrossEntropy", "Loss", "class_named", "from_spec"]
+__all__ = ["LOSSES", "PAPERS", "CalibratedTopKHinge", "CrossEntropy", "Loss", "NoisedTopK", "class_named", "from_spec"]
 
 
 def class_named(name: str, losses: Iterable[type[Loss]] | None = None) -> type[Loss]:

@@ -1,0 +1,105 @@
+"""The calibrated top-K hinge, smoothed by noise on the scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import torch
+from torch import Tensor
+
+from workbench.knobs import knob
+from workbench.losses.base import Loss
+from workbench.losses.top_k import score_of_label, set_size
+from workbench.operators import noised_kth_largest
+
+
+def noise_scale(default: float = 0.2) -> float:
+    """The knob ε of every noised loss."""
+    return knob(
+        default,
+        low=0.001,
+        high=100.0,
+        minimum=0.0,
+        scale="log",
+        symbol="ε",
+        meaning="scale of the noise that smooths top-K",
+    )
+
+
+def number_of_draws(default: int = 5) -> int:
+    """The knob of losses that sample their noise."""
+    return knob(
+        default,
+        low=1,
+        high=100,
+        minimum=1,
+        maximum=float("inf"),
+        scale="log",
+        symbol="M",
+        meaning="number of noise draws",
+    )
+
+
+def largest_calibrated_epsilon(K: int) -> float:
+    r"""The ε from which the noised loss is no longer top-K calibrated, $1 / \mathbb E[\max(Z_1, …, Z_{K+1})]$.
+
+    From there on K + 1 tied scores far above the rest cost nothing, whichever of them is the label.
+
+    >>> [round(largest_calibrated_epsilon(K), 2) for K in (1, 2, 3, 5)]
+    [1.77, 1.18, 0.97, 0.79]
+    """
+    normal, n = NormalDist(), K + 1
+    steps = 4000  # E[max] = ∫ Φ^{-1}(u^{1/n}) du, by the midpoint rule
+    expected_max = sum(normal.inv_cdf(((i + 0.5) / steps) ** (1 / n)) for i in range(steps)) / steps
+    return 1 / expected_max
+
+
+@dataclass(frozen=True)
+class NoisedTopK(Loss):
+    r"""The calibrated top-K hinge with its (K+1)-th largest score averaged over a few noise draws.
+
+    $$\ell(s, y) = \big(1 + \widehat{\mathrm{top}}_{K+1,\varepsilon,M}(s) - s_y\big)_+, \qquad
+      \widehat{\mathrm{top}}_{k,\varepsilon,M}(s) = \frac1M \sum_{m=1}^{M} \mathrm{top}_k(s + \varepsilon Z_m)$$
+
+    s are the scores of one row, y its label, Z_m standard normal vectors, ε (epsilon) the scale of the noise and M
+    (n_samples) the number of draws. The noise spreads the gradient over the classes near the K-th place, at most M + 1
+    of them, which is what makes deep networks learn. ε = 0 is `CalibratedTopKHinge`.
+
+    `noise` is (n, M, L); without it (and without `generator`) fresh noise is drawn and the global random state is left
+    alone.
+
+    >>> import torch
+    >>> loss, draws = NoisedTopK(K=1, epsilon=1.0), torch.Generator().manual_seed(0)
+    >>> loss(torch.tensor([[2.4, 2.6, 2.3, 0.5]]), torch.tensor([0]), generator=draws).shape
+    torch.Size([1])
+
+    Paper: Garcin et al. 2022, Eq. 10. Equal to `BalNoisedTopK` of the authors' pytopk for the same noise.
+    """
+
+    title = "Noised top-K"
+    formula = r"\big(1 + \widehat{\mathrm{top}}_{K+1,\varepsilon,M}(s) - s_y\big)_+"
+    paper = "Garcin et al. 2022"
+    equation = "Eq. 10"
+    convex = False
+    smooth = False
+    random = True
+    K: int = set_size()
+    epsilon: float = noise_scale()
+    n_samples: int = number_of_draws()
+
+    @property
+    def calibrated(self) -> bool:  # type: ignore[override]
+        return self.epsilon < largest_calibrated_epsilon(self.K)
+
+    def values(
+        self,
+        scores: Tensor,
+        labels: Tensor,
+        *,
+        noise: Tensor | None = None,
+        generator: torch.Generator | None = None,
+        **_: object,
+    ) -> Tensor:
+        contender = noised_kth_largest(scores, self.K + 1, self.epsilon, self.n_samples, noise, generator)
+        return (1 + contender - score_of_label(scores, labels)).relu()
