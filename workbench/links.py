@@ -1,0 +1,81 @@
+"""Links: how a row of scores becomes a row of probabilities.
+
+Every link works row by row with NumPy reductions over the last axis only, so a row has the same bits whatever block it
+is computed in. Scores come in as float32 or float64 and probabilities leave in the same type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+
+def softmax(scores: np.ndarray, log_constant: float | None = None) -> np.ndarray:
+    r"""$p_j = e^{s_j} / \sum_k e^{s_k}$: exactly one class is right.
+
+    >>> softmax(np.zeros((1, 4))).tolist()
+    [[0.25, 0.25, 0.25, 0.25]]
+    """
+    exponentials = scores - scores.max(-1, keepdims=True)
+    np.exp(exponentials, out=exponentials)
+    exponentials /= exponentials.sum(-1, keepdims=True)
+    return exponentials
+
+
+def sigmoid(scores: np.ndarray, log_constant: float | None = None) -> np.ndarray:
+    r"""$p_j = 1 / (1 + e^{-s_j})$: each class is right or wrong on its own.
+
+    >>> sigmoid(np.array([[0.0, -1e4]])).tolist()
+    [[0.5, 0.0]]
+    """
+    decay = np.exp(-np.abs(scores))  # never overflows
+    probabilities = np.where(scores >= 0, 1, decay)
+    probabilities /= 1 + decay
+    return probabilities
+
+
+def quasibinary(scores: np.ndarray, log_constant: float | None = None) -> np.ndarray:
+    r"""$q_j = e^{s_j} / C$ with one constant C for all classes and rows (Liao et al., Eq. 4).
+
+    q may exceed 1 and is not clipped: clipping would tie all confident classes, and a threshold could not tell them
+    apart.
+
+    >>> quasibinary(np.array([[0.0, -1.0]]), log_constant=-1.0).round(3).tolist()
+    [[2.718, 1.0]]
+    """
+    if log_constant is None:
+        raise ValueError("the quasibinary link needs link_constant = log C, which training estimates")
+    exponents = scores - scores.dtype.type(log_constant)
+    largest = np.log(np.finfo(scores.dtype).max)
+    return np.exp(np.minimum(exponents, largest, out=exponents), out=exponents)
+
+
+def identity(scores: np.ndarray, log_constant: float | None = None) -> np.ndarray:
+    """The scores are probabilities already."""
+    return scores
+
+
+def sparsemax(scores: np.ndarray, log_constant: float | None = None) -> np.ndarray:
+    r"""The nearest point of the simplex, $\arg\min_{p \in \Delta} \|p - s\|^2$: many probabilities are exactly 0.
+
+    >>> sparsemax(np.array([[1.0, 0.5, -3.0]])).tolist()
+    [[0.75, 0.25, 0.0]]
+
+    Martins & Astudillo 2016; Garcin, thesis, Eq. 6.12.
+    """
+    falling = -np.sort(-(scores - scores.max(-1, keepdims=True)), axis=-1)
+    excess = np.cumsum(falling, axis=-1) - 1
+    ranks = np.arange(1, scores.shape[-1] + 1, dtype=scores.dtype)
+    support = (ranks * falling > excess).sum(-1, keepdims=True)  # how many classes keep some probability
+    cut = np.take_along_axis(excess, support - 1, axis=-1) / support.astype(scores.dtype)
+    return np.maximum(scores - scores.max(-1, keepdims=True) - cut, 0)
+
+
+LINKS: dict[str, Callable[[np.ndarray, float | None], np.ndarray]] = {
+    "softmax": softmax,
+    "sigmoid": sigmoid,
+    "quasibinary": quasibinary,
+    "identity": identity,
+    "sparsemax": sparsemax,
+}

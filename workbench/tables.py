@@ -1,0 +1,365 @@
+"""LogitTable: the scores and labels of one split. The two halves of the workbench meet here and nowhere else."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from workbench.counts import checked_counts
+from workbench.links import LINKS
+
+BLOCK = 512  # rows
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LogitTable:
+    """What a network said about n rows (scores), and what is true (labels).
+
+    `scores` (n, L) may be float16, float32 or float64, in memory or memory-mapped; probabilities are computed from them
+    by the `link`, block by block, and are never held whole unless asked for. `labels` is (n,) class indices, or (n, L)
+    bool when a row may have none or many. Everything else is optional:
+
+    - `class_names`, `groups` (the genus or superclass of each class), `class_counts` (training images): one per class;
+    - `posterior` (the true P(y|x), where known) and `votes` (how many people chose each class): (n, L);
+    - `attributes` {name: (n,)}: anything about a row worth grouping by (organ, author, device);
+    - `features` (n, d), `ids` (n,), `images` (n, height, width, channels);
+    - `link_constant`: log C of the quasibinary link;
+    - `chose_model`: these rows stopped training or chose a checkpoint, so a conformal promise fitted on them is void.
+
+    >>> table = LogitTable([[2.0, 0.0, 0.0], [0.0, 1.0, 1.0]], labels=[0, 2])
+    >>> table
+    LogitTable(2 rows × 3 classes, softmax, float64; labels)
+    >>> table.probabilities().round(3).tolist()
+    [[0.787, 0.107, 0.107], [0.155, 0.422, 0.422]]
+    """
+
+    scores: np.ndarray
+    labels: np.ndarray | None = None
+    link: str = "softmax"
+    link_constant: float | None = None
+    class_names: tuple[str, ...] | None = None
+    groups: tuple[str, ...] | None = None
+    class_counts: np.ndarray | None = None
+    posterior: np.ndarray | None = None
+    votes: np.ndarray | None = None
+    attributes: dict[str, np.ndarray] | None = None
+    features: np.ndarray | None = None
+    ids: np.ndarray | None = None
+    images: np.ndarray | None = None
+    chose_model: bool = False
+
+    # Which fields have one entry per row, and which per class: `rows`, `save` and the checks all follow these lists.
+    PER_ROW: ClassVar = ("labels", "posterior", "votes", "features", "ids", "images")
+    PER_CLASS: ClassVar = ("class_names", "groups", "class_counts")
+
+    def __post_init__(self) -> None:
+        if self.link not in LINKS:
+            raise ValueError(f"link = {self.link!r} is unknown; give one of {', '.join(LINKS)}")
+        if self.link == "quasibinary" and self.link_constant is None:
+            raise ValueError("the quasibinary link needs link_constant = log C, which training estimates")
+        scores = _checked_scores(self.scores)
+        self._fill(scores=scores)
+        if self.labels is not None:
+            self._fill(labels=_checked_labels(self.labels, *scores.shape))
+        for name in ("class_names", "groups"):
+            if getattr(self, name) is not None:
+                self._fill(**{name: tuple(str(entry) for entry in getattr(self, name))})
+        if self.class_counts is not None:
+            self._fill(class_counts=checked_counts(array_of(self.class_counts)))
+        for name in ("posterior", "votes"):
+            if getattr(self, name) is not None:
+                self._fill(**{name: _checked_weights(name, getattr(self, name), scores.shape)})
+        for name in ("features", "ids", "images"):
+            if getattr(self, name) is not None:
+                self._fill(**{name: read_only(array_of(getattr(self, name)))})
+        if self.attributes is not None:
+            self._fill(attributes={str(name): _one_per_row(values) for name, values in self.attributes.items()})
+        self._check_lengths()
+        _check_values(self)
+
+    @classmethod
+    def trusted(cls, key: str | None = None, **fields: Any) -> Self:
+        """A table of values that were checked before (other rows of a table, a table read from disk): no second look."""
+        table = object.__new__(cls)
+        table._fill(**{field.name: field.default for field in dataclasses.fields(cls)} | fields)
+        table._check_lengths()
+        if key is not None:
+            table.__dict__["key"] = key
+        return table
+
+    def _fill(self, **values: Any) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def _check_lengths(self) -> None:
+        per_row = {name: getattr(self, name) for name in self.PER_ROW} | (self.attributes or {})
+        for name, values in per_row.items():
+            if values is not None and len(values) != self.n:
+                raise ValueError(f"{name} has {len(values)} entries and scores have {self.n} rows; give one per row")
+        for name in self.PER_CLASS:
+            values = getattr(self, name)
+            if values is not None and len(values) != self.n_classes:
+                raise ValueError(
+                    f"{name} has {len(values)} entries and scores have {self.n_classes} classes; give one per class"
+                )
+
+    @classmethod
+    def from_probabilities(cls, probabilities: Any, labels: Any = None, **fields: Any) -> Self:
+        """A table of probabilities, such as `predict_proba` of scikit-learn gives: rows are checked to sum to 1.
+
+        With (n, L) bool labels the classes are judged one by one and rows need not sum to 1.
+
+        >>> LogitTable.from_probabilities([[0.7, 0.3]], labels=[0]).probabilities().tolist()
+        [[0.7, 0.3]]
+        """
+        table = cls(probabilities, labels, link="identity", **fields)
+        if not table.many_labels:
+            for rows in table.spans():
+                _check_sums(table.scores[rows], rows.start)
+        return table
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.scores.shape[0]
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, L."""
+        return self.scores.shape[1]
+
+    @property
+    def many_labels(self) -> bool:
+        """Whether a row may have no label or several: labels are (n, L) bool."""
+        return self.labels is not None and self.labels.ndim == 2
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The type of probabilities: float64 for float64 scores, float32 for all others."""
+        return np.dtype(np.float64 if self.scores.dtype == np.float64 else np.float32)
+
+    @cached_property
+    def key(self) -> str:
+        """sha256 of scores, labels and link: what makes two tables the same table."""
+        digest = hashlib.sha256()
+        for name, values in (("scores", self.scores), ("labels", self.labels)):
+            if values is not None:
+                digest.update(f"{name} {values.dtype.str} {values.shape};".encode())
+                for start in range(0, len(values), BLOCK):
+                    digest.update(np.ascontiguousarray(values[start : start + BLOCK]).data)
+        digest.update(f"link {self.link} {self.link_constant!r}".encode())
+        return digest.hexdigest()
+
+    def named_classes(self) -> tuple[str, ...]:
+        """The class names, or "class 0", "class 1", … where there are none."""
+        return self.class_names or tuple(f"class {index}" for index in range(self.n_classes))
+
+    def checked_labels(self) -> np.ndarray:
+        """The labels, or an error for a table without."""
+        if self.labels is None:
+            raise ValueError("this table has no labels; give LogitTable(scores, labels) to measure what is right")
+        return self.labels
+
+    def positives(self) -> tuple[np.ndarray, np.ndarray]:
+        """(rows, classes) of every label: one pair per row, or as many as a row has labels."""
+        labels = self.checked_labels()
+        if self.many_labels:
+            rows, classes = np.nonzero(labels)
+            return rows, classes
+        return np.arange(self.n), labels
+
+    def with_link(self, link: str, link_constant: float | None = None) -> Self:
+        """The same scores read through another link."""
+        return dataclasses.replace(self, link=link, link_constant=link_constant)
+
+    def rows(self, index: Any) -> Self:
+        """The table of some rows: a slice, indices or a mask."""
+        index = index if isinstance(index, slice) else np.atleast_1d(array_of(index))
+        per_row = {name: getattr(self, name) for name in ("scores", *self.PER_ROW)}
+        chosen: dict[str, Any] = {name: None if values is None else values[index] for name, values in per_row.items()}
+        if len(chosen["scores"]) == 0:
+            raise ValueError("no row was chosen; a table has at least one row")
+        if self.attributes is not None:
+            chosen["attributes"] = {name: values[index] for name, values in self.attributes.items()}
+        kept = {name: getattr(self, name) for name in ("link", "link_constant", *self.PER_CLASS, "chose_model")}
+        return self.trusted(**kept, **chosen)
+
+    def split(self, fraction: float = 0.5, seed: int = 0) -> tuple[Self, Self]:
+        """Two tables of different rows, drawn at random, the first with that fraction of them; each keeps the row order.
+
+        Fit on one, measure on the other: the clean way to a promise about rows that chose nothing.
+        """
+        n_first = round(fraction * self.n)
+        if not 0 < n_first < self.n:
+            raise ValueError(
+                f"fraction = {fraction} of {self.n} rows leaves one side empty; give a fraction that leaves both some rows"
+            )
+        shuffled = np.random.default_rng(seed).permutation(self.n)
+        return self.rows(np.sort(shuffled[:n_first])), self.rows(np.sort(shuffled[n_first:]))
+
+    def probabilities(self, rows: Any = slice(None)) -> np.ndarray:
+        """(rows, L) after the link, float32 or float64. All rows at once take n·L numbers of memory: prefer `blocks`."""
+        scores = self.scores[rows] if isinstance(rows, slice) else self.scores[np.atleast_1d(array_of(rows))]
+        link = LINKS[self.link]
+        if len(scores) <= BLOCK:
+            return link(np.ascontiguousarray(scores, dtype=self.dtype), self.link_constant)
+        probabilities = np.empty(scores.shape, self.dtype)
+        for start in range(0, len(scores), BLOCK):
+            block = np.ascontiguousarray(scores[start : start + BLOCK], dtype=self.dtype)
+            probabilities[start : start + BLOCK] = link(block, self.link_constant)
+        return probabilities
+
+    def blocks(self, rows: int = BLOCK) -> Iterator[np.ndarray]:
+        """The probabilities, that many rows at a time. Not a bit depends on how many.
+
+        >>> [block.shape for block in LogitTable(np.zeros((5, 3))).blocks(rows=2)]
+        [(2, 3), (2, 3), (1, 3)]
+        """
+        return (self.probabilities(span) for span in self.spans(rows))
+
+    def spans(self, rows: int | None = None) -> Iterator[slice]:
+        """Consecutive slices that cover all rows; by default as many rows as a processor's cache likes."""
+        if rows is None:
+            rows = min(BLOCK, max(1, 2**18 // self.n_classes))
+        if rows < 1:
+            raise ValueError(f"a block has at least one row, not {rows}")
+        return (slice(start, min(start + rows, self.n)) for start in range(0, self.n, rows))
+
+    def save(self, directory: str | os.PathLike[str]) -> Path:
+        """Write `table.json` and one `.npy` per array; the directory appears whole or not at all."""
+        from workbench.table_directories import write_table
+
+        return write_table(self, Path(directory))
+
+    @classmethod
+    def load(cls, directory: str | os.PathLike[str]) -> LogitTable:
+        """Read what `save` wrote. Large arrays stay on disk, memory-mapped; nothing is unpickled."""
+        from workbench.table_directories import read_table
+
+        return read_table(Path(directory))
+
+    def __repr__(self) -> str:
+        optional = [field.name for field in dataclasses.fields(self)[1:] if field.name not in ("link", "chose_model")]
+        present = [name for name in optional if getattr(self, name) is not None]
+        extras = f"; {', '.join(present)}" if present else ""
+        return f"LogitTable({self.n} rows × {self.n_classes} classes, {self.link}, {self.scores.dtype}{extras})"
+
+
+def array_of(values: Any) -> np.ndarray:
+    """Anything array-like as a NumPy array; torch tensors come from any device, bfloat16 as float32."""
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+        values = (values.float() if str(values.dtype) == "torch.bfloat16" else values).numpy()
+    array = np.asanyarray(values)
+    if array.dtype == object:
+        array = array.astype(str)
+    return array
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _checked_scores(given: Any) -> np.ndarray:
+    scores = array_of(given)
+    if scores.ndim != 2 or 0 in scores.shape:
+        raise ValueError(f"scores have shape {scores.shape}; give (n, L): one row per example, one column per class")
+    if scores.dtype.kind in "iu":
+        scores = scores.astype(np.float64)
+    if scores.dtype.kind != "f":
+        raise ValueError(f"scores are {scores.dtype}; give floating-point numbers")
+    if scores.dtype.itemsize > 8 or not scores.dtype.isnative:
+        scores = scores.astype(np.float64 if scores.dtype.itemsize > 4 else scores.dtype.newbyteorder("="))
+    return read_only(scores)
+
+
+def _checked_labels(given: Any, n: int, n_classes: int) -> np.ndarray:
+    labels = array_of(given)
+    if labels.ndim == 2:
+        if labels.shape != (n, n_classes):
+            raise ValueError(f"labels have shape {labels.shape} and scores ({n}, {n_classes}); give one mark per class")
+        if labels.dtype != bool and not (labels.dtype.kind in "iuf" and np.isin(labels, (0, 1)).all()):
+            raise ValueError("labels of shape (n, L) must be true or false (or 1 and 0)")
+        return read_only(labels.astype(bool))
+    if labels.ndim != 1 or labels.dtype.kind not in "iu":
+        raise ValueError(
+            f"labels are {labels.dtype} of shape {labels.shape}; give {n} class indices, or ({n}, {n_classes}) bool"
+        )
+    if len(labels) and not (0 <= labels.min() and labels.max() < n_classes):
+        raise ValueError(
+            f"labels go from {labels.min()} to {labels.max()}; with {n_classes} classes give 0 to {n_classes - 1}"
+        )
+    return read_only(labels.astype(np.int64))
+
+
+def _checked_weights(name: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:
+    weights = array_of(given)
+    if weights.shape != shape or weights.dtype.kind not in "iuf":
+        raise ValueError(
+            f"{name} is {weights.dtype} of shape {weights.shape}; give numbers of shape {shape}, as scores"
+        )
+    return read_only(weights)
+
+
+def _one_per_row(given: Any) -> np.ndarray:
+    values = array_of(given)
+    if values.ndim != 1:
+        raise ValueError(f"an attribute has one entry per row, not shape {values.shape}")
+    return read_only(values)
+
+
+def _check_values(table: LogitTable) -> None:
+    """Refuse NaN and infinity, and probabilities that are none; warn about probabilities given as scores."""
+    for rows in table.spans():
+        block = table.scores[rows]
+        finite = np.isfinite(block)
+        if not finite.all():
+            row, column = np.argwhere(~finite)[0]
+            raise ValueError(
+                f"scores[{rows.start + row}, {column}] is {block[row, column]}; scores must be finite "
+                "(use a large negative number for a class that is ruled out)"
+            )
+        if table.link == "identity" and (block.min() < 0 or block.max() > 1 + _tolerance(block)):
+            raise ValueError(
+                f"probabilities go from {block.min():g} to {block.max():g}; they must lie in [0, 1] "
+                "(LogitTable(scores) takes scores that are not probabilities)"
+            )
+    for name in ("posterior", "votes"):
+        weights = getattr(table, name)
+        if weights is not None and not (np.isfinite(weights).all() and weights.min() >= 0):
+            raise ValueError(f"{name} must be finite and ≥ 0")
+    first = table.scores[:BLOCK]
+    if table.link == "softmax" and table.n_classes > 1 and first.min() >= 0:
+        sums = first.sum(1, dtype=np.float64)
+        if np.all(np.abs(sums - 1) <= _tolerance(first)):
+            warnings.warn(
+                "the scores are ≥ 0 and every row sums to 1: they look like probabilities, and softmax will flatten them; "
+                "use LogitTable.from_probabilities",
+                stacklevel=4,
+            )
+
+
+def _tolerance(block: np.ndarray) -> float:
+    """How far the sum of a row of rounded probabilities may be from 1."""
+    return max(1e-6, 4 * float(np.finfo(block.dtype).eps) * np.sqrt(block.shape[1]))
+
+
+def _check_sums(block: np.ndarray, first_row: int) -> None:
+    sums = block.sum(1, dtype=np.float64)
+    wrong = np.abs(sums - 1) > max(1e-3, _tolerance(block))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(
+            f"row {first_row + row} of the probabilities sums to {sums[row]:.6g}, not 1; give LogitTable(scores) for scores"
+        )
