@@ -1,0 +1,98 @@
+"""What every figure is: a tidy frame first, then two ways to draw it."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from workbench.figures import style
+from workbench.figures.style import Theme
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as StaticFigure
+
+HEADER = 0.68  # inches above a static picture, for its title and subtitle
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Figure:
+    """A picture whose numbers come first.
+
+    `frame` holds every number the picture shows, one observation a row. `plot()` draws it with Plotly, `static()` with
+    matplotlib and seaborn, both on paper or by night (`dark=True`). `text` says in words what a person who cannot see
+    the picture should know; `code` makes the picture again; `subtitle` says how many rows stand behind it.
+
+    >>> import workbench as wb
+    >>> figure = wb.figures.lorenz([1, 1, 2])
+    >>> figure.subtitle
+    'n = 4 training images of 3 classes'
+    """
+
+    frame: pd.DataFrame
+    title: str
+    subtitle: str
+    text: str
+    code: str
+
+    def plot(self, dark: bool = False) -> go.Figure:
+        """The interactive picture (Plotly)."""
+        theme = style.theme(dark)
+        figure = self._plotly(theme)
+        subtitle = f'<span style="font-size: 14px; color: {theme.muted}">{html.escape(self.subtitle)}</span>'
+        title = {"text": f"<b>{html.escape(self.title)}</b><br>{subtitle}"}
+        return figure.update_layout(template=style.plotly_template(theme), title=title)
+
+    def static(self, dark: bool = False) -> StaticFigure:
+        """The same picture for paper, or for a machine without a browser (matplotlib)."""
+        import matplotlib
+
+        theme = style.theme(dark)
+        settings: Any = style.matplotlib_rc(theme)
+        with matplotlib.rc_context(settings):
+            figure = self._matplotlib(theme)
+            width, height = figure.get_size_inches()
+            figure.set_layout_engine("constrained", rect=(0, 0, 1, 1 - HEADER / height))
+            figure.text(0.12 / width, 1 - 0.12 / height, self.title, va="top", weight="bold", size=13)
+            figure.text(0.12 / width, 1 - 0.38 / height, self.subtitle, va="top", color=theme.muted)
+            figure.draw_without_rendering()  # ticks are made on the first drawing: make them in this style
+        return figure
+
+    def page(self, dark: bool = False) -> str:
+        """An HTML page of its own that holds the interactive picture and needs no network."""
+        picture = self.plot(dark).to_html(full_html=False, include_plotlyjs=True, config=style.PLOTLY_CONFIG)
+        title, text, paper = html.escape(self.title), html.escape(self.text), style.theme(dark).paper
+        return (
+            f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>\n'
+            f'<body style="margin: 0; background: {paper}"><main role="img" aria-label="{text}">{picture}</main></body></html>\n'
+        )
+
+    def _plotly(self, theme: Theme) -> go.Figure:
+        raise NotImplementedError(f"{type(self).__name__} must draw itself with Plotly")  # pragma: no cover
+
+    def _matplotlib(self, theme: Theme) -> StaticFigure:
+        raise NotImplementedError(f"{type(self).__name__} must draw itself with matplotlib")  # pragma: no cover
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        return {**self.plot()._repr_mimebundle_(include, exclude), "text/plain": self.text}
+
+
+def paper(width: float, height: float) -> StaticFigure:
+    """An empty static figure of that many inches; pyplot, and the state it keeps, is left alone."""
+    from matplotlib.figure import Figure as StaticFigure
+
+    return StaticFigure(figsize=(width, height), layout="constrained")
+
+
+def counted(number: int, noun: str = "", plural: str = "") -> str:
+    """A count with its noun: `1 row`, `31 112 rows`.
+
+    >>> counted(1, "row"), counted(2, "class", "classes")
+    ('1 row', '2 classes')
+    """
+    digits = f"{number:,}".replace(",", "\N{NO-BREAK SPACE}")
+    words = noun if number == 1 else plural or f"{noun}s"
+    return f"{digits} {words}" if noun else digits

@@ -1,0 +1,140 @@
+"""Loss landscapes: what a loss asks of three scores, seen on a triangle before anything is trained."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from workbench.figures.base import counted
+from workbench.figures.triangles import CORNER_NAMES, LevelSets
+
+if TYPE_CHECKING:
+    from workbench.losses import Loss
+
+HEADS = ("predicting", "candidate")
+TOTAL = 2.0  # scores lie in 2·Δ₃, so that a margin of 1 has room (Garcin et al. 2022, Figure 1)
+
+
+def level_sets(
+    loss: Loss,
+    label: int = 2,
+    steps: int = 101,
+    rescale: bool = True,
+    *,
+    head: str = "predicting",
+    value_range: tuple[float, float] | None = None,
+) -> LevelSets:
+    r"""Level sets of a loss over the scores of three classes.
+
+    $$s \mapsto \ell(s, y), \qquad s \in 2 \cdot \Delta_3$$
+
+    `label` is y, counted from 0; `steps` are the points on a side of the triangle. With `rescale` the values run from
+    0 to 1, as in the paper; without it they are the loss itself, and `value_range` fixes the ends of the colours, so
+    that two settings can be compared. Of a loss with two heads, `head` says which one moves (the other rests at 0).
+    A random loss is drawn with a fixed seed, artefacts and all; its exact sister has none to show.
+
+    >>> import workbench as wb
+    >>> figure = wb.figures.level_sets(wb.losses.CrossEntropy())
+    >>> figure.frame.shape, figure.frame.columns.tolist()
+    ((5151, 4), ['s0', 's1', 's2', 'value'])
+
+    Paper: Garcin et al. 2022, Figures 1, 4, 5 and 6.
+    """
+    _check(loss, label, steps, head)
+    if value_range is not None and (rescale or not value_range[0] < value_range[1]):
+        raise ValueError(f"value_range = {value_range!r} needs rescale=False and a low end below the high end")
+    scores = simplex_grid(steps)
+    values = loss_values(loss, scores, label, head)
+    if not np.all(np.isfinite(values)):
+        where = scores[~np.isfinite(values)][0].tolist()
+        raise ValueError(f"{loss!r} is not finite at s = {where} with label {label}: it has no level sets there")
+    lowest, highest = float(values.min()), float(values.max())
+    best, worst = (tuple(scores[row].round(2).tolist()) for row in (values.argmin(), values.argmax()))
+    if rescale:
+        values = (values - lowest) / (highest - lowest or 1.0)
+
+    options = f", head={head!r}" if loss.heads == 2 else ""
+    options += f", value_range={value_range!r}" if value_range else ""
+    call = f"wb.figures.level_sets(loss, label={label}, steps={steps}, rescale={rescale}{options})"
+    return LevelSets(
+        frame=pd.DataFrame(scores, columns=["s0", "s1", "s2"]).assign(value=values),
+        title=loss.title,
+        subtitle=", ".join(
+            part for part in (f"n = {counted(len(scores), 'score vector')}", knobs_in_words(loss)) if part
+        ),
+        text=(
+            f"Level sets of {loss!r} on a triangle of n = {len(scores)} score vectors of three classes; the label is "
+            f"class {label}, the {CORNER_NAMES[label]} corner. The loss is lowest, {lowest:.3g}, at s = {best} and "
+            f"highest, {highest:.3g}, at s = {worst}.{' Colours are rescaled to run from 0 to 1.' if rescale else ''}"
+        ),
+        code=f"import workbench as wb\n\n{_in_code(loss)}\nfigure = {call}\nfigure.plot()\n",
+        label=label,
+        steps=steps,
+        value_range=value_range or ((0.0, 1.0) if rescale else (lowest, highest)),
+        units="loss, rescaled" if rescale else "loss",
+    )
+
+
+def simplex_grid(steps: int) -> np.ndarray:
+    """Score vectors s ≥ 0 with s₀ + s₁ + s₂ = 2 on a triangular grid with `steps` points a side: (n, 3).
+
+    >>> simplex_grid(2).tolist()
+    [[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 2.0]]
+    """
+    up, right = np.nonzero(np.add.outer(np.arange(steps), np.arange(steps)) < steps)
+    return TOTAL * np.stack([steps - 1 - up - right, right, up], axis=1) / (steps - 1)
+
+
+def loss_values(loss: Loss, scores: np.ndarray, label: int, head: str = "predicting") -> np.ndarray:
+    """The loss of each row of scores (n, L) on its own, all with the same label: (n,).
+
+    A batch-coupled loss sees one row a batch. Of two heads, one moves and the other rests at 0 for every class.
+    """
+    import torch
+
+    points = torch.as_tensor(scores)
+    if loss.heads == 2:
+        resting = torch.zeros_like(points)
+        points = torch.stack([points, resting] if head == "predicting" else [resting, points], dim=1)
+    labels = torch.full((len(scores),), label)
+    if loss.labels == "many":
+        labels = torch.nn.functional.one_hot(labels, scores.shape[1]).bool()
+    if loss.couples_batch:
+        values = torch.func.vmap(lambda point, its_label: loss(point[None], its_label[None])[0])(points, labels)
+    else:
+        values = loss(points, labels, generator=torch.Generator().manual_seed(0) if loss.random else None)
+    return values.detach().numpy().astype(np.float64)
+
+
+def knobs_in_words(loss: Loss) -> str:
+    """The settings of a loss as a reader says them: `K = 2, ε = 0.2`; nothing for a loss without knobs."""
+    knobs = type(loss).knobs()
+    return ", ".join(f"{knobs[name].symbol or name} = {_shown(value)}" for name, value in loss.settings().items())
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"({', '.join(f'{part:g}' for part in value)})"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _in_code(loss: Loss) -> str:
+    home = type(loss).__module__
+    if home.split(".")[0] == "workbench":
+        return f"loss = wb.losses.{loss!r}"
+    return f"from {home} import {type(loss).__name__}\n\nloss = {loss!r}"
+
+
+def _check(loss: Loss, label: int, steps: int, head: str) -> None:
+    from workbench.losses import Loss
+
+    if not isinstance(loss, Loss):
+        raise ValueError(f"level_sets draws a loss such as wb.losses.CrossEntropy(), not {loss!r}")
+    if label not in (0, 1, 2):
+        raise ValueError(f"label = {label!r}; the triangle has three classes: give 0, 1 or 2")
+    if steps != int(steps) or steps < 2:
+        raise ValueError(f"steps = {steps!r}; give a whole number of points a side, at least 2 (101 draws well)")
+    if head not in HEADS:
+        raise ValueError(f"head = {head!r}; the head that moves is one of {', '.join(HEADS)}")

@@ -1,0 +1,204 @@
+"""Colours and fonts: the one source for Plotly, for matplotlib and for the Streamlit theme.
+
+A colour has a meaning and keeps it in every picture: a hit is fern green, a miss is terracotta. The pairs that meet in
+a picture stay apart for the colour-blind (tests simulate the three kinds), and no picture relies on colour alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import plotly.graph_objects as go
+
+from workbench.counts import SHOTS
+
+# The first one installed is used. Streamlit brings Source Sans with it, matplotlib brings DejaVu Sans.
+FONTS = ("Source Sans", "Source Sans Pro", "Segoe UI", "Helvetica Neue", "Arial", "Liberation Sans", "DejaVu Sans")
+CSS_FONTS = ", ".join([*(f'"{font}"' for font in FONTS), "sans-serif"])
+
+# Low to high, pale to dark, lightness falling evenly: levels of a loss, shares of a heat map.
+SEQUENTIAL = (
+    *("#f3eecb", "#e0e8c6", "#bfd9ab", "#97c598", "#6bad8e"),
+    *("#459386", "#2e777c", "#265a6d", "#263e5b", "#241f42"),
+)
+
+
+@dataclass(frozen=True)
+class Theme:
+    """What each colour means, by daylight or by night."""
+
+    name: str
+    paper: str  # behind everything
+    panel: str  # behind controls and legends
+    ink: str  # text, axes
+    muted: str  # second-rank text
+    grid: str
+    accent: str  # the one colour of a picture that compares nothing
+    hit: str  # the label is in the set
+    miss: str
+    few: str  # shot groups
+    medium: str
+    many: str
+    model_a: str  # two models side by side
+    model_b: str
+    bayes: str  # what is known about the truth: Bayes sets, perfect calibration
+    threshold: str  # where the slider stands, and the label's corner of a level set
+
+    @property
+    def shots(self) -> dict[str, str]:
+        """Shot group → colour."""
+        return {shot: getattr(self, shot) for shot in SHOTS}
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """Colours for groups that have no colour of their own, such as the organs of a plant."""
+        return (self.model_a, self.model_b, self.hit, self.few, self.many, self.medium, self.miss, self.bayes)
+
+
+LIGHT = Theme(
+    name="light",
+    paper="#fbfaf5",
+    panel="#f1eee2",
+    ink="#22302a",
+    muted="#5d6b63",
+    grid="#e4e1d5",
+    accent="#2e777c",
+    hit="#1f7a68",
+    miss="#d4673c",
+    few="#7a2f63",
+    medium="#bd8517",
+    many="#4b93bb",
+    model_a="#2c5f8a",
+    model_b="#cf7a2c",
+    bayes="#3a1f4d",
+    threshold="#b3263f",
+)
+DARK = Theme(
+    name="dark",
+    paper="#161c19",
+    panel="#202824",
+    ink="#e9ece4",
+    muted="#a3afa6",
+    grid="#2d3732",
+    accent="#6bad8e",
+    hit="#3fa389",
+    miss="#f7b592",
+    few="#c06ba6",
+    medium="#e6bd5c",
+    many="#93cdf0",
+    model_a="#6ea3d8",
+    model_b="#efab62",
+    bayes="#d9c3ee",
+    threshold="#ff6f8c",
+)
+
+
+def theme(dark: bool = False) -> Theme:
+    """The theme by daylight or by night."""
+    return DARK if dark else LIGHT
+
+
+# What the buttons of a Plotly chart may do: nothing that leaves this machine.
+PLOTLY_CONFIG = {"displaylogo": False, "showSendToCloud": False, "responsive": True}
+
+
+def sequential_scale() -> list[list[Any]]:
+    """SEQUENTIAL as Plotly writes a colour scale: pairs of a place in [0, 1] and a colour."""
+    last = len(SEQUENTIAL) - 1
+    return [[place / last, colour] for place, colour in enumerate(SEQUENTIAL)]
+
+
+def plotly_template(theme: Theme) -> go.layout.Template:
+    """The theme as a Plotly template."""
+    axis = {
+        "gridcolor": theme.grid,
+        "linecolor": theme.muted,
+        "tickcolor": theme.muted,
+        "zeroline": False,
+        "showline": True,
+        "ticks": "outside",
+        "ticklen": 4,
+        "title": {"standoff": 10},
+    }
+    font = {"family": CSS_FONTS, "size": 14, "color": theme.ink}
+    return go.layout.Template(
+        layout={
+            "font": font,
+            "title": {
+                "font": {"size": 19, "color": theme.ink},
+                **{"x": 0, "xref": "container", "xanchor": "left"},
+                **{"y": 1, "yref": "container", "yanchor": "top"},
+                "pad": {"l": 24, "t": 32},
+            },
+            "paper_bgcolor": theme.paper,
+            "plot_bgcolor": theme.paper,
+            "colorway": list(theme.categories),
+            "colorscale": {"sequential": sequential_scale()},
+            "xaxis": axis,
+            "yaxis": axis,
+            "legend": {"orientation": "h", "x": 1, "xanchor": "right", "y": 1.02, "yanchor": "bottom"},
+            "hoverlabel": {"bgcolor": theme.panel, "bordercolor": theme.muted, "font": font},
+            "margin": {"l": 70, "r": 24, "t": 92, "b": 60},
+            "bargap": 0.08,
+        }
+    )
+
+
+def matplotlib_rc(theme: Theme) -> dict[str, Any]:
+    """The theme as matplotlib settings, for `matplotlib.rc_context`."""
+    from cycler import cycler
+    from matplotlib import font_manager
+
+    installed = set(font_manager.get_font_names())
+    return {
+        "font.family": [font for font in FONTS if font in installed],
+        "font.size": 10.5,
+        "axes.titlesize": 13,
+        "axes.titleweight": "bold",
+        "axes.titlelocation": "left",
+        "axes.titlepad": 12,
+        "figure.facecolor": theme.paper,
+        "savefig.facecolor": theme.paper,
+        "axes.facecolor": theme.paper,
+        "axes.edgecolor": theme.muted,
+        "axes.labelcolor": theme.ink,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "axes.axisbelow": True,
+        "axes.prop_cycle": cycler(color=list(theme.categories)),
+        "grid.color": theme.grid,
+        "grid.linewidth": 0.8,
+        "text.color": theme.ink,
+        "xtick.color": theme.muted,
+        "ytick.color": theme.muted,
+        "xtick.labelcolor": theme.ink,
+        "ytick.labelcolor": theme.ink,
+        "legend.frameon": False,
+        "hatch.linewidth": 0.6,
+        "figure.dpi": 110,
+        "svg.fonttype": "none",  # text stays text: smaller, searchable, editable
+    }
+
+
+def streamlit_theme() -> dict[str, Any]:
+    """The `[theme]` table of `app/.streamlit/config.toml`; a test compares the two."""
+
+    def colours(theme: Theme) -> dict[str, Any]:
+        return {
+            "primaryColor": theme.accent,
+            "backgroundColor": theme.paper,
+            "secondaryBackgroundColor": theme.panel,
+            "textColor": theme.ink,
+            "borderColor": theme.grid,
+            "linkColor": theme.accent,
+            "chartCategoricalColors": list(theme.categories),
+            "chartSequentialColors": list(SEQUENTIAL),
+        }
+
+    return {
+        "font": CSS_FONTS,
+        "light": colours(LIGHT),
+        "dark": colours(DARK),
+    }

@@ -1,0 +1,166 @@
+"""Drawing on the triangle of three scores: bands of colour, the label's corner, the numbers under the pointer."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from workbench.figures.base import Figure, paper
+from workbench.figures.style import SEQUENTIAL, Theme
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as StaticFigure
+
+BANDS = len(SEQUENTIAL)
+HEIGHT = math.sqrt(3) / 2  # of the triangle with side 1
+CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, HEIGHT]])  # where all of the score is on class 0, 1, 2
+CORNER_NAMES = ("bottom left", "bottom right", "top")
+X_RANGE, Y_RANGE = (-0.12, 1.12), (-0.1, 0.97)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LevelSets(Figure):
+    """Level sets on the triangle: class 0 bottom left, class 1 bottom right, class 2 on top, whatever the label is."""
+
+    label: int
+    steps: int
+    value_range: tuple[float, float]  # the ends of the colours
+    units: str  # what the colours measure: "loss" or "loss, rescaled"
+
+    def lattice(self) -> tuple[np.ndarray, np.ndarray, np.ma.MaskedArray]:
+        """The frame as a square grid x, y, value (steps, steps) whose upper half is masked, as contour finders read."""
+        up, right = np.indices((self.steps, self.steps))
+        values = np.ma.masked_all((self.steps, self.steps))
+        values[up + right < self.steps] = self.frame["value"].to_numpy()
+        return (right + up / 2) / (self.steps - 1), HEIGHT * up / (self.steps - 1), values
+
+    def _plotly(self, theme: Theme) -> go.Figure:
+        figure = go.Figure([*bands(self), border(theme), hover_points(self), label_mark(self, theme)])
+        figure.add_trace(_colour_bar(self))
+        for corner, (x, y) in enumerate(CORNERS):
+            name, colour = _corner(self, corner, theme)
+            shift = 22 if corner == 2 else -22
+            figure.add_annotation(x=x, y=y, text=name, showarrow=False, yshift=shift, font_color=colour)
+        figure.update_xaxes(range=X_RANGE, visible=False, fixedrange=True)
+        figure.update_yaxes(range=Y_RANGE, visible=False, fixedrange=True, scaleanchor="x")
+        return figure.update_layout(
+            showlegend=False, hovermode="closest", height=540, margin={"l": 24, "t": 76, "b": 20}
+        )
+
+    def _matplotlib(self, theme: Theme) -> StaticFigure:
+        figure = paper(5.6, 5.2)
+        axes = figure.subplots()
+        filled = draw_on(axes, self, theme)
+        bar = figure.colorbar(
+            filled, ax=axes, shrink=0.75, aspect=24, ticks=_ticks(self), format="%.2g", label=self.units
+        )
+        bar.outline.set_visible(False)
+        return figure
+
+
+def bands(figure: LevelSets) -> list[go.Scatter]:
+    """One filled shape for each band of values, found by contourpy, matplotlib's own contour finder."""
+    from contourpy import FillType, contour_generator
+
+    finder = contour_generator(*figure.lattice(), corner_mask=True, fill_type=FillType.ChunkCombinedOffset)
+    borders = _borders(figure)
+    borders[0], borders[-1] = -np.inf, np.inf  # values beyond the ends keep the last colour
+    shapes = []
+    for low, high, colour in zip(borders[:-1], borders[1:], SEQUENTIAL, strict=True):
+        found: Any = finder.filled(low, high)
+        points, offsets = found[0][0], found[1][0]
+        if points is None:
+            continue
+        # A row of NaN lifts the pen between outlines; holes run the other way round, so they stay empty.
+        outline = np.insert(points, offsets[1:-1].astype(int), np.nan, axis=0).astype(np.float32)
+        line = {"color": colour, "width": 0.8}  # hides the seam between neighbours
+        x, y = outline.T
+        shapes.append(go.Scatter(x=x, y=y, mode="lines", fill="toself", fillcolor=colour, line=line, hoverinfo="skip"))
+    return shapes
+
+
+def border(theme: Theme) -> go.Scatter:
+    """The sides of the triangle."""
+    x, y = CORNERS[[0, 1, 2, 0]].T
+    return go.Scatter(x=x, y=y, mode="lines", line={"color": theme.muted, "width": 1.2}, hoverinfo="skip")
+
+
+def label_mark(figure: LevelSets, theme: Theme) -> go.Scatter:
+    """A dot on the label's corner."""
+    marker = {"color": theme.threshold, "size": 13, "line": {"color": theme.paper, "width": 2}}
+    x, y = CORNERS[[figure.label]].T
+    return go.Scatter(x=x, y=y, mode="markers", marker=marker, hoverinfo="skip", cliponaxis=False)
+
+
+def hover_points(figure: LevelSets) -> go.Scatter:
+    """The exact numbers under the pointer, at every grid point."""
+    x, y, values = figure.lattice()
+    inside = ~values.mask
+    return go.Scatter(
+        x=x[inside].astype(np.float32),
+        y=y[inside].astype(np.float32),
+        customdata=figure.frame.to_numpy().astype(np.float32),
+        hovertemplate="s = (%{customdata[0]:.2f}, %{customdata[1]:.2f}, %{customdata[2]:.2f})"
+        f"<br>{figure.units} %{{customdata[3]:.3f}}<extra></extra>",
+        mode="lines",  # of no width: thousands of invisible markers would slow the page down
+        line={"width": 0},
+        opacity=0,
+    )
+
+
+def draw_on(axes: Axes, figure: LevelSets, theme: Theme) -> Any:
+    """Draws the level sets on matplotlib axes and returns the bands, for a colour bar."""
+    x, y, values = figure.lattice()
+    borders = _borders(figure)
+    filled = axes.contourf(x, y, values.clip(borders[0], borders[-1]), borders, colors=SEQUENTIAL, corner_mask=True)
+    axes.plot(*CORNERS[[0, 1, 2, 0]].T, color=theme.muted, linewidth=1)
+    axes.plot(*CORNERS[figure.label], "o", color=theme.threshold, markeredgecolor=theme.paper, markersize=9)
+    for corner, (across, up) in enumerate(CORNERS):
+        name, colour = _corner(figure, corner, theme)
+        weight = "bold" if corner == figure.label else "normal"
+        shift = 0.055 if corner == 2 else -0.055
+        plain = name.removeprefix("<b>").removesuffix("</b>")
+        axes.text(across, up + shift, plain, color=colour, weight=weight, ha="center", va="center")
+    axes.set(xlim=X_RANGE, ylim=Y_RANGE, aspect="equal")
+    axes.axis("off")
+    return filled
+
+
+def _borders(figure: LevelSets) -> np.ndarray:
+    """The values between the bands; a loss that is constant fills the lowest band."""
+    low, high = figure.value_range
+    return np.linspace(low, high if high > low else low + 1, BANDS + 1)
+
+
+def _ticks(figure: LevelSets) -> np.ndarray:
+    return _borders(figure)[::2]
+
+
+def _corner(figure: LevelSets, corner: int, theme: Theme) -> tuple[str, str]:
+    """What stands at a corner, and in which colour."""
+    if corner == figure.label:
+        return f"<b>label, class {corner}</b>", theme.threshold
+    return f"class {corner}", theme.muted
+
+
+def _colour_bar(figure: LevelSets) -> go.Scatter:
+    """A trace without a point that carries the colour bar."""
+    places = np.linspace(0, 1, BANDS + 1).repeat(2)[1:-1]
+    steps = [[place, colour] for place, colour in zip(places, np.repeat(SEQUENTIAL, 2), strict=True)]
+    low, *_, high = _borders(figure)
+    ticks = _ticks(figure)
+    bar = {
+        "title": {"text": figure.units, "side": "right", "font": {"size": 14}},
+        "tickvals": ticks,
+        "ticktext": [f"{tick:.2g}" for tick in ticks],
+        "thickness": 14,
+        "len": 0.8,
+        "outlinewidth": 0,
+    }
+    marker = {"color": [low], "colorscale": steps, "cmin": low, "cmax": high, "showscale": True, "colorbar": bar}
+    return go.Scatter(x=[None], y=[None], mode="markers", marker=marker, hoverinfo="skip")
