@@ -108,6 +108,14 @@ def loss_values(loss: Loss, scores: np.ndarray, label: int, head: str = "predict
     return values.detach().numpy().astype(np.float64)
 
 
+def on_three_classes(loss_class: type[Loss], K: int = 2) -> Loss:
+    """A loss of that class as the triangle can show it: sets of K ≤ 2 classes, everything else at its default."""
+    if K not in (1, 2):
+        raise ValueError(f"K = {K!r}; of three classes a set holds 1 or 2")
+    shown = {"K": K, "p_k": (1 / K,) * K}
+    return loss_class(**{name: shown[name] for name in loss_class.knobs() if name in shown})
+
+
 def knobs_in_words(loss: Loss) -> str:
     """The settings of a loss as a reader says them: `K = 2, ε = 0.2`; nothing for a loss without knobs."""
     knobs = type(loss).knobs()
