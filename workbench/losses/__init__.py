@@ -6,14 +6,45 @@ import importlib
 from collections.abc import Iterable
 from typing import Any
 
+from workbench.losses.average_k import ROLE, AssumeNegative, AverageKTwoHead, ExpectedPositive
 from workbench.losses.base import PAPERS, Loss
 from workbench.losses.baselines import CrossEntropy
+from workbench.losses.many_labels import BinaryCrossEntropy, Quasibinary, SoftmaxMaxConfidence, SoftmaxUniform
 from workbench.losses.noised import NoisedTopK
 from workbench.losses.top_k import CalibratedTopKHinge
 
-LOSSES: tuple[type[Loss], ...] = (CrossEntropy, CalibratedTopKHinge, NoisedTopK)
+LOSSES: tuple[type[Loss], ...] = (
+    CrossEntropy,
+    CalibratedTopKHinge,
+    NoisedTopK,
+    AssumeNegative,
+    ExpectedPositive,
+    ROLE,
+    AverageKTwoHead,
+    BinaryCrossEntropy,
+    Quasibinary,
+    SoftmaxUniform,
+    SoftmaxMaxConfidence,
+)
 
-__all__ = ["LOSSES", "PAPERS", "CalibratedTopKHinge", "CrossEntropy", "Loss", "NoisedTopK", "class_named", "from_spec"]
+__all__ = [
+    "LOSSES",
+    "PAPERS",
+    "ROLE",
+    "AssumeNegative",
+    "AverageKTwoHead",
+    "BinaryCrossEntropy",
+    "CalibratedTopKHinge",
+    "CrossEntropy",
+    "ExpectedPositive",
+    "Loss",
+    "NoisedTopK",
+    "Quasibinary",
+    "SoftmaxMaxConfidence",
+    "SoftmaxUniform",
+    "class_named",
+    "from_spec",
+]
 
 
 def class_named(name: str, losses: Iterable[type[Loss]] | None = None) -> type[Loss]:
