@@ -114,10 +114,8 @@ class Network(nn.Module):
 
     def features(self, inputs: Tensor) -> Tensor:  # (n, height, width, channels) uint8 or (n, d) → (n, width)
         if self.images:
-            prepared = inputs.permute(0, 3, 1, 2).float() / 255
-        else:
-            prepared = (inputs - self.mean) / self.deviation
-        return self.backbone(prepared)
+            return self.backbone(inputs.permute(0, 3, 1, 2).float() / 255)
+        return self.backbone((inputs - self.mean) / self.deviation)
 
     def forward(self, inputs: Tensor) -> Tensor:
         return self.head(self.features(inputs))

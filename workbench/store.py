@@ -163,7 +163,7 @@ class StoredRun:
         """One row per epoch; empty for a run that was not trained here."""
         if "history.csv" not in self.checksums:
             return pd.DataFrame()
-        return pd.read_csv(self.verified("history.csv"), float_precision="round_trip")
+        return pd.read_csv(self.verified("history.csv"))
 
     @cached_property
     def checksums(self) -> dict[str, str]:
@@ -200,7 +200,7 @@ class _Tables(Mapping[str, LogitTable]):
     def __init__(self, run: StoredRun) -> None:
         self._run = run
         self._loaded: dict[str, LogitTable] = {}
-        self._names = [file.removesuffix("/table.json") for file in run.checksums if file.endswith("/table.json")]
+        self._names = sorted(file.removesuffix("/table.json") for file in run.checksums if file.endswith("/table.json"))
 
     def __getitem__(self, name: str) -> LogitTable:
         if name not in self._names:

@@ -1,0 +1,311 @@
+"""How a network learns: one Lightning module for images and rows, every loss and every head.
+
+All randomness of epoch e comes from generators seeded by (seed, e, purpose), and all progress is in one checkpoint file:
+weights, the optimizer's state, the history and the best weights so far. So a run that was killed goes on from its last
+checkpoint and ends, on a CPU, with the same bits as one that was never interrupted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import math
+import os
+import signal
+import threading
+import time
+import uuid
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import lightning.pytorch as pl
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from tqdm import tqdm
+
+from workbench.batches import Batches, generator, seed_of
+from workbench.datasets import Split
+from workbench.models import build_network
+from workbench.scoring import ROWS_AT_ONCE, accuracies, split_tables, tables_of
+from workbench.store import sync
+from workbench.tables import LogitTable
+
+if TYPE_CHECKING:
+    from workbench.training import Run
+
+CHECKPOINT_SECONDS = 10.0  # a checkpoint follows the first epoch that ends this long after the last one
+
+OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
+    "adamw": torch.optim.AdamW,
+    "adam": torch.optim.Adam,
+    "sgd": lambda groups, **settings: torch.optim.SGD(groups, momentum=0.9, nesterov=True, **settings),
+}
+# Share of the training done, in [0, 1) → factor of the learning rate.
+SCHEDULES: dict[str, Callable[[float], float]] = {
+    "cosine": lambda done: (1 + math.cos(math.pi * done)) / 2,
+    "constant": lambda done: 1.0,
+}
+
+
+class Learner(pl.LightningModule):
+    """A network, its loss and the loss's state, trained from one checkpoint to the next."""
+
+    def __init__(self, run: Run, checkpoint: Path) -> None:
+        super().__init__()
+        self.run, self.data = run, run.data
+        self.loss = run.loss.for_classes(self.data.class_counts)
+        self.network = build_network(
+            run.model, run.loss, input_shape=self.data.input_shape, n_classes=self.data.n_classes, seed=run.seed
+        )
+        self.train_rows, self.val_rows = _tensors(self.data.train), _tensors(self.data.val)
+        self.network.standardise(self.train_rows[0])
+        self.state = self._initial_state()
+        self.n_batches = math.ceil(self.data.train.n / run.batch_size)
+        self.K = min(self.loss.settings().get("K", 5), self.data.n_classes - 1)  # of the average-K accuracy
+        self.checkpoint, self.saved_at = checkpoint, time.monotonic()
+        self.history: list[dict[str, float]] = []
+        self.best: dict[str, Tensor] = {}
+        self.optimizer_state: dict[str, Any] | None = None
+        self.first_epoch = 0  # this process trains the epochs from here on
+        self.train_losses: list[Tensor] = []
+        self.val_losses: list[Tensor] = []
+        self.val_scores: list[Tensor] = []
+
+    def progress_bar(self, *, disable: bool) -> tqdm:
+        """One bar for the whole run; the last validation metrics stand beside it."""
+        total, done = self.run.epochs * self.n_batches, self.first_epoch * self.n_batches
+        return tqdm(total=total, initial=done, desc=self.run.title, unit="batch", dynamic_ncols=True, disable=disable)
+
+    def _initial_state(self) -> nn.Module | None:
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(seed_of(self.run.seed, 0, "state"))
+            return self.loss.state(self.data.train.n, self.data.n_classes)
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the whole run; Lightning counts those of this process only."""
+        return self.first_epoch + self.current_epoch
+
+    # Data and optimizer
+
+    def train_dataloader(self) -> Batches:
+        order = torch.randperm(self.data.train.n, generator=generator(self.run.seed, self.epoch, "order"))
+        return Batches(*self.train_rows, self.run.batch_size, order)
+
+    def val_dataloader(self) -> Batches:
+        return Batches(*self.val_rows, max(self.run.batch_size, ROWS_AT_ONCE))
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        groups: list[dict[str, Any]] = [{"params": list(self.network.parameters()), "speed": 1.0}]
+        if self.state is not None and (estimates := list(self.state.parameters())):
+            speed = getattr(self.state, "learning_rate_factor", 1.0)
+            groups.append({"params": estimates, "speed": speed, "weight_decay": 0.0})
+        optimizer = OPTIMIZERS[self.run.optimizer](
+            groups, lr=self.run.learning_rate, weight_decay=self.run.weight_decay
+        )
+        if self.optimizer_state is not None:
+            optimizer.load_state_dict(self.optimizer_state)
+        return optimizer
+
+    def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
+        # The learning rate is a function of the step, so there is no scheduler whose state could get lost.
+        done = (self.epoch * self.n_batches + batch_idx) / (self.run.epochs * self.n_batches)
+        optimizer = self.optimizers(use_pl_optimizer=False)
+        for group in optimizer.param_groups:  # type: ignore[union-attr]
+            group["lr"] = self.run.learning_rate * group["speed"] * SCHEDULES[self.run.schedule](done)
+
+    # One epoch
+
+    def on_train_epoch_start(self) -> None:
+        self.started_at = time.perf_counter()
+        self.train_losses.clear()
+        self.noise = generator(self.run.seed, self.epoch, "noise", self.device)
+        # A module with dropout draws from the global generator, which `fit` has set aside for the user.
+        torch.default_generator.manual_seed(seed_of(self.run.seed, self.epoch, "dropout"))
+        if self.device.type == "cuda":
+            torch.cuda.manual_seed(seed_of(self.run.seed, self.epoch, "dropout"))
+
+    def training_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> Tensor:
+        inputs, labels, rows = batch
+        scores = self.network(inputs)
+        loss = self.loss(scores, self._readable(labels), generator=self.noise, state=self.state, rows=rows).mean()
+        if not torch.isfinite(loss):
+            raise FloatingPointError(self._diverged(f"the loss is {loss.item()} in batch {batch_idx + 1}"))
+        self.train_losses.append(loss.detach())
+        self.bar.update()
+        return loss
+
+    def on_validation_epoch_start(self) -> None:
+        self.val_losses.clear()
+        self.val_scores.clear()
+        self.val_noise = generator(self.run.seed, self.epoch, "validation noise", self.device)
+
+    def validation_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
+        inputs, labels, _ = batch
+        scores = self.network(inputs)
+        self.val_losses.append(self.loss(scores, self._readable(labels), generator=self.val_noise, state=self.state))
+        self.val_scores.append(scores.float())
+
+    def on_train_epoch_end(self) -> None:
+        scores = torch.cat(self.val_scores).cpu()
+        if not torch.isfinite(scores).all():
+            raise FloatingPointError(self._diverged("some validation scores are not finite after the epoch"))
+        self.history.append(
+            {
+                "epoch": self.epoch,
+                "train_loss": torch.stack(self.train_losses).mean().item(),
+                "val_loss": torch.cat(self.val_losses).mean().item(),
+                **accuracies(split_tables("val", self.data, self.loss, self.state, scores)["val"], self.K),
+                "seconds": time.perf_counter() - self.started_at,
+            }
+        )
+        last = self.history[-1]
+        self.bar.set_postfix(val_loss=f"{last['val_loss']:.3f}", val_accuracy=f"{last['val_accuracy']:.1%}")
+        if self.run.monitor is not None and self.run.best_epoch(self.history) == self.epoch:
+            self.best = self.weights()
+        finished = self.run.finished(self.history)
+        self.trainer.should_stop = finished
+        if finished or time.monotonic() - self.saved_at >= CHECKPOINT_SECONDS:
+            self.save()
+
+    def _readable(self, labels: Tensor) -> Tensor:
+        """Labels as the loss reads them: for a loss of many labels, a single one is a set of one."""
+        if self.loss.labels == "many" and labels.ndim == 1:
+            return F.one_hot(labels, self.data.n_classes).bool()
+        return labels
+
+    def _diverged(self, what: str) -> str:
+        run = self.run
+        knobs = ", ".join(f"{name} = {value}" for name, value in run.loss.settings().items())
+        return (
+            f"epoch {self.epoch} of {run.epochs}: {what} of {self.n_batches}. Most often the learning rate is too large: "
+            f"try learning_rate={run.learning_rate / 10:g}"
+            + (f"; then look at {knobs} of {type(run.loss).__name__}" if knobs else "")
+            + ("; or try precision='32'" if run.precision != "32" else "")
+        )
+
+    def tables(self, device: torch.device) -> dict[str, LogitTable]:
+        """What the kept weights say about val and test."""
+        chosen = self.run.monitor is not None
+        return tables_of(self.network, self.loss, self.state, self.data, device=device, chosen_on_val=chosen)
+
+    # Checkpoints
+
+    def weights(self) -> dict[str, Tensor]:
+        """A copy of all that was learnt, on the CPU: the network's weights and, as `loss_state.…`, the loss's state."""
+        learnt = dict(self.network.state_dict())
+        if self.state is not None:
+            learnt |= {f"loss_state.{name}": value for name, value in self.state.state_dict().items()}
+        return {name: value.detach().cpu().clone() for name, value in learnt.items()}
+
+    def load(self, weights: dict[str, Tensor]) -> None:
+        """Takes back what `weights` gave."""
+        prefix = "loss_state."
+        of_state = {name: value for name, value in weights.items() if name.startswith(prefix)}
+        self.network.load_state_dict({name: value for name, value in weights.items() if name not in of_state})
+        if self.state is not None:
+            self.state.load_state_dict({name.removeprefix(prefix): value for name, value in of_state.items()})
+
+    def save(self) -> None:
+        """Writes the checkpoint aside and renames it: there is always a whole one."""
+        optimizer = self.optimizers(use_pl_optimizer=False)
+        content = {
+            "weights": self.weights(),
+            "best": self.best,
+            "history": self.history,
+            "optimizer": optimizer.state_dict(),  # type: ignore[union-attr]
+        }
+        aside = self.checkpoint.with_suffix(f".{uuid.uuid4().hex}")
+        try:
+            torch.save(content, aside)
+            sync(aside)
+            os.replace(aside, self.checkpoint)
+        finally:
+            aside.unlink(missing_ok=True)
+        self.saved_at = time.monotonic()
+
+    def resume(self) -> None:
+        """Takes up the checkpoint, if there is one."""
+        if not self.checkpoint.is_file():
+            return
+        try:
+            content = torch.load(self.checkpoint, map_location="cpu", weights_only=True)
+            self.load(content["weights"])
+        except Exception as error:
+            warnings.warn(f"{self.checkpoint} cannot be read ({error}): training starts anew", stacklevel=2)
+            return
+        self.best, self.history, self.optimizer_state = content["best"], content["history"], content["optimizer"]
+        self.first_epoch = len(self.history)
+
+
+def fit(learner: Learner, *, progress: bool) -> torch.device:
+    """Trains until the run is finished and leaves the kept weights in the learner. Returns where it trained."""
+    run = learner.run
+    learner.resume()
+    device = torch.device(
+        "cuda" if run.device == "cuda" or (run.device == "auto" and torch.cuda.is_available()) else "cpu"
+    )
+    if not run.finished(learner.history):
+        # A module with dropout draws from the global generators: the user gets them back as they were.
+        with (
+            _quiet(),
+            _keyboard_interrupt_passed_on(learner),
+            # A module with dropout draws from the global generators: the user gets them back as they were.
+            torch.random.fork_rng(devices=range(torch.cuda.device_count())),
+            learner.progress_bar(disable=not progress) as learner.bar,
+        ):
+            trainer = pl.Trainer(
+                accelerator=device.type,
+                devices=1,
+                precision="bf16-mixed" if run.precision == "bf16" else "32-true",
+                max_epochs=run.epochs - learner.first_epoch,
+                reload_dataloaders_every_n_epochs=1,  # each epoch has its own order
+                num_sanity_val_steps=0,
+                logger=False,
+                enable_checkpointing=False,
+                enable_progress_bar=False,
+                enable_model_summary=False,
+            )
+            trainer.fit(learner)
+    if run.monitor is not None:
+        learner.load(learner.best)
+    return device
+
+
+def _tensors(split: Split) -> tuple[Tensor, Tensor]:
+    return torch.from_numpy(split.inputs), torch.from_numpy(split.labels)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Lightning neither prints nor warns: what a person must know, the progress bar and the errors say."""
+    logger = logging.getLogger("lightning.pytorch")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", module=r"lightning\.")
+            yield
+    finally:
+        logger.setLevel(level)
+
+
+@contextlib.contextmanager
+def _keyboard_interrupt_passed_on(learner: Learner) -> Iterator[None]:
+    """Lightning turns Ctrl-C into an exit of the process and then ignores it; a notebook wants to live on."""
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    except SystemExit as error:
+        if not isinstance(error.__context__, KeyboardInterrupt):
+            raise
+        raise KeyboardInterrupt(
+            f"stopped in epoch {learner.epoch} of {learner.run.epochs}; the same call goes on from the last checkpoint"
+        ) from None
+    finally:
+        if in_main_thread:
+            signal.signal(signal.SIGINT, handler)

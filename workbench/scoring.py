@@ -1,0 +1,97 @@
+"""From a network to tables: the scores and features of a split, with all that is known of its rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from workbench.datasets import Dataset
+from workbench.losses import Loss
+from workbench.models import Network
+from workbench.sets import AverageK
+from workbench.tables import LogitTable
+
+ROWS_AT_ONCE = 256  # that go through the network when nothing is learnt
+
+
+def scores_and_features(
+    network: Network, inputs: np.ndarray, device: torch.device | str = "cpu"
+) -> tuple[Tensor, Tensor]:
+    """Scores (n, L) or (n, 2, L) and last-layer features (n, d) of raw inputs, computed in float32."""
+    network = network.to(device).eval()
+    scores, features = [], []
+    with torch.inference_mode():
+        for block in torch.from_numpy(inputs).split(ROWS_AT_ONCE):
+            features.append(network.features(block.to(device)))
+            scores.append(network.head(features[-1]))
+    return torch.cat(scores).cpu(), torch.cat(features).cpu()
+
+
+def split_tables(
+    name: str,
+    data: Dataset,
+    loss: Loss,
+    state: nn.Module | None,
+    scores: Tensor,
+    features: Tensor | None = None,
+    *,
+    chose_model: bool = False,
+) -> dict[str, LogitTable]:
+    """The tables of one split by name: what the predicting head says and, of two heads, what the candidate head says."""
+    split = getattr(data, name)
+    known = {
+        "class_names": data.class_names,
+        "groups": data.groups,
+        "class_counts": data.class_counts,
+        "attributes": split.attributes,
+        "posterior": split.posterior,
+        "chose_model": chose_model,
+    }
+    link_constant = float(state.log_C) if loss.link == "quasibinary" and state is not None else None  # type: ignore[arg-type]
+    predicting = loss.logits(scores).cpu().numpy()
+    tables = {
+        name: LogitTable(
+            predicting,
+            split.labels,
+            link=loss.link,
+            link_constant=link_constant,
+            features=None if features is None else features.numpy(),
+            **known,
+        )
+    }
+    if loss.heads == 2:  # the candidate head learns by cross-entropy, so its link is softmax
+        tables[f"{name}/candidates"] = LogitTable(scores[:, 1].cpu().numpy(), split.labels, **known)
+    return tables
+
+
+def tables_of(
+    network: Network,
+    loss: Loss,
+    state: nn.Module | None,
+    data: Dataset,
+    *,
+    device: torch.device | str = "cpu",
+    chosen_on_val: bool = False,
+) -> dict[str, LogitTable]:
+    """The tables of val and test. Features that are the inputs themselves (a linear model) are not kept twice."""
+    tables = {}
+    for name in ("val", "test"):
+        scores, features = scores_and_features(network, getattr(data, name).inputs, device)
+        kept = None if isinstance(network.backbone, nn.Flatten) else features
+        tables |= split_tables(name, data, loss, state, scores, kept, chose_model=chosen_on_val and name == "val")
+    return tables
+
+
+def accuracies(val: LogitTable, K: float) -> dict[str, float]:
+    """How often the likeliest class is right, and how often sets of K classes on average hold the label.
+
+    The threshold is that of these same rows, as in Garcin et al. 2023. Where rows have many labels, the likeliest class
+    must be one of them, and the set must hold all.
+    """
+    labels, likeliest = val.checked_labels(), np.argmax(val.scores, axis=1)
+    right = labels[np.arange(val.n), likeliest] if val.many_labels else labels == likeliest
+    return {
+        "val_accuracy": float(np.mean(right)),
+        "val_average_K_accuracy": float(np.mean(AverageK(K).fit(val)(val).hits)),
+    }

@@ -1,0 +1,301 @@
+"""What to train (`Run`), and training it once (`train`)."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import inspect
+import json
+import os
+import platform
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import pandas as pd
+import safetensors.torch
+import torch
+from torch import Tensor, nn
+
+import workbench
+from workbench.datasets import Dataset, load_dataset
+from workbench.knobs import Knobbed, knob
+from workbench.losses import CrossEntropy, Loss, from_spec
+from workbench.models import BACKBONES, Network, backbone_named, build_network
+from workbench.store import Store, StoredRun
+from workbench.tables import LogitTable
+
+FORMAT = 1  # of run.json and of the key; a change makes every run a new one
+# What a run may watch: column of the history → whether more is better.
+MONITORS = {"val_loss": False, "val_accuracy": True, "val_average_K_accuracy": True}
+NOT_IN_KEY = ("device", "devices")  # where a run is trained does not change what it is
+
+
+@dataclass(frozen=True)
+class Run(Knobbed):
+    """Everything that decides what a training run gives: the data, the model, the loss, and how long and how fast.
+
+    `dataset` is a name, a path or a `Dataset`; `model` a name, `"module:factory"` or a torch Module that returns
+    features. With `monitor` (val_loss, val_accuracy or val_average_K_accuracy) the weights of the best epoch are kept
+    instead of the last, and with `patience` training stops after that many epochs without a better one.
+
+    >>> run = Run("letters", model="mlp", epochs=2)
+    >>> run.title
+    'letters · mlp · CrossEntropy()'
+    >>> run.key == Run("letters", model="mlp", epochs=2, device="cpu").key
+    True
+    >>> Run("letters", model="mpl")
+    Traceback (most recent call last):
+        ...
+    ValueError: there is no model named 'mpl'; known: linear, mlp, cnn, resnet18-small; or give module:factory or a torch Module
+    """
+
+    dataset: str | os.PathLike[str] | Dataset
+    model: str | nn.Module = "cnn"
+    loss: Loss = dataclasses.field(default=CrossEntropy())
+    epochs: int = knob(10, low=1, high=100, maximum=10**6, meaning="number of passes over the training rows")
+    batch_size: int = knob(128, low=8, high=1024, minimum=1, maximum=10**6, meaning="number of rows in a step")
+    optimizer: str = knob("adamw", choices=("adamw", "adam", "sgd"), meaning="rule that turns gradients into steps")
+    learning_rate: float = knob(1e-3, low=1e-5, high=1.0, minimum=1e-12, maximum=1e3, scale="log", meaning="step size")
+    schedule: str = knob("cosine", choices=("cosine", "constant"), meaning="course of the learning rate")
+    weight_decay: float = knob(1e-4, low=0.0, high=0.1, maximum=1e3, meaning="pull of the weights towards zero")
+    seed: int = knob(0, low=0, high=20, maximum=2**31 - 1, meaning="seed of weights, order and noise")
+    features: None = None
+    monitor: str | None = None
+    patience: int | None = None
+    transforms: tuple[()] = ()
+    precision: str = knob("32", choices=("32", "bf16"), meaning="arithmetic of the network while it trains")
+    device: str = knob(
+        "auto", choices=("auto", "cpu", "cuda"), meaning="place to train; auto takes a GPU if there is one"
+    )
+    devices: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.loss, Loss):
+            raise ValueError(f"loss = {self.loss!r} is not a loss; give one such as CrossEntropy(), with the brackets")
+        if not self.loss.trains:
+            raise ValueError(f"{self.loss!r} has a zero gradient almost everywhere: nothing can be trained with it")
+        if isinstance(self.model, str):
+            backbone_named(self.model)
+        elif not isinstance(self.model, nn.Module):
+            raise ValueError(f"model = {self.model!r}; give {', '.join(BACKBONES)}, module:factory or a torch Module")
+        if not isinstance(self.dataset, (str, os.PathLike, Dataset)):
+            raise ValueError(f"dataset = {self.dataset!r}; give a name, a path or a Dataset")
+        if self.monitor is not None and self.monitor not in MONITORS:
+            raise ValueError(f"monitor = {self.monitor!r} is not watched; give one of {', '.join(MONITORS)}, or None")
+        if self.patience is not None:
+            if not isinstance(self.patience, int) or self.patience < 1:
+                raise ValueError(f"patience = {self.patience!r}; give a whole number of epochs ≥ 1, or None")
+            if self.monitor is None:
+                raise ValueError("patience needs a monitor: say what must get better, e.g. monitor='val_loss'")
+        # Fields whose other values are not there yet: refused, rather than accepted and ignored.
+        for name, allowed in (("features", None), ("transforms", ()), ("devices", 1)):
+            if getattr(self, name) != allowed:
+                raise ValueError(f"{name} = {getattr(self, name)!r} is not available; leave it at {allowed!r}")
+
+    @cached_property
+    def data(self) -> Dataset:
+        """The dataset itself, loaded when it is first needed."""
+        return self.dataset if isinstance(self.dataset, Dataset) else load_dataset(self.dataset)
+
+    @property
+    def title(self) -> str:
+        """A short name for people."""
+        model = self.model if isinstance(self.model, str) else type(self.model).__name__
+        seed = f" · seed {self.seed}" if self.seed else ""
+        return f"{self.data.name} · {model} · {self.loss!r}{seed}"
+
+    @cached_property
+    def key(self) -> str:
+        """sha256 of all that decides the result: the dataset's content, the model, the loss and every setting.
+
+        A loss or a model that lives outside the workbench enters with its source, so that an edited one is a new run.
+        """
+        described = {name: value for name, value in self.described().items() if name not in (*NOT_IN_KEY, "dataset")}
+        described |= {"format": FORMAT, "sources": [_source(type(self.loss)), _model_source(self.model)]}
+        return hashlib.sha256(_canonical(described).encode()).hexdigest()
+
+    def described(self) -> dict[str, Any]:
+        """The run as JSON: what `Run.from_json` reads."""
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        given = (
+            self.model if isinstance(self.model, str) else {"module": repr(self.model), "weights": _digest(self.model)}
+        )
+        return fields | {
+            "dataset": self.data.spec,
+            "dataset_key": self.data.key,
+            "model": given,
+            "loss": self.loss.spec(),
+        }
+
+    @classmethod
+    def from_json(cls, described: Mapping[str, Any] | str) -> Self:
+        """The run that a `run.json` describes (its text, or what was read from it)."""
+        facts = json.loads(described) if isinstance(described, str) else described
+        if facts["dataset"] is None or not isinstance(facts["model"], str):
+            missing = "dataset was given as arrays" if facts["dataset"] is None else "model was given as a Module"
+            raise ValueError(
+                f"{facts['title']} cannot be repeated from its file alone: its {missing}; make the Run again"
+            )
+        data = load_dataset(facts["dataset"]["name"], **facts["dataset"]["knobs"])
+        if data.key != facts["dataset_key"]:
+            raise ValueError(f"{data.name} is not the data this run was trained on: its content has changed since")
+        fields = {field.name: facts[field.name] for field in dataclasses.fields(cls)}
+        return cls(**fields | {"dataset": data, "loss": from_spec(facts["loss"]), "transforms": ()})
+
+    def best_epoch(self, history: list[dict[str, float]]) -> int:
+        """The epoch whose weights are kept: the first best one of the monitor, or the last."""
+        if self.monitor is None:
+            return len(history) - 1
+        values = [row[self.monitor] for row in history]
+        return values.index(max(values) if MONITORS[self.monitor] else min(values))
+
+    def finished(self, history: list[dict[str, float]]) -> bool:
+        """Whether all epochs are done, or the monitor's patience has run out."""
+        waited = len(history) - 1 - self.best_epoch(history) if history else 0
+        return len(history) >= self.epochs or (self.patience is not None and waited >= self.patience)
+
+
+@dataclass(frozen=True)
+class TrainedRun:
+    """A run and what it gave: tables, history and model, read from its directory when asked for."""
+
+    run: Run
+    stored: StoredRun
+
+    @classmethod
+    def open(cls, key: str, store: Store | None = None) -> Self:
+        """The stored run of this key, or of the only key that starts so."""
+        stored = (store or Store()).open(key)
+        return cls(Run.from_json(stored.info), stored)
+
+    @property
+    def path(self) -> Path:
+        return self.stored.path
+
+    @property
+    def tables(self) -> Mapping[str, LogitTable]:
+        """ "val" and "test"; two heads also give "val/candidates" and "test/candidates"."""
+        return self.stored.tables
+
+    @property
+    def history(self) -> pd.DataFrame:
+        """One row per epoch: train_loss, val_loss, val_accuracy, val_average_K_accuracy, seconds."""
+        return self.stored.history
+
+    @cached_property
+    def model(self) -> Network:
+        """The trained network: it takes inputs as the dataset holds them and returns scores."""
+        info = self.stored.info
+        network = build_network(
+            self.run.model, self.run.loss, input_shape=tuple(info["input_shape"]), n_classes=info["n_classes"]
+        )
+        network.load_state_dict(
+            network_weights(safetensors.torch.load_file(self.stored.verified("weights.safetensors")))
+        )
+        return network.eval()
+
+
+def train(run: Run, *, store: Store | None = None, progress: bool = True, again: bool = False) -> TrainedRun:
+    """Train a run, or read it from the store if it was trained before (`again` trains it anew).
+
+    A run that was interrupted, however, goes on from its last checkpoint when it is trained again. Demo runs that ship
+    with the package count as trained; their weights are rounded to half precision.
+
+    >>> import tempfile
+    >>> store = Store(tempfile.mkdtemp())
+    >>> trained = train(Run("digits", model="linear", epochs=3, device="cpu"), store=store, progress=False)
+    >>> sorted(trained.tables), len(trained.history)
+    (['test', 'val'], 3)
+    """
+    store = Store() if store is None else store
+    if store.has(run.key) and not again:
+        return TrainedRun(run, store.open(run.key))
+    _check_labels(run)
+    from workbench import learning  # Lightning takes seconds to import, and a stored run does without
+
+    checkpoint = store.unfinished(run.key)
+    with store.explained():
+        checkpoint.parent.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=checkpoint.parent).close()  # better to fail now than after the first epoch
+        learner = learning.Learner(run, checkpoint)
+        device = learning.fit(learner, progress=progress)
+    tables = learner.tables(device)
+    with store.writing(run.key, replace=again) as directory:
+        write_run(directory, run, learner.weights(), learner.history, tables)
+    checkpoint.unlink(missing_ok=True)
+    return TrainedRun(run, store.open(run.key))
+
+
+def write_run(
+    directory: Path,
+    run: Run,
+    weights: Mapping[str, Tensor],
+    history: list[dict[str, float]],
+    tables: Mapping[str, LogitTable],
+    **facts: Any,
+) -> None:
+    """Fills a run directory."""
+    info = {
+        "format": FORMAT,
+        "title": run.title,
+        **run.described(),
+        "repeatable": isinstance(run.model, str) and run.data.spec is not None,
+        "input_shape": run.data.input_shape,
+        "n_classes": run.data.n_classes,
+        "kept_epoch": run.best_epoch(history),
+        "versions": {
+            "workbench": workbench.__version__,
+            "torch": torch.__version__,
+            "python": platform.python_version(),
+        },
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        **facts,
+    }
+    (directory / "run.json").write_text(json.dumps(info, indent=1, ensure_ascii=False), encoding="utf-8")
+    (directory / "weights.safetensors").write_bytes(safetensors.torch.save(dict(weights)))
+    pd.DataFrame(history).to_csv(directory / "history.csv", index=False)
+    for name, table in tables.items():  # a table's folder comes before those inside it
+        table.save(directory / name)
+
+
+def network_weights(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The weights without the state of the loss."""
+    return {name: value for name, value in weights.items() if not name.startswith("loss_state.")}
+
+
+def _check_labels(run: Run) -> None:
+    if run.data.many_labels and run.loss.labels == "one" and not run.loss.also_many_labels:
+        raise ValueError(
+            f"{run.data.name} has rows with several labels or none, and {type(run.loss).__name__} reads one label per row; "
+            "use a loss of many labels (`workbench losses` says which)"
+        )
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _digest(module: nn.Module) -> str:
+    """sha256 of all weights of a module."""
+    weights = {name: value.detach().cpu().clone() for name, value in module.state_dict().items()}
+    return hashlib.sha256(safetensors.torch.save(weights)).hexdigest()
+
+
+def _model_source(model: str | nn.Module) -> str | None:
+    return _source(backbone_named(model)) if isinstance(model, str) else _source(type(model))
+
+
+def _source(thing: Any) -> str | None:
+    """The source of a class or function that lives outside the workbench, where it can be read."""
+    if thing.__module__.split(".")[0] in ("workbench", "torch"):
+        return None
+    try:
+        return inspect.getsource(thing)
+    except (OSError, TypeError):
+        return None
