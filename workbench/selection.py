@@ -1,0 +1,181 @@
+"""The largest of all n·L probabilities of a table, exactly, block by block.
+
+Average-K thresholds are order statistics of the whole matrix (Garcin et al. 2023, Algorithm 1). Sorting it costs 400
+reads of the matrix; here a bound is guessed from a sample of rows, one pass keeps what lies above it, and only those
+are sorted. The guess changes the time, never the answer: if too little survives, the pass is repeated with less faith.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from workbench.tables import LogitTable
+
+SAMPLED = 2**20  # probabilities looked at to guess a bound
+HELD = 2**22  # more values than this are not kept but counted
+
+
+def exact(number: float) -> Fraction:
+    """The decimal a number prints as: 0.1 is one tenth, not the nearest float.
+
+    >>> exact(0.7) * 10 == 7, 0.7 * 3 == 2.1
+    (True, False)
+    """
+    return Fraction(number) if isinstance(number, (int, Fraction)) else Fraction(repr(float(number)))
+
+
+def returned_classes(K: float, n: int) -> int:
+    """How many of all the classes of n rows are returned at mean size K: K·n in exact arithmetic, halves rounded up.
+
+    >>> returned_classes(1.1, 5), returned_classes(2.3, 10)
+    (6, 23)
+    """
+    return math.floor(exact(K) * n + Fraction(1, 2))
+
+
+def rounded_up(threshold: float, dtype: np.dtype) -> float:
+    """The smallest number of that type ≥ threshold: `probabilities >= it` is what `probabilities >= threshold` means.
+
+    >>> rounded_up(0.3, np.dtype("float32"))  # the float32 nearest to 0.3 lies above it, so it stays
+    0.30000001192092896
+    >>> rounded_up(0.7, np.dtype("float32"))  # the nearest to 0.7 lies below, so the next one is taken
+    0.7000000476837158
+    """
+    nearest = dtype.type(threshold)
+    if float(nearest) < threshold:
+        nearest = np.nextafter(nearest, dtype.type(np.inf))
+    return float(nearest)
+
+
+def midpoint(above: float, below: float, dtype: np.dtype) -> float:
+    """The threshold between two probabilities: their midpoint in float64, rounded up to the table's type.
+
+    `above >= midpoint > below` when the two differ; equal ones both enter.
+    """
+    middle = below + (above - below) / 2
+    if middle <= below < above:  # neighbours in float64: the midpoint rounded to the lower one
+        return above
+    return rounded_up(middle, dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class Largest:
+    """Some of the largest probabilities of a table, falling, and where they stand.
+
+    `floor`: every probability ≥ floor is here. (Of a value that is tied too often, only as many as were asked for.)
+    """
+
+    values: np.ndarray  # (m',) falling
+    positions: np.ndarray  # (m',) row · L + class
+    floor: float
+
+    def count(self, threshold: float) -> int:
+        """How many probabilities are ≥ threshold; the threshold must not lie below the floor."""
+        rising = self.values[::-1]
+        return len(rising) - int(np.searchsorted(rising, rising.dtype.type(threshold), side="left"))
+
+
+def largest_probabilities(table: LogitTable, m: int) -> Largest:
+    """At least the m largest of all n·L probabilities (1 ≤ m ≤ n·L): exactly what sorting them all would give."""
+    for slack in (1.2, 4.0, math.inf):
+        found = _at_least(table, _sampled_bound(table, m, slack), m)
+        if found is not None:
+            return found
+    raise AssertionError("without a bound every probability survives")  # pragma: no cover
+
+
+def threshold_at_mean_size(table: LogitTable, K: float) -> float:
+    """The average-K threshold: midpoint of the m-th and (m+1)-th largest of all probabilities, m = K·n.
+
+    Unlabelled rows will do (Garcin et al. 2023, Algorithm 1; Garcin, thesis, Eq. 2.27–2.30). K = L gives 0.
+    """
+    m = checked_m(K, table)
+    if m == table.n * table.n_classes:
+        return 0.0
+    if m < HELD:
+        values = largest_probabilities(table, m + 1).values
+        return midpoint(float(values[m - 1]), float(values[m]), table.dtype)
+    return midpoint(_counted_order_statistic(table, m), _counted_order_statistic(table, m + 1), table.dtype)
+
+
+def checked_m(K: float, table: LogitTable) -> int:
+    """K·n, or an error when no such mean size exists; K ≥ L means all classes."""
+    m = returned_classes(K, table.n)
+    if m < 1:
+        raise ValueError(f"K = {K:g} with {table.n} rows returns no class at all; give K ≥ {1 / table.n:.3g}")
+    return min(m, table.n * table.n_classes)
+
+
+def _sampled_bound(table: LogitTable, m: int, slack: float) -> float:
+    """A value that probably more than m probabilities reach: the same share of a sample of rows, with slack."""
+    step = table.n * table.n_classes // SAMPLED
+    if step < 2 or math.isinf(slack):
+        return -math.inf
+    sample = table.probabilities(slice(None, None, step))
+    wanted = math.ceil(m * slack * len(sample) / table.n)
+    if wanted >= sample.size:
+        return -math.inf
+    return float(np.partition(sample.ravel(), sample.size - wanted)[sample.size - wanted])
+
+
+def _at_least(table: LogitTable, bound: float, m: int) -> Largest | None:
+    """All probabilities ≥ bound, cut to the m largest (with ties, where they fit); None when there are fewer than m."""
+    room = 2 * m + 2**19
+    parts: list[tuple[np.ndarray, np.ndarray]] = []
+    held, lost = 0, -math.inf  # `lost`: the largest value that was dropped after it had reached the bound
+    for rows in table.spans():
+        flat = table.probabilities(rows).ravel()
+        positions = np.flatnonzero(flat >= flat.dtype.type(bound))
+        parts.append((flat[positions], positions + rows.start * table.n_classes))
+        held += len(positions)
+        if held > room:
+            values, positions, dropped = _cut(*_joined(parts), m)
+            parts, held = [(values, positions)], len(values)
+            bound, lost = float(values.min()), max(lost, dropped)
+    values, positions = _joined(parts)
+    if len(values) < m:
+        return None
+    falling = np.argsort(values)[::-1]
+    values, positions = values[falling], positions[falling]
+    smallest = float(values[m - 1])
+    if lost < smallest:  # nothing as large as the m-th was dropped, so its ties are all here
+        end = len(values) - int(np.searchsorted(values[::-1], values[m - 1], side="left"))
+        return Largest(values[:end], positions[:end], floor=smallest)
+    return Largest(values[:m], positions[:m], floor=float(np.nextafter(values[m - 1], values.dtype.type(np.inf))))
+
+
+def _joined(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    values, positions = zip(*parts, strict=True)
+    return np.concatenate(values), np.concatenate(positions)
+
+
+def _cut(values: np.ndarray, positions: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray, float]:
+    """The m largest, and the largest value that did not make it."""
+    order = np.argpartition(values, len(values) - m)
+    kept, dropped = order[len(values) - m :], order[: len(values) - m]
+    return values[kept], positions[kept], float(values[dropped].max())
+
+
+def _counted_order_statistic(table: LogitTable, m: int) -> float:
+    """The m-th largest probability by counting, 16 bits of its pattern a pass: for m too large to hold the values.
+
+    Patterns of non-negative floats rise with the floats they stand for.
+    """
+    pattern: Any = np.uint32 if table.dtype == np.float32 else np.uint64
+    prefix, above = 0, 0  # the leading bits found so far, and how many probabilities lie above all that share them
+    for shift in range(table.dtype.itemsize * 8 - 16, -1, -16):
+        counts = np.zeros(2**16, np.int64)
+        for rows in table.spans():
+            bits = (table.probabilities(rows).ravel() + 0).view(pattern) >> pattern(shift)  # + 0 turns -0 into 0
+            digits = bits[bits >> pattern(16) == prefix] & pattern(0xFFFF)
+            counts += np.bincount(digits.astype(np.int64), minlength=2**16)
+        at_least = above + np.cumsum(counts[::-1])[::-1]
+        digit = int(np.flatnonzero(at_least >= m)[-1])
+        above = int(at_least[digit] - counts[digit])
+        prefix = prefix << 16 | digit
+    return float(np.array(prefix, pattern).view(table.dtype))

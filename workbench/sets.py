@@ -1,0 +1,307 @@
+"""Rules that turn probabilities into sets of classes, and the sets they give.
+
+A rule is a frozen dataclass of knobs; `rule.fit(table)` gives a new, fitted object, and `fitted(table)` gives
+`PredictionSets`. The rules that promise coverage live in `conformal.py`.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from workbench.knobs import Knobbed, knob
+from workbench.selection import rounded_up, threshold_at_mean_size
+from workbench.tables import LogitTable
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PredictionSets:
+    """One set of classes per row, sparse: the classes of row i are `classes[offsets[i]:offsets[i + 1]]`.
+
+    Within a row classes stand by falling probability. An (n, L) matrix is made only on demand.
+
+    >>> table = LogitTable.from_probabilities([[0.6, 0.3, 0.1], [0.2, 0.1, 0.7]], labels=[0, 0])
+    >>> sets = Threshold(0.25).fit(table)(table)
+    >>> sets.sizes.tolist(), sets.hits.tolist()
+    ([2, 1], [True, False])
+    >>> sets.members(0)
+    (array([0, 1], dtype=int32), array([0.6, 0.3]))
+    """
+
+    table: LogitTable
+    rule: Any  # the fitted rule that gave them, or None for sets that come from people
+    offsets: np.ndarray  # (n + 1,)
+    classes: np.ndarray  # (offsets[-1],) int32
+    probabilities: np.ndarray  # (offsets[-1],) of the classes
+    _recalled: np.ndarray | None  # (n,) how many labels of the row are in its set
+
+    @classmethod
+    def from_masks(
+        cls, table: LogitTable, rule: Any, masks: Callable[[np.ndarray, slice], np.ndarray]
+    ) -> PredictionSets:
+        """Sets from a function that marks the members of a block: (probabilities, rows) → bool of the same shape."""
+        sizes, classes, values, recalled = [], [], [], []
+        for rows in table.spans():
+            probabilities = table.probabilities(rows)
+            mask = masks(probabilities, rows)
+            sizes.append(np.count_nonzero(mask, axis=1))
+            row, member = np.nonzero(mask)
+            value = probabilities[row, member]
+            falling = np.lexsort((-value, row))  # stable: equal probabilities stay by class index
+            classes.append(member[falling].astype(np.int32))
+            values.append(value[falling])
+            if table.labels is not None:
+                recalled.append(_recalled(mask, table.labels[rows]))
+        offsets = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
+        return cls(
+            table,
+            rule,
+            offsets,
+            np.concatenate(classes),
+            np.concatenate(values),
+            np.concatenate(recalled) if recalled else None,
+        )
+
+    @classmethod
+    def from_matrix(cls, table: LogitTable, matrix: np.ndarray, rule: Any = None) -> PredictionSets:
+        """Sets someone else chose (a botanist, a vote), given as (n, L) bool."""
+        if matrix.shape != table.scores.shape:
+            raise ValueError(f"the sets have shape {matrix.shape}; give (n, L) = {table.scores.shape}")
+        return cls.from_masks(table, rule, lambda _, rows: np.asarray(matrix[rows], dtype=bool))
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """(n,) number of classes in each set."""
+        return np.diff(self.offsets)
+
+    @property
+    def recalled(self) -> np.ndarray:
+        """(n,) how many of the labels of a row are in its set."""
+        if self._recalled is None:
+            self.table.checked_labels()
+        assert self._recalled is not None
+        return self._recalled
+
+    @cached_property
+    def hits(self) -> np.ndarray:
+        """(n,) bool: every label of the row is in its set (a row without a label: True)."""
+        if self.table.many_labels:
+            return self.recalled == self.table.checked_labels().sum(1)
+        return self.recalled == 1
+
+    def members(self, i: int) -> tuple[np.ndarray, np.ndarray]:
+        """The classes in the set of row i by falling probability, and their probabilities."""
+        if not -self.table.n <= i < self.table.n:
+            raise IndexError(f"row {i} does not exist; this table has {self.table.n} rows")
+        i %= self.table.n
+        inside = slice(self.offsets[i], self.offsets[i + 1])
+        return self.classes[inside], self.probabilities[inside]
+
+    def matrix(self) -> np.ndarray:
+        """(n, L) bool."""
+        matrix = np.zeros(self.table.scores.shape, bool)
+        matrix[np.repeat(np.arange(self.table.n), self.sizes), self.classes] = True
+        return matrix
+
+    def __len__(self) -> int:
+        return self.table.n
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return (self.members(i)[0] for i in range(self.table.n))
+
+    def __repr__(self) -> str:
+        return f"PredictionSets({self.table.n} rows, mean size {self.sizes.mean():.3g}; {self.rule!r})"
+
+
+def _recalled(mask: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    if labels.ndim == 2:
+        return np.count_nonzero(mask & labels, axis=1)
+    return mask[np.arange(len(labels)), labels].astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Rule(Knobbed):
+    """What every rule is: `fit(table)` gives a `FittedRule`, which gives the sets of any table of the same classes."""
+
+    title: ClassVar[str]
+    formulation: ClassVar[str]  # which line of Table 2.1 of the thesis it estimates
+    needs_fit: ClassVar[bool] = True  # False: the table it is fitted on does not matter
+
+    def fit(self, table: LogitTable) -> FittedRule:
+        """What the rule learns from a table, as a new object."""
+        return FittedRule(self, None, table.n_classes)
+
+    def mask(self, fitted: FittedRule, probabilities: np.ndarray, rows: slice) -> np.ndarray:
+        """Which classes are in the set, for a block of rows."""
+        assert fitted.threshold is not None
+        return probabilities >= dtype_threshold(fitted.threshold, probabilities.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedRule:
+    """A rule and what it learned; call it on a table to get sets."""
+
+    rule: Rule
+    threshold: Any  # float, (L,) or None
+    n_classes: int
+
+    def __call__(self, table: LogitTable) -> PredictionSets:
+        sets = self.sets(table)
+        n_empty = int(np.count_nonzero(sets.sizes == 0))
+        if n_empty:
+            warnings.warn(
+                f"{n_empty} of {table.n} sets are empty: no class reaches the threshold; "
+                f"{type(self.rule).__name__}(..., min_size=1) returns the most probable class there",
+                stacklevel=2,
+            )
+        return sets
+
+    def sets(self, table: LogitTable) -> PredictionSets:
+        """The sets, without a word about empty ones."""
+        if table.n_classes != self.n_classes:
+            raise ValueError(f"the rule was fitted on {self.n_classes} classes and the table has {table.n_classes}")
+
+        def masks(probabilities: np.ndarray, rows: slice) -> np.ndarray:
+            mask = self.rule.mask(self, probabilities, rows)
+            return filled(mask, probabilities, getattr(self.rule, "min_size", 0))
+
+        return PredictionSets.from_masks(table, self, masks)
+
+    def __repr__(self) -> str:
+        at = f" at {self.threshold:.4g}" if isinstance(self.threshold, float) else ""
+        return f"{self.rule!r}{at}"
+
+
+def dtype_threshold(threshold: Any, dtype: np.dtype) -> Any:
+    """A threshold (or one per class) in the type of the probabilities, rounded up so that `>=` means what it says."""
+    if np.ndim(threshold) == 0:
+        return rounded_up(float(threshold), dtype)
+    return np.array([rounded_up(float(value), dtype) for value in threshold], dtype)
+
+
+def most_probable(probabilities: np.ndarray, sizes: int | np.ndarray) -> np.ndarray:
+    """Marks the `sizes` most probable classes of each row; of equal ones the first.
+
+    >>> most_probable(np.array([[0.2, 0.4, 0.2, 0.2]]), 2).tolist()
+    [[True, True, False, False]]
+    """
+    n, n_classes = probabilities.shape
+    sizes = np.broadcast_to(np.minimum(sizes, n_classes), n)
+    rising = np.sort(probabilities, axis=1)
+    last = rising[np.arange(n), np.minimum(n_classes - sizes, n_classes - 1)][:, None]  # smallest that may enter
+    mask = probabilities >= last
+    mask[sizes == 0] = False
+    for row in np.flatnonzero(np.count_nonzero(mask, axis=1) > sizes):  # ties at the border
+        tied = np.flatnonzero(probabilities[row] == last[row])
+        n_enter = sizes[row] - np.count_nonzero(probabilities[row] > last[row])
+        mask[row, tied[n_enter:]] = False
+    return mask
+
+
+def filled(mask: np.ndarray, probabilities: np.ndarray, min_size: int) -> np.ndarray:
+    """The sets, with the most probable missing classes added to those smaller than `min_size`."""
+    if min_size == 0:
+        return mask
+    sizes = np.count_nonzero(mask, axis=1)
+    small = np.flatnonzero(sizes < min_size)
+    if len(small):
+        missing = np.where(mask[small], -np.inf, probabilities[small])
+        mask[small] |= most_probable(missing, min_size - sizes[small])
+    return mask
+
+
+def _min_size() -> Any:
+    return knob(0, low=0, high=5, maximum=math.inf, meaning="number of classes a set has at least")
+
+
+def warn_if_everything(K: float, n_classes: int) -> None:
+    """K ≥ L is legal and useless."""
+    if n_classes <= K:
+        warnings.warn(f"K = {K:g} with {n_classes} classes: every set holds every class", stacklevel=3)
+
+
+@dataclass(frozen=True)
+class TopK(Rule):
+    r"""The K most probable classes of every row, however clear or ambiguous it is.
+
+    $$\Gamma(x) = \{\text{the } K \text{ largest } p_j(x)\}$$
+
+    Each set has exactly K classes; of equally probable ones the first enters.
+
+    >>> table = LogitTable.from_probabilities([[0.6, 0.3, 0.1]], labels=[2])
+    >>> TopK(2).fit(table)(table).members(0)[0].tolist()
+    [0, 1]
+
+    Paper: Garcin, thesis, Eq. 2.12–2.13 (point-wise size).
+    """
+
+    title = "Top-K"
+    formulation = "point-wise size"
+    needs_fit = False
+
+    K: int = knob(5, low=1, high=20, maximum=math.inf, symbol="K", meaning="number of classes in every set")
+    min_size: int = _min_size()
+
+    def fit(self, table: LogitTable) -> FittedRule:
+        warn_if_everything(self.K, table.n_classes)
+        return FittedRule(self, None, table.n_classes)
+
+    def mask(self, fitted: FittedRule, probabilities: np.ndarray, rows: slice) -> np.ndarray:
+        return most_probable(probabilities, self.K)
+
+
+@dataclass(frozen=True)
+class AverageK(Rule):
+    r"""Every class above one threshold, chosen so that sets hold K classes on average.
+
+    $$\Gamma(x) = \{j : p_j(x) \ge \lambda\}, \qquad
+    \lambda = \tfrac12\left(P_{[Kn]} + P_{[Kn+1]}\right)$$
+
+    P are all n·L probabilities of the fitting rows in falling order. Clear rows get small sets and ambiguous rows large
+    ones. Fitting needs no labels. Equal probabilities enter together, so with ties sets may be larger on average.
+
+    >>> table = LogitTable.from_probabilities([[0.8, 0.1, 0.1], [0.4, 0.35, 0.25]])
+    >>> sets = AverageK(1.5).fit(table)(table)
+    >>> sets.sizes.tolist()
+    [1, 2]
+
+    Paper: Garcin et al. 2023, Algorithm 1; Garcin, thesis, Eq. 2.24–2.31 (average size).
+    """
+
+    title = "Average-K"
+    formulation = "average size"
+
+    K: float = knob(5.0, low=1, high=20, maximum=math.inf, symbol="K", meaning="number of classes in a set on average")
+    min_size: int = _min_size()
+
+    def fit(self, table: LogitTable) -> FittedRule:
+        warn_if_everything(self.K, table.n_classes)
+        return FittedRule(self, threshold_at_mean_size(table, self.K), table.n_classes)
+
+
+@dataclass(frozen=True)
+class Threshold(Rule):
+    r"""Every class whose probability reaches a given threshold.
+
+    $$\Gamma(x) = \{j : p_j(x) \ge \lambda\}$$
+
+    Paper: Garcin, thesis, Eq. 2.23.
+    """
+
+    title = "Threshold"
+    formulation = "average size"
+    needs_fit = False
+
+    threshold: float = knob(
+        0.1, low=0, high=1, maximum=math.inf, symbol="λ", meaning="smallest probability that enters a set"
+    )
+    min_size: int = _min_size()
+
+    def fit(self, table: LogitTable) -> FittedRule:
+        return FittedRule(self, self.threshold, table.n_classes)
