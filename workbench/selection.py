@@ -70,13 +70,13 @@ class Largest:
     `floor`: every probability ≥ floor is here. (Of a value that is tied too often, only as many as were asked for.)
     """
 
-    values: np.ndarray  # (m',) falling
+    probabilities: np.ndarray  # (m',) falling
     positions: np.ndarray  # (m',) row · L + class
     floor: float
 
     def count(self, threshold: float) -> int:
         """How many probabilities are ≥ threshold; the threshold must not lie below the floor."""
-        rising = self.values[::-1]
+        rising = self.probabilities[::-1]
         return len(rising) - int(np.searchsorted(rising, rising.dtype.type(threshold), side="left"))
 
 
@@ -98,7 +98,7 @@ def threshold_at_mean_size(table: LogitTable, K: float) -> float:
     if m == table.n * table.n_classes:
         return 0.0
     if m < HELD:
-        values = largest_probabilities(table, m + 1).values
+        values = largest_probabilities(table, m + 1).probabilities
         return midpoint(float(values[m - 1]), float(values[m]), table.dtype)
     return midpoint(_counted_order_statistic(table, m), _counted_order_statistic(table, m + 1), table.dtype)
 
