@@ -61,8 +61,7 @@ class AssumeNegative(Loss):
     calibrated = True
 
     def values(self, scores: Tensor, labels: Tensor, **_: Any) -> Tensor:
-        is_label = _is_label(scores, labels)
-        log_absent = F.logsigmoid(-scores).masked_fill(is_label, 0.0).sum(-1)
+        log_absent = F.logsigmoid(-scores).scatter(-1, labels[:, None], 0.0).sum(-1)
         return -F.logsigmoid(score_of_label(scores, labels)) - log_absent / (scores.shape[-1] - 1)
 
 
@@ -251,41 +250,45 @@ class AverageKTwoHead(Loss):
         return self.K == 1
 
     def values(self, scores: Tensor, labels: Tensor, **_: Any) -> Tensor:
-        n, n_classes = scores.shape[0], scores.shape[-1]
-        log_proposals = scores[:, 1].log_softmax(-1)
-        is_label = _is_label(log_proposals, labels)
-        is_candidate = self._candidates(log_proposals, is_label)
+        predictions, proposals = scores.unbind(1)
+        n, n_classes = predictions.shape
         n_candidates = self.n_candidates(n)
         n_negatives = n * (n_classes - 1) - n_candidates
+        log_proposals = proposals.log_softmax(-1)
+        chosen, allowed = self._chosen(log_proposals.detach(), labels)
 
-        # One weight and one sign per class of a row; n times the weight, so that the mean over rows is the batch loss.
-        weights = torch.where(is_candidate, self.alpha * n / max(n_candidates, 1), self.alpha * n / max(n_negatives, 1))
-        weights = weights.to(scores.dtype).masked_fill(is_label, 1.0)
-        log_likelihood = F.logsigmoid(torch.where(is_label | is_candidate, scores[:, 0], -scores[:, 0]))
-        return -score_of_label(log_proposals, labels) - (weights * log_likelihood).sum(-1)
+        def spread(negative: float, candidate: float, label: float) -> Tensor:
+            """(n, L): one number for each of the three kinds of classes."""
+            everywhere = torch.full_like(log_proposals, negative).flatten()
+            with_candidates = everywhere.scatter(-1, chosen, torch.where(allowed, candidate, negative).to(everywhere))
+            return with_candidates.view_as(log_proposals).scatter(-1, labels[:, None], label)
+
+        # n times the weights of the batch loss, so that the mean over rows is that loss; +1 for a class that should be
+        # in the set and −1 for one that should not, because log(1 − σ(z)) = log σ(−z).
+        weights = spread(self.alpha * n / max(n_negatives, 1), self.alpha * n / max(n_candidates, 1), 1.0)
+        signs = spread(-1.0, 1.0, 1.0)
+        return -score_of_label(log_proposals, labels) - (weights * F.logsigmoid(signs * predictions)).sum(-1)
 
     def candidates(self, scores: Tensor, labels: Tensor) -> Tensor:
         """(n, L) bool: the classes that stand beside the label, (K−1)·n of them over the whole batch."""
         scores = self._checked_scores(scores)
         labels = self._checked_labels(scores, labels)
-        log_proposals = scores[:, 1].detach().log_softmax(-1)
-        return self._candidates(log_proposals, _is_label(log_proposals, labels))
+        chosen, allowed = self._chosen(scores[:, 1].detach().log_softmax(-1), labels)
+        everywhere = torch.zeros(scores[:, 1].numel(), dtype=torch.bool, device=scores.device)
+        return everywhere.scatter(-1, chosen, allowed).view_as(scores[:, 1])
 
     def n_candidates(self, n: int) -> int:
         """(K−1)·n, rounded half up; K is the decimal it prints as, so 1.1 means eleven tenths."""
         return int(((Decimal(str(self.K)) - 1) * n).quantize(Decimal(1), rounding=ROUND_HALF_UP))
 
-    def _candidates(self, log_proposals: Tensor, is_label: Tensor) -> Tensor:
-        without_labels = log_proposals.detach().masked_fill(is_label, -math.inf).flatten()
-        chosen = without_labels.topk(self.n_candidates(len(log_proposals)), sorted=False).indices
-        is_candidate = torch.zeros_like(without_labels, dtype=torch.bool).scatter(-1, chosen, True)
-        # A class whose score is −inf is masked out: it is never a candidate, even when there are not enough others.
-        return (is_candidate & (without_labels > -math.inf)).view_as(log_proposals)
+    def _chosen(self, log_proposals: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """Where the candidates are in the flattened batch, and which of them are not masked out by a score of −inf.
 
-
-def _is_label(scores: Tensor, labels: Tensor) -> Tensor:
-    """(n, L) bool: the class written down."""
-    return torch.arange(scores.shape[-1], device=scores.device) == labels[:, None]
+        Softmax was taken over all classes before the labels leave (Eq. 11), so a sure row offers few candidates.
+        """
+        without_labels = log_proposals.scatter(-1, labels[:, None], -math.inf).flatten()
+        top = without_labels.topk(self.n_candidates(len(labels)), sorted=False)
+        return top.indices, top.values > -math.inf
 
 
 def _expected_size(scores: Tensor) -> Tensor:

@@ -90,7 +90,7 @@ class Quasibinary(Loss):
         return Normaliser()
 
     def values(self, scores: Tensor, labels: Tensor, *, state: nn.Module | None = None, **_: Any) -> Tensor:
-        n_labels = labels.sum().clamp(min=1)
+        n_labels = labels.sum(dtype=scores.dtype).clamp(min=1)
         log_C = scores.flatten().logsumexp(-1) - n_labels.log()
         if state is not None:
             log_C = state(log_C)
@@ -157,7 +157,7 @@ class SoftmaxUniform(Loss):
     def values(self, scores: Tensor, labels: Tensor, **_: Any) -> Tensor:
         log_probabilities = scores.log_softmax(-1)
         is_class = scores > -math.inf  # uniform over the classes that are not masked out
-        n_classes = is_class.sum(-1)
+        n_classes = is_class.sum(-1, dtype=scores.dtype)
         divergence = -log_probabilities.where(is_class, 0.0).sum(-1) / n_classes - n_classes.log()
         return _by_labels(scores, labels, without=self.no_label_weight * divergence)
 
