@@ -1,0 +1,231 @@
+"""Photographs of plants: organs on a soft background, and the reader that recovers what they show from pixels alone.
+
+A photograph is background, sprites, light and grain, each of bounded support:
+
+    pixel = light · (background, or sprite where there is one) + grain,
+
+so three facts hold of every photograph, and the reader rests on them. Backgrounds are dim and organs are bright, by
+more than light and grain can change; organs keep to their own cells, whole and apart from one another; and a sprite is
+one of finitely many (form, turn, size). So an organ is found by its brightness and named by the sprite it resembles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from PIL import Image, ImageFilter
+
+from workbench.datasets.flora import ORGANS
+from workbench.datasets.flowers import flower
+from workbench.datasets.foliage import BARK_DRAWINGS, FRUIT_DRAWINGS, LEAF_DRAWINGS
+
+SIZE = 48  # pixels of the side of a photograph
+TURNS = 12
+TURN_RANGE = {"flower": 360.0, "leaf": 360.0, "fruit": 70.0, "bark": 24.0}  # degrees: fruit hangs, trunks stand
+LARGE, SMALL = (32, 36, 40), (19, 20, 21)  # pixels of the side of a whole drawing: alone, or one of several
+SHADOW = 2  # pixels around an organ that hold only its shadow
+
+LIGHT, TINT = 0.10, 0.03  # light is 1 ± LIGHT; red and blue lean against each other by ± TINT
+GRAIN = 6  # grain is a whole number in [−GRAIN, GRAIN], uniform
+BACKGROUND = 108  # no channel of a background is brighter
+# Of the largest channel of a pixel: up to DARK it may be background, above it is an organ.
+DARK = BACKGROUND * (1 + LIGHT) * (1 + TINT) + GRAIN
+BRIGHT = DARK + 16
+
+MIDDLE = SIZE // 2
+Cell = tuple[slice, slice]  # rows and columns of a photograph that belong to one organ
+WHOLE: Cell = (slice(0, SIZE), slice(0, SIZE))
+HALVES: tuple[Cell, ...] = ((slice(0, SIZE), slice(0, MIDDLE)), (slice(0, SIZE), slice(MIDDLE, SIZE)))
+QUARTERS: tuple[Cell, ...] = tuple(
+    (slice(top, top + MIDDLE), slice(left, left + MIDDLE)) for top in (0, MIDDLE) for left in (0, MIDDLE)
+)
+CHUNK = 500  # photographs drawn or read at a time
+
+
+@dataclass(frozen=True)
+class Organ:
+    """An organ to be photographed: which (a column of ORGANS), in which form, in which cell."""
+
+    column: int
+    form: int
+    cell: Cell
+
+
+@dataclass(frozen=True)
+class Sprite:
+    """A drawing in one turn and one size, laid on a background by pixel ← pixel · keep / 256 + colour."""
+
+    colour: np.ndarray  # (h, w, 3) uint16, already multiplied by its cover
+    keep: np.ndarray  # (h, w, 1) uint16: 256 where the background stays, less in the shadow, 0 under the organ
+
+
+@cache
+def drawing(column: int, form: int) -> Image.Image:
+    """The organ in this form, drawn large on a transparent sheet."""
+    painters = {"leaf": LEAF_DRAWINGS, "fruit": FRUIT_DRAWINGS, "bark": BARK_DRAWINGS}
+    organ = ORGANS[column]
+    return Image.fromarray(flower(form) if organ == "flower" else painters[organ][form]().rgba())
+
+
+@cache
+def sprites(column: int, form: int, sides: tuple[int, ...]) -> tuple[Sprite, ...]:
+    """The organ in this form: every turn in every one of these sizes."""
+    span = TURN_RANGE[ORGANS[column]]
+    # Multiples of the golden section of a full turn never repeat, whatever symmetry a flower has.
+    turns = 137.5 * np.arange(TURNS) if span == 360 else np.linspace(-span / 2, span / 2, TURNS)
+    sheet = drawing(column, form).convert("RGBa")  # colours multiplied by their cover, so that turning mixes them well
+    turned = [sheet.rotate(turn, Image.Resampling.BILINEAR) for turn in turns]
+    return tuple(_sprite(image.resize((side, side), Image.Resampling.BOX)) for image in turned for side in sides)
+
+
+def _sprite(image: Image.Image) -> Sprite:
+    left, top, right, bottom = image.getbbox()
+    image = image.crop((left - SHADOW, top - SHADOW, right + SHADOW, bottom + SHADOW))
+    cover = np.asarray(image.getchannel("a"))
+    shadow = Image.fromarray(np.roll(cover, 1, axis=0)).filter(ImageFilter.BoxBlur(1.5))
+    clear = (1 - cover / 255) * (1 - 0.5 * np.asarray(shadow) / 255)
+    colour = np.asarray(image)[..., :3]
+    return Sprite(colour.astype(np.uint16), np.round(256 * clear).astype(np.uint16)[..., None])
+
+
+# Two tones of each background: out-of-focus woods, moss, dusk, water, heather, earth, mist, night.
+TONES = (
+    ((30, 58, 40), (70, 104, 60)),
+    ((58, 70, 30), (98, 104, 58)),
+    ((34, 48, 84), (84, 86, 108)),
+    ((24, 66, 70), (60, 104, 98)),
+    ((66, 44, 66), (106, 80, 92)),
+    ((70, 52, 36), (106, 86, 62)),
+    ((66, 78, 74), (98, 106, 96)),
+    ((34, 34, 60), (72, 62, 96)),
+)
+EXTRA = 16  # a background is larger than a photograph, which shows some part of it
+
+
+@cache
+def backgrounds() -> np.ndarray:
+    """(b, SIZE + EXTRA, SIZE + EXTRA, 3) uint8: blurred gardens, no channel above BACKGROUND."""
+    rng = np.random.default_rng(300)
+    side = SIZE + EXTRA
+    y, x = np.mgrid[0 : 1 : side * 1j, 0 : 1 : side * 1j]
+    found = []
+    for low, high in TONES * 4:
+        slope = rng.uniform(-0.6, 0.6)
+        share = np.clip(0.75 - 0.9 * y + slope * (x - 0.5), 0, 1)
+        for _ in range(14):  # discs of light out of focus, each with a faint rim
+            cx, cy, radius = *rng.uniform(0, 1, 2), rng.uniform(0.05, 0.16)
+            inside = np.clip((radius - np.hypot(x - cx, y - cy)) / 0.03, 0, 1)
+            share = share + rng.uniform(-0.25, 0.3) * inside
+        picture = np.asarray(low) + np.clip(share, 0, 1)[..., None] * (np.asarray(high) - np.asarray(low))
+        image = Image.fromarray(np.round(np.clip(picture, 0, BACKGROUND)).astype(np.uint8))
+        found.append(np.asarray(image.filter(ImageFilter.GaussianBlur(1.2))))
+    return np.minimum(np.stack(found), BACKGROUND)
+
+
+def photographs(scenes: Sequence[Sequence[Organ]], seed: Sequence[int]) -> np.ndarray:
+    """(n, SIZE, SIZE, 3) uint8: one photograph of each scene, an organ alone in WHOLE or several in smaller cells."""
+    images = np.empty((len(scenes), SIZE, SIZE, 3), dtype=np.uint8)
+    for chunk, start in enumerate(range(0, len(scenes), CHUNK)):
+        rows = slice(start, start + CHUNK)
+        images[rows] = _chunk(scenes[rows], np.random.default_rng([*seed, chunk]))
+    return images
+
+
+def _chunk(scenes: Sequence[Sequence[Organ]], rng: np.random.Generator) -> np.ndarray:
+    n, grounds = len(scenes), backgrounds()
+    which = rng.integers(len(grounds), size=n)
+    offsets = rng.integers(EXTRA + 1, size=(n, 2))
+    mirrored = rng.integers(2, size=n)
+    chances = rng.random((n, 4, 3))  # of each organ: its turn and size, its height, its place across
+    canvas = np.empty((n, SIZE, SIZE, 3), dtype=np.uint8)
+    for i, scene in enumerate(scenes):
+        top, left = offsets[i]
+        ground = grounds[which[i], top : top + SIZE, left : left + SIZE]
+        canvas[i] = ground[:, ::-1] if mirrored[i] else ground
+        for organ, chance in zip(scene, chances[i], strict=False):
+            _lay(canvas[i][organ.cell], organ, chance)
+    light = 1 + LIGHT * rng.uniform(-1, 1, (n, 1)) * np.ones(3)
+    light *= 1 + TINT * rng.uniform(-1, 1, (n, 1)) * np.array([1, 0, -1])
+    lit = canvas * light[:, None, None].astype(np.float32)
+    lit += rng.integers(-GRAIN, GRAIN + 1, size=lit.shape, dtype=np.int8)
+    return np.clip(np.rint(lit), 0, 255).astype(np.uint8)
+
+
+def _lay(view: np.ndarray, organ: Organ, chance: np.ndarray) -> None:
+    """Lay one of the organ's sprites somewhere inside the view of its cell."""
+    bank = sprites(organ.column, organ.form, LARGE if organ.cell is WHOLE else SMALL)
+    sprite = bank[int(chance[0] * len(bank))]
+    height, width = sprite.keep.shape[:2]
+    top = int(chance[1] * (view.shape[0] - height + 1))
+    left = int(chance[2] * (view.shape[1] - width + 1))
+    patch = view[top : top + height, left : left + width]
+    patch[...] = (patch * sprite.keep >> 8) + sprite.colour
+
+
+def read(images: np.ndarray, cell: Cell, forms: Sequence[int]) -> np.ndarray:
+    """(n, 2): the column of ORGANS and the form of the organ in this cell of each photograph; (−1, −1) if it is bare.
+
+    `forms` are how many forms each organ has. The organ is what is brighter than any background; its sprite is the one
+    whose bright pixels, centred and scaled to length 1, are nearest to those of the photograph.
+    """
+    names, bank = _known(tuple(forms), LARGE if cell is WHOLE else SMALL)
+    found = np.full((len(images), 2), -1)
+    for start in range(0, len(images), CHUNK):
+        seen = _bright(images[(slice(start, start + CHUNK), *cell)].astype(np.float32))
+        there = np.flatnonzero(seen.any(axis=(1, 2, 3)))
+        if there.size:
+            likeness = _signature(seen[there]) @ bank.T
+            found[start + there] = names[np.argmax(likeness, axis=1)]
+    return found
+
+
+def side_by_side(images: np.ndarray) -> np.ndarray:
+    """(n,) bool: whether a photograph shows two organs, one in each half; between them the middle is bare."""
+    lit = images.max(axis=3) > DARK
+    columns = lit.any(axis=1)
+    bare = ~columns[:, MIDDLE - 1 : MIDDLE + 1].any(axis=1)
+    return bare & columns[:, :MIDDLE].any(axis=1) & columns[:, MIDDLE:].any(axis=1)
+
+
+def _bright(pixels: np.ndarray) -> np.ndarray:
+    """The pixels with every possible background faded to black."""
+    surely_organ = np.clip((pixels.max(axis=-1, keepdims=True) - DARK) / (BRIGHT - DARK), 0, 1)
+    return pixels * surely_organ
+
+
+WINDOW = 44  # pixels of the side of the window around an organ; an even number, larger than any organ
+
+
+def _signature(bright: np.ndarray) -> np.ndarray:
+    """(n, d): what is seen of each organ, moved to the middle, at half the resolution, as a vector of length 1."""
+    n, height, width, _ = bright.shape
+    weight = bright.sum(axis=3)
+    total = weight.sum(axis=(1, 2))
+    top = np.rint(weight.sum(axis=2) @ np.arange(height) / total).astype(int)
+    left = np.rint(weight.sum(axis=1) @ np.arange(width) / total).astype(int)
+    margin = WINDOW // 2
+    padded = np.pad(bright, ((0, 0), (margin, margin), (margin, margin), (0, 0)))
+    window = np.arange(WINDOW)
+    centred = padded[
+        np.arange(n)[:, None, None], (top[:, None] + window)[:, :, None], (left[:, None] + window)[:, None]
+    ]
+    halved = centred.reshape(n, WINDOW // 2, 2, WINDOW // 2, 2, 3).mean(axis=(2, 4)).reshape(n, -1)
+    return halved / np.linalg.norm(halved, axis=1, keepdims=True)
+
+
+@cache
+def _known(forms: tuple[int, ...], sides: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Every sprite of these sizes: (m, 2) organ and form, and (m, d) its signature."""
+    names, rows = [], []
+    for column, number in enumerate(forms):
+        for form in range(number):
+            for sprite in sprites(column, form, sides):
+                names.append((column, form))
+                canvas = np.zeros((1, SIZE, SIZE, 3), dtype=np.float32)
+                height, width = sprite.keep.shape[:2]
+                canvas[0, :height, :width] = sprite.colour
+                rows.append(_signature(_bright(canvas))[0])
+    return np.array(names), np.stack(rows)
