@@ -162,7 +162,9 @@ def test_orientation_and_ranges_stay_while_label_and_scale_change():
     for label, plot in enumerate(plots[:3]):
         marks = [trace for trace in plot.data if trace.mode == "markers" and trace.x[0] is not None]
         assert [float(marks[0].x[0]), float(marks[0].y[0])] == pytest.approx(CORNERS[label])
-        assert [note.text for note in plot.layout.annotations if "label" in note.text] == [f"<b>label, class {label}</b>"]
+        assert [note.text for note in plot.layout.annotations if "label" in note.text] == [
+            f"<b>label, class {label}</b>"
+        ]
 
 
 def test_a_common_colour_range_makes_two_settings_comparable():

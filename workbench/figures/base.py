@@ -15,6 +15,9 @@ from workbench.figures.style import Theme
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
 
+    from workbench.knobs import Knobbed
+    from workbench.sets import PredictionSets
+
 HEADER = 0.68  # inches above a static picture, for its title and subtitle
 
 
@@ -96,3 +99,48 @@ def counted(number: int, noun: str = "", plural: str = "") -> str:
     digits = f"{number:,}".replace(",", "\N{NO-BREAK SPACE}")
     words = noun if number == 1 else plural or f"{noun}s"
     return f"{digits} {words}" if noun else digits
+
+
+def round_limit(value: float) -> float:
+    """The end of an axis of shares that holds the value: one of few, so that the axis seldom moves with a slider.
+
+    >>> round_limit(0.07), round_limit(0.31), round_limit(0.8)
+    (0.1, 0.4, 1.0)
+    """
+    return next((limit for limit in (0.1, 0.2, 0.4, 0.6) if value <= 0.95 * limit), 1.0)
+
+
+def of_rule(sets: PredictionSets) -> str:
+    """` of AverageK(K=5.0)`, or nothing when people chose the sets."""
+    return "" if sets.rule is None else f" of {short(sets.rule.rule)}"
+
+
+def short(knobbed: Knobbed) -> str:
+    """The repr without the knobs that stand at their default, except K and the like that come first.
+
+    >>> from workbench.sets import AverageK
+    >>> short(AverageK(K=2))
+    'AverageK(K=2)'
+    """
+    knobs = knobbed.knobs()
+    first = next(iter(knobs), None)
+    told = {name: value for name, value in knobbed.settings().items() if name == first or value != knobs[name].default}
+    return f"{type(knobbed).__name__}({', '.join(f'{name}={shown(value)}' for name, value in told.items())})"
+
+
+def shown(value: Any) -> str:
+    """A knob's value as a reader writes it: 0.2, 5, (0.5, 0.5)."""
+    if isinstance(value, tuple):
+        return f"({', '.join(f'{part:g}' for part in value)})"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def code_of_sets(sets: PredictionSets) -> str:
+    """The lines that make the sets again from the tables `val` (where the rule was fitted) and `test`."""
+    if sets.rule is None:
+        return f"import workbench as wb\n\n# sets: {len(sets)} sets that no rule chose\n"
+    size = f"{sets.table.n} rows of {sets.table.n_classes} classes"
+    return (
+        f"import workbench as wb\n\n# val: the table the rule is fitted on; test: the table shown, {size}\n"
+        f"sets = wb.{sets.rule.rule!r}.fit(val)(test)\n"
+    )

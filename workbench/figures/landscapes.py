@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from workbench.figures.base import counted
+from workbench.figures.base import counted, shown
 from workbench.figures.triangles import CORNER_NAMES, LevelSets
 
 if TYPE_CHECKING:
@@ -119,13 +119,7 @@ def on_three_classes(loss_class: type[Loss], K: int = 2) -> Loss:
 def knobs_in_words(loss: Loss) -> str:
     """The settings of a loss as a reader says them: `K = 2, ε = 0.2`; nothing for a loss without knobs."""
     knobs = type(loss).knobs()
-    return ", ".join(f"{knobs[name].symbol or name} = {_shown(value)}" for name, value in loss.settings().items())
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, tuple):
-        return f"({', '.join(f'{part:g}' for part in value)})"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return ", ".join(f"{knobs[name].symbol or name} = {shown(value)}" for name, value in loss.settings().items())
 
 
 def _in_code(loss: Loss) -> str:

@@ -6,6 +6,7 @@ a picture stay apart for the colour-blind (tests simulate the three kinds), and 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,7 @@ CSS_FONTS = ", ".join([*(f'"{font}"' for font in FONTS), "sans-serif"])
 
 # Low to high, pale to dark, lightness falling evenly: levels of a loss, shares of a heat map.
 SEQUENTIAL = (
-    *("#f3eecb", "#e0e8c6", "#bfd9ab", "#97c598", "#6bad8e"),
+    *("#f6f1d5", "#e0e8c6", "#bfd9ab", "#97c598", "#6bad8e"),
     *("#459386", "#2e777c", "#265a6d", "#263e5b", "#241f42"),
 )
 
@@ -46,14 +47,17 @@ class Theme:
     threshold: str  # where the slider stands, and the label's corner of a level set
 
     @property
-    def shots(self) -> dict[str, str]:
-        """Shot group → colour."""
-        return {shot: getattr(self, shot) for shot in SHOTS}
-
-    @property
     def categories(self) -> tuple[str, ...]:
         """Colours for groups that have no colour of their own, such as the organs of a plant."""
         return (self.model_a, self.model_b, self.hit, self.few, self.many, self.medium, self.miss, self.bayes)
+
+    def colours(self, names: Sequence[str]) -> list[str]:
+        """One colour for each group of that name: shots have their own, a single group has the accent."""
+        if len(names) == 1:
+            return [self.accent]
+        if set(names) <= set(SHOTS):
+            return [getattr(self, name) for name in names]
+        return [self.categories[place % len(self.categories)] for place in range(len(names))]
 
 
 LIGHT = Theme(

@@ -1,0 +1,165 @@
+"""Pictures of set sizes: how large the sets are, and what accuracy their size buys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from workbench.figures.base import Figure, code_of_sets, counted, of_rule, paper, round_limit
+from workbench.figures.style import Theme
+from workbench.groups import rows_by
+from workbench.sets import PredictionSets
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as StaticFigure
+
+MOST_GROUPS = 12
+SHOWN = 0.995  # of the rows of every group have a bar of their own; larger sets share the last bar
+FEWEST_BARS = 10
+
+
+def set_sizes(sets: PredictionSets, by: Any = None) -> SetSizes:
+    """Histogram of set sizes: clear rows get small sets, ambiguous rows large ones.
+
+    `by` splits the rows: "shots" (few, medium or many training images of the label), "groups", "label", the name of a
+    row attribute such as "organ", or one entry per row. Shares are of the rows of a group.
+
+    >>> import workbench as wb
+    >>> table = wb.LogitTable.from_probabilities([[0.6, 0.3, 0.1], [0.2, 0.1, 0.7]])
+    >>> set_sizes(wb.Threshold(0.25).fit(table)(table)).frame
+          group  size  count  share
+    0  all rows     0      0    0.0
+    1  all rows     1      1    0.5
+    2  all rows     2      1    0.5
+
+    Paper: Garcin et al. 2023, Figure 4.
+    """
+    groups, names = (np.zeros(len(sets), int), ("all rows",)) if by is None else rows_by(sets.table, by)
+    if len(names) > MOST_GROUPS:
+        raise ValueError(f"by = {by!r} makes {len(names)} groups; a picture holds at most {MOST_GROUPS} of them")
+    n_sizes = int(sets.sizes.max()) + 1
+    counts = np.bincount(groups * n_sizes + sets.sizes, minlength=len(names) * n_sizes).reshape(len(names), n_sizes)
+    n_rows = counts.sum(axis=1, keepdims=True)  # (groups, 1)
+    frame = pd.DataFrame(
+        {
+            "group": np.repeat(names, n_sizes),
+            "size": np.tile(np.arange(n_sizes), len(names)),
+            "count": counts.ravel(),
+            "share": (counts / np.maximum(n_rows, 1)).ravel(),
+        }
+    )
+    frame = frame[np.repeat(n_rows > 0, n_sizes)].reset_index(drop=True)  # a group without rows has no sizes
+
+    mean = float(sets.sizes.mean())
+    parts = [f"{name} {sets.sizes[groups == code].mean():.2f}" for code, name in enumerate(names) if n_rows[code] > 0]
+    by_group = "" if by is None else f" Classes on average by group: {', '.join(parts)}."
+    return SetSizes(
+        frame=frame,
+        title="How many classes are returned",
+        subtitle=f"n = {counted(len(sets), 'set')}{of_rule(sets)}, {mean:.2f} classes on average",
+        text=(
+            f"Histogram of the sizes of n = {len(sets)} sets{of_rule(sets)}: {mean:.2f} classes on average, from "
+            f"{sets.sizes.min()} to {sets.sizes.max()}; {np.mean(sets.sizes == 1):.1%} of the sets hold one class, "
+            f"{np.mean(sets.sizes == 0):.1%} none.{by_group}"
+        ),
+        code=f"{code_of_sets(sets)}figure = wb.figures.set_sizes(sets{_by_in_code(by)})\nfigure.plot()\n",
+    )
+
+
+class Panel(NamedTuple):
+    """The histogram of one group."""
+
+    caption: str
+    mean: float
+    colour: str
+    bars: pd.DataFrame  # size, count, share; sizes beyond the last bar are pooled in it
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SetSizes(Figure):
+    """One histogram, or one for each group below one another on common axes."""
+
+    def last_bar(self) -> int:
+        """The size from which on sets share a bar: a long tail would make all other bars thin."""
+        below = self.frame[self.frame.groupby("group")["share"].cumsum() < SHOWN]
+        return max(FEWEST_BARS, 0 if below.empty else int(below["size"].max()) + 1)
+
+    def panels(self, theme: Theme) -> list[Panel]:
+        """What is drawn, from top to bottom."""
+        last = self.last_bar()
+        groups = [(str(name), part) for name, part in self.frame.groupby("group", sort=False)]
+        panels = []
+        for (name, part), colour in zip(groups, theme.colours([name for name, _ in groups]), strict=True):
+            caption = f"{name}, n = {counted(int(part['count'].sum()))}" if len(groups) > 1 else ""
+            mean = float((part["size"] * part["share"]).sum())
+            bars = (
+                part.assign(size=part["size"].clip(upper=last))
+                .groupby("size", as_index=False)[["count", "share"]]
+                .sum()
+            )
+            panels.append(Panel(caption, mean, colour, bars))
+        return panels
+
+    def _ticks(self) -> tuple[list[int], list[str]]:
+        """Places and names of the ticks below the bars; `40+` names a bar that larger sets share."""
+        last = self.last_bar()
+        step = max(1, round(last / 15))
+        ticks = list(range(0, last + 1, step))
+        if self.frame["size"].max() <= last:
+            return ticks, [str(tick) for tick in ticks]
+        ticks = [tick for tick in ticks if tick <= last - step] + [last]
+        return ticks, [*map(str, ticks[:-1]), f"{last}+"]
+
+    def _plotly(self, theme: Theme) -> go.Figure:
+        panels = self.panels(theme)
+        highest = round_limit(max(panel.bars["share"].max() for panel in panels))
+        ticks, names = self._ticks()
+        figure = make_subplots(rows=len(panels), shared_xaxes=True, vertical_spacing=0.2 / len(panels))
+        for row, panel in enumerate(panels, 1):
+            bars = go.Bar(
+                x=panel.bars["size"], y=panel.bars["share"], customdata=panel.bars["count"], marker_color=panel.colour
+            )
+            bars.update(hovertemplate="%{x} classes<br>%{y:.1%} of sets (%{customdata})<extra></extra>")
+            figure.add_trace(bars, row=row, col=1)
+            figure.add_vline(x=panel.mean, line={"color": theme.threshold, "dash": "dash", "width": 2}, row=row, col=1)
+            top = {"y": 1, "yref": "y domain", "yanchor": "top", "showarrow": False, "row": row, "col": 1}
+            figure.add_annotation(text=f"mean {panel.mean:.2f}", x=panel.mean, xanchor="left", xshift=4, **top)
+            figure.add_annotation(text=panel.caption, x=1, xref="x domain", xanchor="right", **top)
+        figure.update_xaxes(range=(-0.5, self.last_bar() + 0.5), tickvals=ticks, ticktext=names, showgrid=False)
+        figure.update_xaxes(title="classes in the set", row=len(panels))
+        figure.update_yaxes(range=(0, highest), tickformat=".0%", nticks=5)
+        figure.update_yaxes(title="share of sets", row=(len(panels) + 1) // 2)
+        return figure.update_layout(showlegend=False, height=400 if len(panels) == 1 else 190 + 130 * len(panels))
+
+    def _matplotlib(self, theme: Theme) -> StaticFigure:
+        import seaborn
+        from matplotlib.ticker import MaxNLocator, PercentFormatter
+
+        panels = self.panels(theme)
+        highest = round_limit(max(panel.bars["share"].max() for panel in panels))
+        figure = paper(7.2, 4.2 if len(panels) == 1 else 1.9 + 1.3 * len(panels))
+        for axes, panel in zip(figure.subplots(len(panels), sharex=True, squeeze=False)[:, 0], panels, strict=True):
+            bars = {"color": panel.colour, "saturation": 1, "width": 0.92, "native_scale": True}
+            seaborn.barplot(panel.bars, x="size", y="share", ax=axes, **bars)
+            axes.axvline(panel.mean, color=theme.threshold, linestyle="--", linewidth=1.6)
+            axes.text(panel.mean, 0.97 * highest, f" mean {panel.mean:.2f}", va="top")
+            axes.text(1, 0.97, panel.caption, transform=axes.transAxes, ha="right", va="top")
+            axes.set(xlim=(-0.5, self.last_bar() + 0.5), ylim=(0, highest), xlabel="", ylabel="")
+            axes.set_xticks(*self._ticks())
+            axes.yaxis.set_major_locator(MaxNLocator(4))
+            axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+            axes.grid(visible=False, axis="x")
+        axes.set_xlabel("classes in the set")
+        figure.supylabel("share of sets", size="medium")
+        return figure
+
+
+def _by_in_code(by: Any) -> str:
+    if by is None:
+        return ""
+    return f", by={by!r}" if isinstance(by, str) else ", by=by"
