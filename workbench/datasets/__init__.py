@@ -19,7 +19,12 @@ from workbench.datasets.meadow import Meadow
 __all__ = ["DATASETS", "Dataset", "Digits", "Garden", "Letters", "Meadow", "Split", "load_dataset"]
 
 # Name → the frozen dataclass of its knobs; `.dataset()` makes it.
-DATASETS = {"garden": Garden, "meadow": Meadow, "letters": Letters, "digits": Digits}
+DATASETS: dict[str, type[Garden] | type[Meadow] | type[Letters] | type[Digits]] = {
+    "garden": Garden,
+    "meadow": Meadow,
+    "letters": Letters,
+    "digits": Digits,
+}
 
 
 def load_dataset(name_or_path: str, **knobs: Any) -> Dataset:

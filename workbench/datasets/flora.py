@@ -173,9 +173,14 @@ class Flora:
         return forms
 
     @property
+    def forms(self) -> dict[str, tuple[str, ...]]:
+        """Organ → the names of its forms; a flower has the name of its genus."""
+        return {"flower": self.genus_names, "leaf": LEAVES, "fruit": FRUITS, "bark": BARKS}
+
+    @property
     def n_forms(self) -> tuple[int, ...]:
-        """How many forms each organ has; a flower has one for each genus."""
-        return (self.genera, len(LEAVES), len(FRUITS), len(BARKS))
+        """How many forms each organ has."""
+        return tuple(len(names) for names in self.forms.values())
 
     @cached_property
     def looks(self) -> np.ndarray:

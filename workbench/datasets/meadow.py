@@ -1,4 +1,4 @@
-"""The meadow: none to three plants in one photograph, labelled with all their genera; the many-label sister of the garden."""
+"""The meadow: none to three plants in one photograph, labelled with all their genera: the garden's many-label sister."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from workbench.datasets.base import SPLITS, Dataset, Split
-from workbench.datasets.drawn import drawn_once
-from workbench.datasets.flora import BARKS, FRUITS, HIDDEN, LEAVES, ORGANS
-from workbench.datasets.garden import Plants, checked_photographs
-from workbench.datasets.photographs import QUARTERS, Organ, photographs, read
+from workbench.datasets.flora import HIDDEN, ORGANS
+from workbench.datasets.photographs import QUARTERS, Organ, organ_in
+from workbench.datasets.plants import Plants
 from workbench.knobs import knob
 
 MOST_PLANTS = 3
+NO_PLANT = "none"
 
 
 @dataclass(frozen=True)
@@ -26,8 +25,8 @@ class Meadow(Plants):
 
         P(genus g is in the photograph | x) = 1 − Π_i (1 − P(g | look_i))
 
-    is exact, because `read` recovers every organ and form from the pixels. It comes with every row as `posterior`: one
-    probability per genus, which need not sum to 1.
+    is exact, because `read` recovers every organ and form from the pixels. It comes with every row as its `posterior`:
+    one probability per genus; they need not sum to 1.
     """
 
     name: ClassVar[str] = "meadow"
@@ -38,78 +37,54 @@ class Meadow(Plants):
         super().__post_init__()
         if len(self.plants) != MOST_PLANTS + 1:
             raise ValueError(f"plants has {len(self.plants)} weights; give one for each of 0, 1, 2 and 3 plants")
-        if self.plants[0] == 1:
-            raise ValueError("plants gives every photograph 0 plants; give some weight to 1, 2 or 3")
+        if self.plants[0] > 0.9:
+            raise ValueError(f"plants leaves {self.plants[0]:g} of the photographs empty; at most 0.9 may be")
 
-    def dataset(self) -> Dataset:
-        """The three splits, with posterior and attributes."""
-        rows = {split_name: self._rows(split_name) for split_name in SPLITS}
+    def classes(self) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
+        """The genera."""
+        return self.flora.genus_names, None
 
-        def draw(split_name: str) -> np.ndarray:
-            rng = self._generator(split_name, 1)
-            scenes = [_scene(looks, rng.permutation(len(QUARTERS))) for looks in rows[split_name][1]]
-            return photographs(scenes, (self.seed, SPLITS.index(split_name), 2))
-
-        images = drawn_once(self.key, SPLITS, draw)
-        splits = [
-            Split(images[split_name], labels, self.posterior(looks), self._attributes(looks))
-            for split_name, (labels, looks) in rows.items()
-        ]
-        return Dataset(self.name, *splits, self.flora.genus_names, spec=self.spec, key=self.key)
+    def drawn(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Labels (n, G) and the looks (n, 3, 4) of the plants; a plant that is not there shows nothing."""
+        numbers = rng.choice(MOST_PLANTS + 1, size=n, p=self.plants)
+        present = (np.arange(MOST_PLANTS) < numbers[:, None])[..., None]  # (n, 3, 1)
+        species, looks = self.flora.drawn(n * MOST_PLANTS, rng)
+        genus = np.eye(self.genera, dtype=bool)[self.flora.genus[species]].reshape(n, MOST_PLANTS, -1)
+        return (genus & present).any(axis=1), np.where(present, looks.reshape(n, MOST_PLANTS, -1), HIDDEN)
 
     def posterior(self, looks: np.ndarray) -> np.ndarray:
         """(n, G): P(genus g is in the photograph | x), for the looks (n, plants, 4) of its plants."""
-        belongs = np.eye(self.genera)[self.flora.genus]  # (S, G)
-        of_plants = self.flora.posterior(looks.reshape(-1, len(ORGANS))) @ belongs
-        present = (looks != HIDDEN).any(axis=2)
-        of_plants = of_plants.reshape(*present.shape, -1) * present[..., None]
-        return np.clip(1 - np.prod(1 - of_plants, axis=1), 0, 1)
+        members = np.eye(self.genera)[self.flora.genus]  # (S, G)
+        present = (looks != HIDDEN).any(axis=2, keepdims=True)
+        of_plants = (self.flora.posterior(looks.reshape(-1, len(ORGANS))) @ members).reshape(*looks.shape[:2], -1)
+        return np.clip(1 - np.prod(1 - of_plants * present, axis=1), 0, 1)
 
-    def read(self, images: np.ndarray) -> dict[str, np.ndarray]:
-        """What photographs show, from their pixels alone: the attributes of their rows."""
-        images = checked_photographs(images)
-        looks = np.full((len(images), len(QUARTERS), len(ORGANS)), HIDDEN)
-        for place, cell in enumerate(QUARTERS):
-            columns, forms = read(images, cell, self.flora.n_forms).T
-            there = np.flatnonzero(columns >= 0)
-            looks[there, place, columns[there]] = forms[there]
-        return self._attributes(looks)
-
-    def _rows(self, split_name: str) -> tuple[np.ndarray, np.ndarray]:
-        """Labels (n, G) and the looks (n, 3, 4) of the plants of each photograph; a plant that is not there shows nothing."""
-        rng, n = self._generator(split_name, 0), self._size(split_name)
-        while True:
-            numbers = rng.choice(MOST_PLANTS + 1, size=n, p=self.plants)
-            present = np.arange(MOST_PLANTS) < numbers[:, None]  # (n, 3)
-            species, looks = self.flora.drawn(n * MOST_PLANTS, rng)
-            looks = np.where(present[..., None], looks.reshape(n, MOST_PLANTS, -1), HIDDEN)
-            genus = np.eye(self.genera, dtype=bool)[self.flora.genus[species]].reshape(n, MOST_PLANTS, -1)
-            labels = (genus & present[..., None]).any(axis=1)
-            if split_name != "train" or labels.any(axis=0).all():
-                return labels, looks
-
-    def _attributes(self, looks: np.ndarray) -> dict[str, np.ndarray]:
-        """How many plants are shown, and each organ in words, such as `Caelora flower, oak leaf`."""
-        words = [
-            [f"{form} {organ}" for form in forms]
-            for organ, forms in zip(ORGANS, (self.flora.genus_names, LEAVES, FRUITS, BARKS), strict=True)
-        ]
+    def attributes(self, looks: np.ndarray) -> dict[str, np.ndarray]:
+        """How many plants are shown, and the organ of each in words, such as `Caelora flower, oak leaf`."""
+        words = [[f"{form} {organ}" for form in forms] for organ, forms in self.flora.forms.items()]
         shown = [
             ", ".join(
                 sorted(words[column][form] for look in plants for column, form in enumerate(look) if form != HIDDEN)
             )
             for plants in looks.tolist()
         ]
-        return {
-            "plants": (looks != HIDDEN).any(axis=2).sum(axis=1),
-            "organs": np.array([text or "none" for text in shown]),
-        }
+        numbers = (looks != HIDDEN).any(axis=2).sum(axis=1)
+        return {"plants": numbers, "organs": np.array([text or NO_PLANT for text in shown])}
 
+    def scene(self, look: np.ndarray, rng: np.random.Generator) -> list[Organ]:
+        """The organ of each plant that is there, in a quarter of its own."""
+        plants, columns = np.nonzero(look != HIDDEN)
+        cells = rng.permutation(len(QUARTERS))[: len(plants)]
+        return [
+            Organ(int(column), int(look[plant, column]), QUARTERS[cell])
+            for plant, column, cell in zip(plants, columns, cells, strict=True)
+        ]
 
-def _scene(looks: np.ndarray, cells: np.ndarray) -> list[Organ]:
-    """One organ of each plant that is there, each in a quarter of its own."""
-    plants, columns = np.nonzero(looks != HIDDEN)
-    return [
-        Organ(int(column), int(looks[plant, column]), QUARTERS[cell])
-        for plant, column, cell in zip(plants, columns, cells, strict=False)
-    ]
+    def looks(self, images: np.ndarray) -> np.ndarray:
+        """(n, 4, 4): the form of the organ in each quarter of each photograph, or HIDDEN, from pixels alone."""
+        looks = np.full((len(images), len(QUARTERS), len(ORGANS)), HIDDEN)
+        for place, cell in enumerate(QUARTERS):
+            columns, forms = organ_in(cell, images, self.flora.n_forms)
+            there = np.flatnonzero(forms != HIDDEN)
+            looks[there, place, columns[there]] = forms[there]
+        return looks

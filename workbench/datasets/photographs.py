@@ -18,7 +18,7 @@ from functools import cache
 import numpy as np
 from PIL import Image, ImageFilter
 
-from workbench.datasets.flora import ORGANS
+from workbench.datasets.flora import HIDDEN, ORGANS
 from workbench.datasets.flowers import flower
 from workbench.datasets.foliage import BARK_DRAWINGS, FRUIT_DRAWINGS, LEAF_DRAWINGS
 
@@ -165,67 +165,59 @@ def _lay(view: np.ndarray, organ: Organ, chance: np.ndarray) -> None:
     patch[...] = (patch * sprite.keep >> 8) + sprite.colour
 
 
-def read(images: np.ndarray, cell: Cell, forms: Sequence[int]) -> np.ndarray:
-    """(n, 2): the column of ORGANS and the form of the organ in this cell of each photograph; (−1, −1) if it is bare.
-
-    `forms` are how many forms each organ has. The organ is what is brighter than any background; its sprite is the one
-    whose bright pixels, centred and scaled to length 1, are nearest to those of the photograph.
-    """
-    names, bank = _known(tuple(forms), LARGE if cell is WHOLE else SMALL)
-    found = np.full((len(images), 2), -1)
-    for start in range(0, len(images), CHUNK):
-        seen = _bright(images[(slice(start, start + CHUNK), *cell)].astype(np.float32))
-        there = np.flatnonzero(seen.any(axis=(1, 2, 3)))
-        if there.size:
-            likeness = _signature(seen[there]) @ bank.T
-            found[start + there] = names[np.argmax(likeness, axis=1)]
-    return found
-
-
 def side_by_side(images: np.ndarray) -> np.ndarray:
     """(n,) bool: whether a photograph shows two organs, one in each half; between them the middle is bare."""
-    lit = images.max(axis=3) > DARK
-    columns = lit.any(axis=1)
+    columns = (images.max(axis=3) > DARK).any(axis=1)
     bare = ~columns[:, MIDDLE - 1 : MIDDLE + 1].any(axis=1)
     return bare & columns[:, :MIDDLE].any(axis=1) & columns[:, MIDDLE:].any(axis=1)
 
 
+def organ_in(cell: Cell, images: np.ndarray, n_forms: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """The organ in this cell of each photograph, as its column in ORGANS and its form; HIDDEN where the cell is bare.
+
+    The organ is what is brighter than any background; its name is that of the sprite whose signature is nearest.
+    """
+    columns, forms, bank = _known(tuple(n_forms), LARGE if cell is WHOLE else SMALL)
+    found = np.full((2, len(images)), HIDDEN)
+    for start in range(0, len(images), CHUNK):
+        bright = _bright(images[(slice(start, start + CHUNK), *cell)])
+        there = np.flatnonzero(bright.any(axis=(1, 2, 3)))
+        nearest = np.argmax(_signature(bright[there]) @ bank.T, axis=1)
+        found[:, start + there] = columns[nearest], forms[nearest]
+    return found[0], found[1]
+
+
 def _bright(pixels: np.ndarray) -> np.ndarray:
-    """The pixels with every possible background faded to black."""
-    surely_organ = np.clip((pixels.max(axis=-1, keepdims=True) - DARK) / (BRIGHT - DARK), 0, 1)
-    return pixels * surely_organ
+    """The pixels, with everything that may be background faded to black."""
+    pixels = pixels.astype(np.float32)
+    return pixels * np.clip((pixels.max(axis=-1, keepdims=True) - DARK) / (BRIGHT - DARK), 0, 1)
 
 
-WINDOW = 44  # pixels of the side of the window around an organ; an even number, larger than any organ
+HIGHEST = 10  # frequencies that a signature keeps, in waves per SIZE pixels
+WAVES = np.exp(-2j * np.pi * np.outer(np.arange(-HIGHEST, HIGHEST + 1), np.arange(SIZE)) / SIZE).astype(np.complex64)
 
 
 def _signature(bright: np.ndarray) -> np.ndarray:
-    """(n, d): what is seen of each organ, moved to the middle, at half the resolution, as a vector of length 1."""
-    n, height, width, _ = bright.shape
-    weight = bright.sum(axis=3)
-    total = weight.sum(axis=(1, 2))
-    top = np.rint(weight.sum(axis=2) @ np.arange(height) / total).astype(int)
-    left = np.rint(weight.sum(axis=1) @ np.arange(width) / total).astype(int)
-    margin = WINDOW // 2
-    padded = np.pad(bright, ((0, 0), (margin, margin), (margin, margin), (0, 0)))
-    window = np.arange(WINDOW)
-    centred = padded[
-        np.arange(n)[:, None, None], (top[:, None] + window)[:, :, None], (left[:, None] + window)[:, None]
-    ]
-    halved = centred.reshape(n, WINDOW // 2, 2, WINDOW // 2, 2, 3).mean(axis=(2, 4)).reshape(n, -1)
-    return halved / np.linalg.norm(halved, axis=1, keepdims=True)
+    """(n, d): the sizes of the low Fourier coefficients, as a vector of length 1.
+
+    The size of a coefficient does not change when the organ is moved, nor the direction of the vector with the light.
+    """
+    height, width = bright.shape[1:3]
+    planes = np.moveaxis(bright, 3, 1).astype(np.complex64)  # (n, 3, height, width)
+    # A real picture has the same sizes at opposite frequencies: half of them suffice.
+    coefficients = WAVES[:, :height] @ (planes @ WAVES[HIGHEST:, :width].T)
+    sizes = np.abs(coefficients).reshape(len(bright), -1)
+    return sizes / np.linalg.norm(sizes, axis=1, keepdims=True)
 
 
 @cache
-def _known(forms: tuple[int, ...], sides: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Every sprite of these sizes: (m, 2) organ and form, and (m, d) its signature."""
-    names, rows = [], []
-    for column, number in enumerate(forms):
-        for form in range(number):
-            for sprite in sprites(column, form, sides):
-                names.append((column, form))
-                canvas = np.zeros((1, SIZE, SIZE, 3), dtype=np.float32)
-                height, width = sprite.keep.shape[:2]
-                canvas[0, :height, :width] = sprite.colour
-                rows.append(_signature(_bright(canvas))[0])
-    return np.array(names), np.stack(rows)
+def _known(n_forms: tuple[int, ...], sides: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Every sprite of these sizes: its organ (m,), its form (m,) and its signature (m, d)."""
+    names = [(column, form) for column, number in enumerate(n_forms) for form in range(number)]
+    bank = [sprite for name in names for sprite in sprites(*name, sides)]
+    canvas = np.zeros((len(bank), SIZE, SIZE, 3), dtype=np.uint8)
+    for picture, sprite in zip(canvas, bank, strict=True):
+        height, width = sprite.keep.shape[:2]
+        picture[:height, :width] = sprite.colour
+    columns, forms = np.repeat(np.array(names), len(bank) // len(names), axis=0).T
+    return columns, forms, _signature(_bright(canvas))
