@@ -19,7 +19,7 @@ _HOMES = {
     "AverageK": "sets",
     "Threshold": "sets",
     "PredictionSets": "sets",
-    "report": "metrics",
+    "report": "reporting",
     "Dataset": "datasets",
     "load_dataset": "datasets",
     "Run": "training",
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from workbench.datasets import Dataset, load_dataset
     from workbench.files import import_table
     from workbench.index import SetIndex
-    from workbench.metrics import report
+    from workbench.reporting import report
     from workbench.sets import AverageK, PredictionSets, Threshold, TopK
     from workbench.tables import LogitTable
     from workbench.training import Run, train

@@ -60,9 +60,7 @@ def rows_by(table: LogitTable, by: Any) -> tuple[np.ndarray, tuple[str, ...]]:
 def classes_by(table: LogitTable, by: str, few: int = FEW, many: int = MANY) -> tuple[np.ndarray, tuple[str, ...]]:
     """The group of each class, as a code, and the names of the groups: by "shots", "groups" or "label"."""
     if by == "shots":
-        if table.class_counts is None:
-            raise ValueError("few, medium and many are about training images; give the table class_counts")
-        words = shot_groups(table.class_counts, few, many)
+        words = shot_groups(training_images(table), few, many)
         return np.array([SHOTS.index(word) for word in words]), SHOTS
     if by == "groups":
         if table.groups is None:
@@ -71,6 +69,13 @@ def classes_by(table: LogitTable, by: str, few: int = FEW, many: int = MANY) -> 
             )
         return _coded(np.array(table.groups))
     return np.arange(table.n_classes), table.named_classes()
+
+
+def training_images(table: LogitTable) -> np.ndarray:
+    """The class counts, or an error for a table without."""
+    if table.class_counts is None:
+        raise ValueError("this table does not know its training images per class; give LogitTable(..., class_counts=)")
+    return table.class_counts
 
 
 def _coded(values: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:

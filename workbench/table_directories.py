@@ -57,7 +57,7 @@ def read_table(directory: Path) -> LogitTable:
             name: arrays.pop(f"attribute_{position}") for position, name in enumerate(facts["attributes"])
         }
     # The values were checked when the table was made; reading them all again would defeat the memory map.
-    fields = {name: facts[name] for name in ("link", "link_constant", "chose_model")}
+    fields = {name: facts[name] for name in ("link", "link_constant", "chose_model", "note")}
     fields |= {name: _names(facts[name]) for name in ("class_names", "groups")}
     return LogitTable.trusted(facts["key"], **fields, **arrays)
 
@@ -82,6 +82,7 @@ def _write(table: LogitTable, directory: Path) -> None:
         "groups": table.groups,
         "attributes": None if table.attributes is None else list(attributes),
         "chose_model": table.chose_model,
+        "note": table.note,
         "arrays": sorted(name for name, values in arrays.items() if values is not None),
     }
     with open(directory / "table.json", "w", encoding="utf-8") as file:

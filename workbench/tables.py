@@ -33,7 +33,8 @@ class LogitTable:
     - `attributes` {name: (n,)}: anything about a row worth grouping by (organ, author, device);
     - `features` (n, d), `ids` (n,), `images` (n, height, width, channels);
     - `link_constant`: log C of the quasibinary link;
-    - `chose_model`: these rows stopped training or chose a checkpoint, so a conformal promise fitted on them is void.
+    - `chose_model`: these rows stopped training or chose a checkpoint, so a conformal promise fitted on them is void;
+    - `note`: where the table comes from, in words.
 
     >>> table = LogitTable([[2.0, 0.0, 0.0], [0.0, 1.0, 1.0]], labels=[0, 2])
     >>> table
@@ -56,6 +57,7 @@ class LogitTable:
     ids: np.ndarray | None = None
     images: np.ndarray | None = None
     chose_model: bool = False
+    note: str = ""
 
     # Which fields have one entry per row, and which per class: `rows`, `save` and the checks all follow these lists.
     PER_ROW: ClassVar = ("labels", "posterior", "votes", "features", "ids", "images")
@@ -190,7 +192,7 @@ class LogitTable:
             raise ValueError("no row was chosen; a table has at least one row")
         if self.attributes is not None:
             chosen["attributes"] = {name: values[index] for name, values in self.attributes.items()}
-        kept = {name: getattr(self, name) for name in ("link", "link_constant", *self.PER_CLASS, "chose_model")}
+        kept = {name: getattr(self, name) for name in ("link", "link_constant", *self.PER_CLASS, "chose_model", "note")}
         return self.trusted(**kept, **chosen)
 
     def split(self, fraction: float = 0.5, seed: int = 0) -> tuple[Self, Self]:
@@ -248,7 +250,7 @@ class LogitTable:
         return read_table(Path(directory))
 
     def __repr__(self) -> str:
-        optional = [field.name for field in dataclasses.fields(self)[1:] if field.name not in ("link", "chose_model")]
+        optional = ("link_constant", *self.PER_ROW, "attributes", *self.PER_CLASS)
         present = [name for name in optional if getattr(self, name) is not None]
         extras = f"; {', '.join(present)}" if present else ""
         return f"LogitTable({self.n} rows × {self.n_classes} classes, {self.link}, {self.scores.dtype}{extras})"

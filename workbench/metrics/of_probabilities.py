@@ -1,0 +1,300 @@
+"""Are the probabilities worth what they say: calibration errors, scoring rules, confidence inside and outside.
+
+Bins are (a, b], so that a confidence of exactly 1 has a bin and a bound is never counted twice.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from workbench.index import label_ranks
+from workbench.metrics.base import Parts, PointParts, mean, metric, ratio
+from workbench.tables import LogitTable, array_of
+
+BINS = 15
+
+
+@metric(title="Top-K accuracy", direction="higher", subject="table")
+def top_k_accuracy(table: LogitTable, K: int = 1) -> Parts:
+    """The share of rows whose label is among the K most probable classes (Garcin, thesis, Eq. 2.14).
+
+    Of equally probable classes the first counts as more probable. With many labels all of them must be among the K.
+    """
+    if K < 1 or K != int(K):
+        raise ValueError(f"K = {K} must be a whole number ≥ 1")
+    labels = table.checked_labels()
+    ranks = [label_ranks(table.probabilities(rows), labels[rows]) for rows in table.spans()]
+    return mean(np.concatenate(ranks) <= K)
+
+
+@metric(title="Expected calibration error", direction="lower", subject="table")
+def expected_calibration_error(table: LogitTable, bins: int = BINS, equal_mass: bool = False) -> Parts:
+    r"""The mean distance between confidence and accuracy over bins of the most probable class.
+
+    $$\mathrm{ECE} = \sum_b \frac{n_b}{n} \left| \mathrm{acc}_b - \mathrm{conf}_b \right|$$
+
+    Bins of equal width, or of equal mass: as many rows in each.
+    """
+    return _calibration(table, 1, bins, equal_mass, _expected_error)
+
+
+@metric(title="Maximum calibration error", direction="lower", subject="table")
+def maximum_calibration_error(table: LogitTable, bins: int = BINS, equal_mass: bool = False) -> Parts:
+    """The largest distance between confidence and accuracy over bins of the most probable class."""
+    return _calibration(table, 1, bins, equal_mass, _largest_error)
+
+
+@metric(title="Top-k calibration error", direction="lower", subject="table")
+def top_k_calibration_error(table: LogitTable, K: int = 4, bins: int = 10) -> Parts:
+    """The expected calibration error of the K most probable classes of every row (all, if there are fewer), pooled.
+
+    Each of them is right when it is a label of the row: the reliability of many-label predictions, top 4 in 10 bins
+    (Liao et al., Table III and Fig. 3).
+    """
+    return _calibration(table, min(K, table.n_classes), bins, False, _expected_error)
+
+
+@metric(title="Top-label calibration error", direction="lower", subject="table")
+def top_label_calibration_error(table: LogitTable, bins: int = BINS) -> Parts:
+    """The expected calibration error given the predicted class: binned within each class, weighted by its rows.
+
+    Gupta & Ramdas 2022. Rarely predicted classes have few rows in a bin, which biases it upwards.
+    """
+    confidence, predicted, right = top_classes(table, 1)
+    cells = predicted[:, 0] * bins + equal_width_bins(confidence[:, 0], bins)
+    occupied, cells = np.unique(cells, return_inverse=True)
+    columns = _reliability_columns(confidence[:, 0], right[:, 0])
+    return Parts(table.n, columns, _expected_error, cells, len(occupied))
+
+
+@metric(title="Class-wise calibration error", direction="lower", subject="table")
+def classwise_calibration_error(table: LogitTable, bins: int = BINS) -> Parts:
+    """The mean over classes of the calibration error of "is it this class?", every probability of every row counted.
+
+    An interval is not available: it would need all n·L probabilities for each resample.
+    """
+    sums = classwise_sums(table, bins)  # (L, bins, columns)
+    return PointParts.of(table.n, np.abs(sums[..., 1] - sums[..., 2]).sum(-1).mean() / table.n)
+
+
+@metric(title="Brier score", direction="lower", bounds=(0, 2), subject="table")
+def brier_score(table: LogitTable) -> Parts:
+    r"""$\frac1n \sum_i \sum_j (p_j(x_i) - \mathbb 1[j \text{ is a label of } i])^2$: squared distance to the truth."""
+    return mean(np.concatenate([_squared_errors(table, rows) for rows in table.spans()]))
+
+
+@metric(title="Brier score taken apart", direction="none", bounds=(-np.inf, np.inf), subject="table")
+def brier_decomposition(table: LogitTable, bins: int = BINS) -> Parts:
+    """Brier score = reliability − resolution + uncertainty + within, summed over classes (Murphy 1973).
+
+    Reliability: squared distance of confidence and frequency in the bins. Resolution: how far frequencies of bins lie
+    from the frequency of the class. Uncertainty: the variance of the label. Within: what binning hides; the four add up
+    exactly. No interval, for the reason given at the class-wise error.
+    """
+    count, confidence, right, squares, joint = np.moveaxis(classwise_sums(table, bins), -1, 0)  # (L, bins) each
+    frequency, mean_confidence = ratio(right, count), ratio(confidence, count)
+    base = right.sum(1, keepdims=True) / table.n
+    parts = {
+        "reliability": np.nansum(count * (mean_confidence - frequency) ** 2),
+        "resolution": np.nansum(count * (frequency - base) ** 2),
+        "uncertainty": (base * (1 - base)).sum() * table.n,
+        "within": np.nansum(squares - 2 * joint - count * (mean_confidence**2 - 2 * mean_confidence * frequency)),
+    }
+    return PointParts.of(table.n, {name: value / table.n for name, value in parts.items()})
+
+
+@metric(
+    title="Negative log-likelihood",
+    direction="lower",
+    bounds=(0, np.inf),
+    subject="table",
+    links=("softmax", "identity", "sigmoid"),
+)
+def negative_log_likelihood(table: LogitTable) -> Parts:
+    """Minus the mean log-probability of the label, in float64 from the scores (probabilities would underflow).
+
+    With many labels: the binary cross-entropy of all classes, summed over classes; it needs the sigmoid link.
+    """
+    return mean(log_losses(table))
+
+
+@metric(title="Mean maximum confidence", direction="none", subject="table", labels="none")
+def max_confidence(table: LogitTable) -> Parts:
+    """The mean probability of the most probable class (MMC). Low is good for rows that belong to no class (Liao et al.)."""
+    return mean(confidences(table))
+
+
+@metric(title="Share of q above 1", direction="lower", subject="table", labels="none", links=("quasibinary",))
+def share_above_one(table: LogitTable, K: int = 4) -> Parts:
+    """The share of the K most probable classes of every row whose quasibinary q exceeds 1, as no probability should."""
+    values, _, _ = top_classes(table, min(K, table.n_classes))
+    return mean((values > 1).mean(1))
+
+
+@metric(title="AU-ROC", direction="higher", subject="tables", labels="none")
+def auroc(inside: Any, outside: Any) -> Parts:
+    """The probability that a row inside the known classes is more confident than one outside; ties count half.
+
+    Takes two tables (their largest probabilities are compared) or two arrays of confidences. Liao et al., Table II.
+    """
+
+    def formula(sums: np.ndarray) -> np.ndarray:
+        n_inside, n_outside = sums[..., 0], sums[..., 1]  # at each confidence, rising
+        below = np.cumsum(n_outside, axis=-1) - n_outside
+        wins = (n_inside * (below + n_outside / 2)).sum(-1)
+        return ratio(wins, n_inside.sum(-1) * n_outside.sum(-1))
+
+    return _two_sided(inside, outside, formula)
+
+
+@metric(title="False-positive rate at 95 %", direction="lower", subject="tables", labels="none")
+def fpr_at_95(inside: Any, outside: Any) -> Parts:
+    """The share of outside rows that pass the highest threshold which 95 % of inside rows pass."""
+
+    def formula(sums: np.ndarray) -> np.ndarray:
+        passing = np.cumsum(sums[..., ::-1, :], axis=-2)  # how many reach each confidence, falling
+        enough = passing[..., 0] >= 0.95 * passing[..., -1:, 0] - 1e-9
+        at = np.argmax(enough, axis=-1)[..., None]
+        return ratio(np.take_along_axis(passing[..., 1], at, -1)[..., 0], passing[..., -1, 1])
+
+    return _two_sided(inside, outside, formula)
+
+
+def confidences(table: LogitTable) -> np.ndarray:
+    """(n,) the probability of the most probable class."""
+    return np.concatenate([block.max(1) for block in table.blocks()])
+
+
+def top_classes(table: LogitTable, K: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(n, K) probabilities of the K most probable classes, the classes, and whether each is a label of the row.
+
+    Without labels the last is all False. Of equally probable classes the first comes first.
+    """
+    if not 1 <= K <= table.n_classes:
+        raise ValueError(f"K = {K} with {table.n_classes} classes; give 1 ≤ K ≤ {table.n_classes}")
+    values, classes, right = [], [], []
+    for rows in table.spans():
+        probabilities = table.probabilities(rows)
+        top = np.argsort(-probabilities, axis=1, kind="stable")[:, :K] if K > 1 else probabilities.argmax(1)[:, None]
+        values.append(np.take_along_axis(probabilities, top, 1))
+        classes.append(top)
+        if table.labels is None:
+            right.append(np.zeros(top.shape, bool))
+        elif table.many_labels:
+            right.append(np.take_along_axis(table.labels[rows], top, 1))
+        else:
+            right.append(top == table.labels[rows][:, None])
+    return np.concatenate(values).astype(np.float64), np.concatenate(classes), np.concatenate(right)
+
+
+def equal_width_bins(confidence: np.ndarray, bins: int) -> np.ndarray:
+    """The bin (a, b] of each confidence among equal ones of [0, 1]; 0 goes to the first, above 1 to the last.
+
+    >>> equal_width_bins(np.array([0.0, 0.5, 0.51, 1.0]), 2).tolist()
+    [0, 0, 1, 1]
+    """
+    edges = np.linspace(0, 1, _checked_bins(bins) + 1)
+    return np.clip(np.searchsorted(edges, confidence, side="left") - 1, 0, bins - 1)
+
+
+def equal_mass_bins(confidence: np.ndarray, bins: int) -> np.ndarray:
+    """The bin of each confidence when each bin gets as many rows as the others, up to one; ties by position."""
+    places = np.empty(len(confidence), np.int64)
+    places[np.argsort(confidence, kind="stable")] = np.arange(len(confidence))
+    return places * _checked_bins(bins) // max(len(confidence), 1)
+
+
+def classwise_sums(table: LogitTable, bins: int) -> np.ndarray:
+    """(L, bins, 5): number, Σp, Σ[is label], Σp², Σ p·[is label] of the probabilities of each class in each bin."""
+    table.checked_labels()
+    n_cells = table.n_classes * _checked_bins(bins)
+    sums = np.zeros((5, n_cells))
+    rows_of, classes_of = table.positives()
+    for rows in table.spans():
+        probabilities = table.probabilities(rows).astype(np.float64)
+        cells = equal_width_bins(probabilities, bins) + np.arange(table.n_classes) * bins
+        flat, values = cells.ravel(), probabilities.ravel()
+        inside = slice(*np.searchsorted(rows_of, (rows.start, rows.stop)))
+        labelled = rows_of[inside] - rows.start, classes_of[inside]
+        sums[0] += np.bincount(flat, minlength=n_cells)
+        sums[1] += np.bincount(flat, values, n_cells)
+        sums[2] += np.bincount(cells[labelled], minlength=n_cells)
+        sums[3] += np.bincount(flat, values**2, n_cells)
+        sums[4] += np.bincount(cells[labelled], probabilities[labelled], n_cells)
+    return np.moveaxis(sums, 0, -1).reshape(table.n_classes, bins, 5)
+
+
+def log_losses(table: LogitTable) -> np.ndarray:
+    """(n,) float64: minus the log-probability of the label; with many labels the binary cross-entropy of the row."""
+    labels = table.checked_labels()
+    wanted = ("sigmoid",) if table.many_labels else ("softmax", "identity")
+    if table.link not in wanted:
+        raise ValueError(
+            f"the link is {table.link}; the likelihood of {'many labels' if table.many_labels else 'one label'} needs "
+            f"{' or '.join(wanted)} (table.with_link)"
+        )
+    losses = np.empty(table.n)
+    for rows in table.spans():
+        scores = table.scores[rows].astype(np.float64)
+        if table.many_labels:  # log(1 + e^s) − s·y, safe for large s
+            softplus = np.maximum(scores, 0) + np.log1p(np.exp(-np.abs(scores)))
+            losses[rows] = (softplus - scores * labels[rows]).sum(1)
+            continue
+        own = scores[np.arange(len(scores)), labels[rows]]
+        if table.link == "identity":
+            with np.errstate(divide="ignore"):  # a probability of 0 for what happened is an infinite loss
+                losses[rows] = -np.log(own)
+        else:
+            largest = scores.max(1)
+            losses[rows] = np.log(np.exp(scores - largest[:, None]).sum(1)) + largest - own
+    return losses
+
+
+def _calibration(table: LogitTable, K: int, bins: int, equal_mass: bool, formula: Any) -> Parts:
+    table.checked_labels()
+    confidence, _, right = (values.ravel() for values in top_classes(table, K))
+    cells = (equal_mass_bins if equal_mass else equal_width_bins)(confidence, bins)
+    rows = None if K == 1 else np.repeat(np.arange(table.n), K)
+    return Parts(table.n, _reliability_columns(confidence, right), formula, cells, bins, rows)
+
+
+def _reliability_columns(confidence: np.ndarray, right: np.ndarray) -> np.ndarray:
+    return np.column_stack([np.ones(len(confidence)), confidence, right])
+
+
+def _expected_error(sums: np.ndarray) -> np.ndarray:
+    return np.abs(sums[..., 1] - sums[..., 2]).sum(-1) / sums[..., 0].sum(-1)
+
+
+def _largest_error(sums: np.ndarray) -> np.ndarray:
+    return np.nanmax(ratio(np.abs(sums[..., 1] - sums[..., 2]), sums[..., 0]), axis=-1)
+
+
+def _squared_errors(table: LogitTable, rows: slice) -> np.ndarray:
+    labels = table.checked_labels()[rows]
+    errors = table.probabilities(rows).astype(np.float64)
+    if table.many_labels:
+        errors -= labels
+    else:
+        errors[np.arange(len(errors)), labels] -= 1
+    return (errors**2).sum(1)
+
+
+def _two_sided(inside: Any, outside: Any, formula: Any) -> Parts:
+    sides = [confidences(side) if isinstance(side, LogitTable) else array_of(side) for side in (inside, outside)]
+    for side in sides:
+        if side.ndim != 1 or len(side) == 0 or not np.isfinite(side).all():
+            raise ValueError("give two tables, or two arrays with one finite confidence per row")
+    levels, cells = np.unique(np.concatenate(sides), return_inverse=True)
+    columns = np.zeros((len(cells), 2))
+    columns[: len(sides[0]), 0] = 1
+    columns[len(sides[0]) :, 1] = 1
+    return Parts(len(cells), columns, formula, cells, len(levels))
+
+
+def _checked_bins(bins: int) -> int:
+    if bins < 1:
+        raise ValueError(f"bins = {bins}; give at least 1")
+    return bins

@@ -1,0 +1,229 @@
+"""Is the label in the set, how large are the sets, and for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from workbench import groups
+from workbench.counts import FEW, MANY, count_bins
+from workbench.metrics.base import Parts, mean, metric, ratio
+from workbench.sets import PredictionSets
+
+
+@metric(title="Accuracy", direction="higher")
+def accuracy(sets: PredictionSets) -> Parts:
+    """The share of rows whose set contains the label (all of the labels, where a row has many).
+
+    For average-K sets this is average-K accuracy (Garcin et al. 2023, Eq. 16–17), for conformal sets coverage.
+    """
+    return mean(sets.hits)
+
+
+@metric(title="Macro-accuracy", direction="higher")
+def macro_accuracy(sets: PredictionSets) -> Parts:
+    """The mean over classes of the share of their rows whose set contains them; classes without rows do not count."""
+    return _per_class(sets, groups.mean_of_present)
+
+
+@metric(title="Accuracy by shots", direction="higher", needs=("class_counts",))
+def shot_accuracy(sets: PredictionSets, few: int = FEW, many: int = MANY) -> Parts:
+    """The mean accuracy of classes with few (< 20), medium and many (> 100) training images; NaN for an empty group.
+
+    Garcin et al. 2023, Table 2.
+    """
+    codes, names = groups.classes_by(sets.table, "shots", few, many)
+    return _per_class(sets, lambda shares: _by_group_of_class(shares, codes, names))
+
+
+@metric(title="Accuracy by number of training images", direction="higher", needs=("class_counts",))
+def count_bin_accuracy(sets: PredictionSets, edges: tuple[int, ...] = (10, 50, 500, 2000)) -> Parts:
+    """The mean accuracy of the classes in each bin of training images (Garcin, thesis, Table 3.1)."""
+    codes, names = count_bins(groups.training_images(sets.table), edges)
+    return _per_class(sets, lambda shares: _by_group_of_class(shares, codes, names))
+
+
+@metric(title="Group accuracy", direction="higher", labels="one", needs=("groups",))
+def group_accuracy(sets: PredictionSets) -> Parts:
+    """The share of rows whose set contains a class of the label's group (its genus or superclass)."""
+    codes, _ = groups.classes_by(sets.table, "groups")
+    rows = np.repeat(np.arange(sets.table.n), sets.sizes)
+    related = codes[sets.classes] == codes[sets.table.checked_labels()][rows]
+    return mean(np.bincount(rows[related], minlength=sets.table.n) > 0)
+
+
+@metric(title="Mean size", direction="lower", bounds=(0, np.inf), labels="none")
+def mean_size(sets: PredictionSets) -> Parts:
+    """The mean number of classes in a set."""
+    return mean(sets.sizes)
+
+
+@metric(title="Quantiles of size", direction="lower", bounds=(0, np.inf), labels="none")
+def size_quantiles(sets: PredictionSets, quantiles: Sequence[float] = (0.05, 0.5, 0.95)) -> Parts:
+    """The smallest size that a given share of the sets does not exceed."""
+
+    def formula(sums: np.ndarray) -> dict[str, np.ndarray]:
+        reached = np.cumsum(sums[..., 0], axis=-1)
+        return {f"{q:.0%}": np.argmax(reached >= q * reached[..., -1:] - 1e-9, axis=-1) for q in quantiles}
+
+    return Parts(sets.table.n, np.ones((sets.table.n, 1)), formula, sets.sizes, int(sets.sizes.max()) + 1)
+
+
+@metric(title="Empty sets", direction="lower", labels="none")
+def empty_share(sets: PredictionSets) -> Parts:
+    """The share of sets without a single class."""
+    return mean(sets.sizes == 0)
+
+
+@metric(title="Accuracy by size of the set", direction="higher")
+def accuracy_by_size(sets: PredictionSets, edges: tuple[int, ...] = (0, 1, 2, 4, 11, 101)) -> Parts:
+    """The accuracy among sets of size 0, 1, 2–3, 4–10, 11–100 and more: a promise should not be kept by large sets only."""
+    return _by_size(sets, edges, lambda shares, names: {name: shares[..., i] for i, name in enumerate(names)})
+
+
+@metric(title="Size-stratified coverage", direction="higher")
+def size_stratified_coverage(sets: PredictionSets, edges: tuple[int, ...] = (0, 1, 2, 4, 11, 101)) -> Parts:
+    """The accuracy of the worst size group (sizes 0, 1, 2–3, 4–10, 11–100, more) among those that occur.
+
+    Angelopoulos et al. 2021.
+    """
+    return _by_size(sets, edges, lambda shares, _: np.min(np.where(np.isnan(shares), np.inf, shares), axis=-1))
+
+
+@metric(title="Coverage gap per class", direction="lower")
+def coverage_gap(sets: PredictionSets, confidence: float | None = None) -> Parts:
+    """The mean over classes of |accuracy of the class − promised confidence|.
+
+    The promise is the rule's `confidence`, or the overall accuracy when the rule promises none. Ding et al. 2023.
+    """
+    promised = getattr(getattr(sets.rule, "rule", None), "confidence", None) if confidence is None else confidence
+    if promised is None:
+        promised = float(sets.hits.mean())
+    return _per_class(sets, lambda shares: groups.mean_of_present(np.abs(shares - promised)))
+
+
+@metric(title="Accuracy by group of rows", direction="higher", subject="grouped sets")
+def accuracy_by(sets: PredictionSets, by: Any) -> Parts:
+    """The accuracy in each group of rows: by any row attribute (organ), "groups", "shots", "label", or an array."""
+    return _by_rows(sets, sets.hits, by)
+
+
+@metric(
+    title="Mean size by group of rows", direction="lower", bounds=(0, np.inf), subject="grouped sets", labels="none"
+)
+def size_by(sets: PredictionSets, by: Any) -> Parts:
+    """The mean size in each group of rows: by any row attribute (organ), "groups", "shots", "label", or an array."""
+    return _by_rows(sets, sets.sizes, by)
+
+
+@metric(title="Recall", direction="higher", labels="many")
+def recall(sets: PredictionSets) -> Parts:
+    """The share of all labels that are in the set of their row."""
+    columns = np.column_stack([sets.recalled, sets.table.checked_labels().sum(1)])
+    return Parts(sets.table.n, columns, lambda sums: ratio(sums[..., 0, 0], sums[..., 0, 1]))
+
+
+@metric(title="Micro F1", direction="higher", labels="many")
+def micro_f1(sets: PredictionSets) -> Parts:
+    """2·TP / (2·TP + FP + FN) over all rows and classes: sets against label sets."""
+    columns = np.column_stack([sets.recalled, sets.sizes + sets.table.checked_labels().sum(1)])
+    return Parts(sets.table.n, columns, lambda sums: ratio(2 * sums[..., 0, 0], sums[..., 0, 1]))
+
+
+@metric(title="Macro F1", direction="higher", labels="many")
+def macro_f1(sets: PredictionSets) -> Parts:
+    """The mean over classes of 2·TP / (2·TP + FP + FN); 0 for a class that is in no set though it is a label.
+
+    Classes that are neither predicted nor present do not count.
+    """
+    table = sets.table
+    row, label = table.positives()
+    member_row = np.repeat(np.arange(table.n), sets.sizes)
+    right = table.checked_labels()[member_row, sets.classes]
+    columns = np.concatenate(
+        [
+            np.column_stack([2.0 * right, np.ones(len(member_row))]),
+            np.column_stack([np.zeros(len(row)), np.ones(len(row))]),
+        ]
+    )
+    return Parts(
+        table.n,
+        columns,
+        lambda sums: groups.mean_of_present(ratio(sums[..., 0], sums[..., 1])),
+        cells=np.concatenate([sets.classes, label]),
+        n_cells=table.n_classes,
+        rows=np.concatenate([member_row, row]),
+    )
+
+
+@metric(title="Exact match", direction="higher", labels="many")
+def exact_match(sets: PredictionSets) -> Parts:
+    """The share of rows whose set is exactly the set of labels."""
+    return mean(sets.hits & (sets.sizes == sets.table.checked_labels().sum(1)))
+
+
+@metric(title="Excess cardinality", direction="none", bounds=(-np.inf, np.inf), labels="many")
+def cardinality(sets: PredictionSets) -> Parts:
+    """The mean size of the sets minus the mean number of labels: 0 when sets are as large as what they answer."""
+    return mean(sets.sizes - sets.table.checked_labels().sum(1))
+
+
+def class_accuracy(sets: PredictionSets) -> np.ndarray:
+    """(L,) the share of the rows with that label whose set contains it; NaN for a class without rows."""
+    rows, classes = sets.table.positives()
+    return groups.means(_found(sets, rows, classes), classes, sets.table.n_classes)
+
+
+def _found(sets: PredictionSets, rows: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Of every label: is it in the set of its row?"""
+    if not sets.table.many_labels:
+        return sets.hits
+    n_classes = sets.table.n_classes
+    members = np.repeat(np.arange(sets.table.n), sets.sizes) * n_classes + sets.classes
+    return np.isin(rows * n_classes + classes, members, assume_unique=True)
+
+
+def _per_class(sets: PredictionSets, formula: Any) -> Parts:
+    """A formula on the accuracies (..., L) of the classes."""
+    rows, classes = sets.table.positives()
+    columns = np.column_stack([np.ones(len(rows)), _found(sets, rows, classes)])
+    return Parts(
+        sets.table.n,
+        columns,
+        lambda sums: formula(ratio(sums[..., 1], sums[..., 0])),
+        cells=classes,
+        n_cells=sets.table.n_classes,
+        rows=rows if sets.table.many_labels else None,
+    )
+
+
+def _by_group_of_class(shares: np.ndarray, codes: np.ndarray, names: Sequence[str]) -> dict[str, Any]:
+    return {name: groups.mean_of_present(shares[..., codes == code]) for code, name in enumerate(names)}
+
+
+def _by_rows(sets: PredictionSets, values: np.ndarray, by: Any) -> Parts:
+    codes, names = groups.rows_by(sets.table, by)
+
+    def formula(sums: np.ndarray) -> dict[str, np.ndarray]:
+        shares = ratio(sums[..., 1], sums[..., 0])
+        return {name: shares[..., code] for code, name in enumerate(names)}
+
+    return Parts(sets.table.n, np.column_stack([np.ones(sets.table.n), values]), formula, codes, len(names))
+
+
+def _by_size(sets: PredictionSets, edges: tuple[int, ...], formula: Any) -> Parts:
+    """A formula on the accuracies (..., strata) of sets by size, and the strata in words."""
+    if list(edges) != sorted(set(edges)) or edges[:1] != (0,):
+        raise ValueError(f"edges = {edges} must rise strictly from 0")
+    names = [f"{low}" if high == low + 1 else f"{low}–{high - 1}" for low, high in pairwise(edges)] + [f"≥ {edges[-1]}"]
+    strata = np.searchsorted(edges, sets.sizes, side="right") - 1
+    return Parts(
+        sets.table.n,
+        np.column_stack([np.ones(sets.table.n), sets.hits]),
+        lambda sums: formula(ratio(sums[..., 1], sums[..., 0]), names),
+        strata,
+        len(names),
+    )

@@ -1,0 +1,65 @@
+"""What a reliability diagram shows: confidence against accuracy in bins, with counts and consistency bands."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from workbench.metrics.base import ratio
+from workbench.metrics.of_probabilities import BINS, equal_mass_bins, equal_width_bins, top_classes
+from workbench.tables import LogitTable
+
+DRAWS = 1000
+
+
+def reliability_bins(
+    table: LogitTable, bins: int = BINS, K: int = 1, equal_mass: bool = False, band: float = 0.9, seed: int = 0
+) -> pd.DataFrame:
+    """One line per bin of the K most probable classes of every row (K = 4 and 10 bins in Liao et al., Fig. 3).
+
+    Columns: `low`, `high` (the bin is (low, high]), `count`, `confidence` and `accuracy` (means in the bin, NaN when
+    empty), and the consistency band `band_low`, `band_high`: where the accuracy of the bin lies with probability `band`
+    if the confidences are exactly right (Bröcker & Smith 2007). A point outside the band is evidence; a point inside is
+    what luck alone gives.
+
+    >>> table = LogitTable.from_probabilities([[0.75, 0.25]] * 4, labels=[0, 0, 0, 1])
+    >>> reliability_bins(table, bins=2)[["low", "high", "count", "confidence", "accuracy"]].to_numpy().tolist()
+    [[0.0, 0.5, 0.0, nan, nan], [0.5, 1.0, 4.0, 0.75, 0.75]]
+    """
+    table.checked_labels()
+    if not 0 < band < 1:
+        raise ValueError(f"band = {band} must lie strictly between 0 and 1, such as 0.9")
+    confidence, _, right = (values.ravel() for values in top_classes(table, K))
+    cells = (equal_mass_bins if equal_mass else equal_width_bins)(confidence, bins)
+    count = np.bincount(cells, minlength=bins)
+    low, high = _consistency_band(confidence, cells, bins, band, seed)
+    edges = np.linspace(0, 1, bins + 1)
+    if equal_mass:
+        edges = np.concatenate([[0], np.sort(confidence)[np.cumsum(count) - 1]])
+    return pd.DataFrame(
+        {
+            "low": edges[:-1],
+            "high": edges[1:],
+            "count": count,
+            "confidence": ratio(np.bincount(cells, confidence, bins), count),
+            "accuracy": ratio(np.bincount(cells, right, bins), count),
+            "band_low": low,
+            "band_high": high,
+        }
+    )
+
+
+def _consistency_band(
+    confidence: np.ndarray, cells: np.ndarray, bins: int, band: float, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Quantiles of the accuracy in each bin when every row is right with exactly its confidence."""
+    generator = np.random.default_rng(seed)
+    order = np.argsort(cells, kind="stable")
+    chances = np.minimum(confidence[order], 1)
+    ends = np.concatenate([[0], np.cumsum(np.bincount(cells, minlength=bins))])
+    low, high = np.full(bins, np.nan), np.full(bins, np.nan)
+    for bin_ in np.flatnonzero(np.diff(ends)):
+        inside = chances[ends[bin_] : ends[bin_ + 1]]
+        right = np.array([np.count_nonzero(generator.random(len(inside), np.float32) < inside) for _ in range(DRAWS)])
+        low[bin_], high[bin_] = np.quantile(right / len(inside), [(1 - band) / 2, (1 + band) / 2])
+    return low, high

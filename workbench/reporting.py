@@ -1,0 +1,94 @@
+"""One tidy frame with every metric of every rule, and the same as a file."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pandas as pd
+
+from workbench.metrics import METRICS, Metric, Parts
+from workbench.metrics.base import intervals, named
+from workbench.sets import AverageK, FittedRule, Rule, TopK
+from workbench.tables import LogitTable
+
+
+def report(
+    table: LogitTable,
+    rules: Iterable[Rule | FittedRule] | None = None,
+    metrics: Iterable[Metric] = METRICS,
+    interval: float | None = None,
+    *,
+    val: LogitTable | None = None,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Every metric that the table has the fields for, of every rule: one line each.
+
+    Columns: `rule` ("" for metrics of the probabilities alone), `metric`, `group` ("" or what the value is of: few,
+    medium, a size, …), `value`, with `interval=0.95` also `low` and `high` (bootstrap over rows), and `n` rows.
+
+    A rule that is not fitted yet is fitted on `val`. Without `val` the table is split in two halves: rules are fitted
+    on one and everything is reported on the other, with a warning that says so. Without `rules`: top-1, top-5 and
+    average-5.
+
+    >>> import numpy as np
+    >>> scores = np.random.default_rng(0).normal(size=(200, 8))
+    >>> table = LogitTable(scores, labels=scores.argmax(1))
+    >>> frame = report(table, rules=[TopK(2)])
+    >>> frame[frame.metric == "accuracy"].to_dict("records")
+    [{'rule': 'TopK(K=2, min_size=0)', 'metric': 'accuracy', 'group': '', 'value': 1.0, 'n': 200}]
+    """
+    if rules is None:
+        K = min(5, max(1, table.n_classes - 1))
+        rules = [TopK(1), *([TopK(K), AverageK(float(K))] if K > 1 else [])]
+    rules = list(rules)
+    if val is None and any(isinstance(rule, Rule) and rule.needs_fit for rule in rules):
+        val, table = table.split(seed=seed)
+        warnings.warn(
+            f"rules were fitted on {val.n} rows drawn from this table and judged on the other {table.n}; "
+            "give val= to fit them on rows of your own",
+            stacklevel=2,
+        )
+    fitted = [rule.fit(table if val is None else val) if isinstance(rule, Rule) else rule for rule in rules]
+    lines: list[tuple[str, Metric, Parts]] = []
+    metrics = [metric for metric in metrics if metric.applies(table)]
+    for rule in fitted:
+        sets = rule.sets(table)
+        lines += [(repr(rule.rule), metric, metric.parts(sets)) for metric in metrics if metric.subject == "sets"]
+    lines += [("", metric, metric.parts(table)) for metric in metrics if metric.subject == "table"]
+    return _frame(lines, interval, resamples, seed, table.n)
+
+
+def _frame(
+    lines: list[tuple[str, Metric, Parts]], interval: float | None, resamples: int, seed: int, n: int
+) -> pd.DataFrame:
+    bands: list[dict[str, Any]] = [{} for _ in lines]
+    if interval is not None and lines:
+        bands = list(intervals([(metric, parts) for _, metric, parts in lines], interval, resamples, seed))
+    columns = ["rule", "metric", "group", "value", *(["low", "high"] if interval is not None else []), "n"]
+    records = []
+    for (rule, metric, parts), band in zip(lines, bands, strict=True):
+        for group, value in named(parts.value()).items():
+            record = {"rule": rule, "metric": metric.name, "group": group, "value": value, "n": n}
+            if interval is not None:
+                record["low"], record["high"] = band[group]
+            records.append(record)
+    return pd.DataFrame(records, columns=columns)
+
+
+def _as_markdown(frame: pd.DataFrame) -> str:
+    """A Markdown table; numbers with four digits."""
+    lines = [frame.columns.tolist(), ["---"] * frame.shape[1]]
+    lines += [[f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row] for row in frame.to_numpy()]
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+# How a report is written out: format → text. NaN is an empty cell or null.
+FORMATS: dict[str, Callable[[pd.DataFrame], str]] = {
+    "text": lambda frame: frame.to_string(index=False) + "\n",
+    "json": lambda frame: frame.to_json(orient="records", indent=1, force_ascii=False) + "\n",
+    "csv": lambda frame: frame.to_csv(index=False),
+    "markdown": _as_markdown,
+}
