@@ -1,0 +1,162 @@
+"""The command line: what it prints, what it keeps, and what it says when the input is wrong."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import workbench as wb
+from workbench.__main__ import main
+from workbench.losses import LOSSES
+from workbench.store import Store
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def logits(tmp_path):
+    """A file of scores whose largest is the label three times in four."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 6, size=400)
+    scores = rng.normal(size=(400, 6))
+    scores[np.arange(400), labels] += 2
+    np.savez(tmp_path / "mine.npz", scores=scores, labels=labels)
+    return tmp_path / "mine.npz"
+
+
+def run(capsys, *arguments: object) -> str:
+    assert main([str(argument) for argument in arguments]) == 0
+    return capsys.readouterr().out
+
+
+def failed(capsys, *arguments: object) -> str:
+    assert main([str(argument) for argument in arguments]) == 2
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["app", "train", "import", "evaluate", "runs", "losses"])
+def test_every_command_explains_itself(command, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        main([command, "--help"])
+    assert exit_.value.code == 0
+    assert f"workbench {command}" in capsys.readouterr().out
+
+
+def test_help_for_training_lists_the_knobs_of_the_loss_that_was_named(capsys):
+    with pytest.raises(SystemExit):
+        main(["train", "--loss", "NoisedTopK", "--help"])
+    text = capsys.readouterr().out
+    assert "--epsilon" in text
+    assert "scale of the noise" in text
+
+
+def test_losses_lists_every_loss_with_its_knobs(capsys):
+    text = run(capsys, "losses")
+    rows = json.loads(run(capsys, "losses", "--json"))
+    assert [row["name"] for row in rows] == [loss.__name__ for loss in LOSSES]
+    for loss in LOSSES:
+        assert f"{loss.__name__}: {loss.title}" in text
+        for name in loss.knobs():
+            assert f"--{name} " in text
+
+
+def test_training_keeps_a_run_that_runs_lists_and_evaluate_judges(capsys):
+    trained = json.loads(
+        run(capsys, "train", "--dataset", "digits", "--model", "linear", "--epochs", 2, "--seed", 1, "--json")
+    )
+    assert trained["epoch"] == 1
+    assert trained["key"] in {row["key"] for row in json.loads(run(capsys, "runs", "--json"))}
+    assert "seed 1" in run(capsys, "runs")
+    rows = json.loads(run(capsys, "evaluate", trained["key"][:10], "--K", 2, "--json"))
+    stored = Store().open(trained["key"])
+    sets = wb.AverageK(2).fit(stored.tables["val"])(stored.tables["test"])
+    printed = {(row["rule"], row["metric"]): row["value"] for row in rows}
+    assert printed[repr(wb.AverageK(2)), "accuracy"] == pytest.approx(wb.metrics.accuracy(sets))
+
+
+def test_a_loss_of_ones_own_is_trained_by_its_module_and_class(capsys, tmp_path, monkeypatch):
+    (tmp_path / "my_losses.py").write_text(
+        "from dataclasses import dataclass\nfrom workbench.knobs import knob\nfrom workbench.losses import CrossEntropy\n"
+        "@dataclass(frozen=True)\nclass Weighted(CrossEntropy):\n"
+        "    weight: float = knob(1.0, low=0.1, high=10, meaning='factor of the loss')\n"
+        "    def values(self, scores, labels, **rest):\n        return self.weight * super().values(scores, labels, **rest)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    text = run(
+        capsys,
+        "train",
+        "--dataset",
+        "digits",
+        "--model",
+        "linear",
+        "--epochs",
+        1,
+        "--loss",
+        "my_losses:Weighted",
+        "--weight",
+        3,
+    )
+    assert "Weighted(weight=3.0)" in text
+
+
+def test_importing_one_file_splits_it_in_halves_and_says_so(capsys, logits):
+    text = run(capsys, "import", logits)
+    assert "random half" in text
+    (mine, *_demo) = Store().runs()
+    assert mine.title == "mine"
+    assert (mine.tables["val"].n, mine.tables["test"].n) == (200, 200)
+    run(capsys, "import", logits)
+    assert [stored.title for stored in Store().runs()].count("mine") == 1
+
+
+def test_importing_two_files_takes_them_as_validation_and_test(capsys, logits):
+    told = json.loads(run(capsys, "import", logits, logits, "--title", "both", "--json"))
+    stored = Store().open(told["key"])
+    assert (stored.title, stored.info["note"]) == ("both", "")
+    assert (stored.tables["val"].n, stored.tables["test"].n) == (400, 400)
+
+
+@pytest.mark.parametrize("name", ["json", "csv", "markdown", "text"])
+def test_evaluate_writes_the_table_in_the_format_asked_for(capsys, logits, tmp_path, name):
+    run(capsys, "evaluate", logits, "--K", 2, "--format", name, "--output", tmp_path / "report")
+    text = (tmp_path / "report").read_text()
+    assert repr(wb.AverageK(2)) in text
+    if name == "json":
+        assert len(pd.DataFrame(json.loads(text))) > 3
+    if name == "csv":
+        assert "accuracy" in set(pd.read_csv(tmp_path / "report")["metric"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["evaluate", "nothing"], "no run has a key"),
+        (["import", "missing.npz"], "missing.npz"),
+        (["train", "--loss", "CrossEntropie"], "known: "),
+        (["train", "--dataset", "gardens"], "garden"),
+        (["train", "--dataset", "digits", "--model", "lineal"], "known: linear"),
+        (["train", "--dataset", "digits", "--epochs", "none"], "epochs = 'none'"),
+        (["train", "--dataset", "garden", "--data.species", "1"], "species"),
+        (["train", "--dataset", "digits", "--loss", "NoisedTopK", "--K", "0"], "K = 0"),
+    ],
+)
+def test_wrong_input_is_said_in_one_line_and_nothing_is_written(arguments, message, capsys, home):
+    text = failed(capsys, *arguments)
+    assert message in text
+    assert text.startswith("workbench: ")
+    assert "Traceback" not in text
+    assert not list(home.glob("[!.]*/run.json"))
+
+
+def test_an_option_that_does_not_exist_is_refused(capsys):
+    with pytest.raises(SystemExit) as exit_:
+        main(["runs", "--jason"])
+    assert exit_.value.code == 2
+    assert "--jason" in capsys.readouterr().err
