@@ -157,7 +157,7 @@ class SetIndex:
         `macro_accuracy`, and with class counts the accuracy of `few`, `medium` and `many`.
         """
         own = thresholds is None
-        values = np.array(self.thresholds if own else list(thresholds or ()), dtype=float)
+        values = np.array(self.thresholds if thresholds is None else list(thresholds), dtype=float)
         columns: dict[str, Any] = {"K": self.K_values} if own else {}
         columns |= {"threshold": values, "mean_size": [self.mean_size(value) for value in values]}
         if self.table.labels is not None:
