@@ -3,9 +3,25 @@
 from __future__ import annotations
 
 from workbench.figures.base import Figure
-from workbench.figures.classes import lorenz
+from workbench.figures.classes import per_class
+from workbench.figures.curves import accuracy_against_size
+from workbench.figures.explorer import explore
+from workbench.figures.inequality import lorenz
 from workbench.figures.landscapes import level_sets
+from workbench.figures.reliability import reliability
+from workbench.figures.samples import samples
 from workbench.figures.sizes import set_sizes
 from workbench.figures.sprites import sprite_sheet
 
-__all__ = ["Figure", "level_sets", "lorenz", "set_sizes", "sprite_sheet"]
+__all__ = [
+    "Figure",
+    "accuracy_against_size",
+    "explore",
+    "level_sets",
+    "lorenz",
+    "per_class",
+    "reliability",
+    "samples",
+    "set_sizes",
+    "sprite_sheet",
+]

@@ -66,7 +66,8 @@ class Figure:
 
     def page(self, dark: bool = False) -> str:
         """An HTML page of its own that holds the interactive picture and needs no network."""
-        picture = self.plot(dark).to_html(full_html=False, include_plotlyjs=True, config=style.PLOTLY_CONFIG)
+        options = {"full_html": False, "include_plotlyjs": True, "config": style.PLOTLY_CONFIG, "auto_play": False}
+        picture = self.plot(dark).to_html(**options)
         title, text, paper = html.escape(self.title), html.escape(self.text), style.theme(dark).paper
         return (
             f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>\n'
@@ -110,9 +111,19 @@ def round_limit(value: float) -> float:
     return next((limit for limit in (0.1, 0.2, 0.4, 0.6) if value <= 0.95 * limit), 1.0)
 
 
-def of_rule(sets: PredictionSets) -> str:
-    """` of AverageK(K=5.0)`, or nothing when people chose the sets."""
-    return "" if sets.rule is None else f" of {short(sets.rule.rule)}"
+def round_count(value: float) -> float:
+    """The end of an axis of counts that holds the value, likewise.
+
+    >>> round_count(7), round_count(130)
+    (8, 150)
+    """
+    power = 10 ** max(0, len(str(int(value))) - 1)
+    return next(limit * power for limit in (1, 1.5, 2, 3, 4, 6, 8, 10, 12) if value <= 0.95 * limit * power)
+
+
+def chosen_by(sets: PredictionSets) -> str:
+    """Who chose the sets: `AverageK(K=5)`, or people."""
+    return "people" if sets.rule is None else short(sets.rule.rule)
 
 
 def short(knobbed: Knobbed) -> str:

@@ -1,130 +1,203 @@
-"""Pictures of classes: how accurate each one is, and how unequally they were photographed."""
+"""Which classes are found, and which pay for small sets."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from numpy.typing import ArrayLike
 
-from workbench.counts import checked_counts, gini, lorenz_curve
-from workbench.figures.base import Figure, counted, paper
+from workbench.counts import SHOTS, shot_groups
+from workbench.figures.base import Figure, chosen_by, code_of_sets, counted, paper, round_count
 from workbench.figures.style import Theme
+from workbench.groups import means
+from workbench.metrics import class_accuracy
+from workbench.sets import PredictionSets
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as StaticFigure
 
-RAREST = 0.8  # the share of classes whose images Pl@ntNet-300K is known for: they hold 11 %
+MOST_NAMES, MOST_BARS = 30, 100  # more classes than that: bars without names; a histogram
+BINS = 20  # of accuracy, when there are too many classes for bars
 
 
-def lorenz(class_counts: ArrayLike) -> Lorenz:
-    """Lorenz curve of a training set: the share of images that the rarest classes hold.
+def per_class(sets: PredictionSets) -> PerClass:
+    """Accuracy of each class: the share of its rows whose set contains it.
 
-    `class_counts` are the training images of each class. A balanced set follows the diagonal; the rarest 80 % of the
-    species of Pl@ntNet-300K hold 11 % of the images.
+    One bar a class, the most photographed first where class counts are known and the most accurate first elsewhere.
+    Hundreds of classes are drawn as a histogram of their accuracies; the frame always has one row a class, with the
+    number of rows `n`, a 95 % Wilson interval (`low`, `high`) and the mean size of the sets.
 
-    >>> lorenz([1, 1, 2]).frame["share_of_images"].tolist()
-    [0.0, 0.25, 0.5, 1.0]
-
-    Paper: Garcin, thesis, Section 3.
+    >>> import workbench as wb
+    >>> table = wb.LogitTable.from_probabilities([[0.6, 0.4], [0.9, 0.1], [0.3, 0.7]], labels=[0, 1, 1])
+    >>> per_class(wb.Threshold(0.5).fit(table)(table)).frame[["name", "n", "accuracy"]].to_numpy().tolist()
+    [['class 0', 1, 1.0], ['class 1', 2, 0.5]]
     """
-    counts = np.sort(checked_counts(class_counts))
-    share_of_classes, share_of_images = lorenz_curve(counts)
-    held = float(np.interp(RAREST, share_of_classes, share_of_images))
-    n, n_classes = int(counts.sum()), counts.size
-    return Lorenz(
-        frame=pd.DataFrame(
-            {
-                "share_of_classes": share_of_classes,
-                "share_of_images": share_of_images,
-                "count": np.concatenate([[0], counts]),
-            }
-        ),
-        title="How unequal the classes are",
-        subtitle=f"n = {counted(n, 'training image')} of {counted(n_classes, 'class', 'classes')}",
+    table = sets.table
+    rows, classes = table.positives()
+    n = np.bincount(classes, minlength=table.n_classes)
+    accuracy = class_accuracy(sets)  # NaN for a class without rows
+    hits = np.rint(np.nan_to_num(accuracy) * n).astype(int)
+    columns: dict[str, Any] = {"class": np.arange(table.n_classes), "name": table.named_classes()}
+    if table.groups is not None:
+        columns["group"] = table.groups
+    if table.class_counts is not None:
+        columns |= {"count": table.class_counts, "shots": shot_groups(table.class_counts)}
+    low, high = wilson_interval(hits, n)
+    columns |= {"n": n, "hits": hits, "accuracy": accuracy, "low": low, "high": high}
+    columns["mean_size"] = means(sets.sizes[rows], classes, table.n_classes)
+    frame = pd.DataFrame(columns)
+
+    present = frame[frame["n"] > 0].sort_values("accuracy", kind="stable")
+    macro = float(present["accuracy"].mean())
+    absent = len(frame) - len(present)
+    worst = ", ".join(f"{name} {accuracy:.0%}" for name, accuracy in present[["name", "accuracy"]].head(3).to_numpy())
+    without = f" ({counted(absent, 'class', 'classes')} without rows)" if absent else ""
+    return PerClass(
+        frame=frame,
+        title="Which classes are found",
+        subtitle=f"n = {counted(len(sets), 'row')} of {counted(len(present), 'class', 'classes')}{without}, sets by "
+        f"{chosen_by(sets)}; mean over classes {macro:.1%}",
         text=(
-            f"Lorenz curve of n = {n} training images of {n_classes} classes. The rarest {RAREST:.0%} of the classes hold "
-            f"{held:.1%} of the images; the rarest class has {counts[0]}, the most frequent {counts[-1]}. "
-            f"Gini coefficient {gini(counts):.2f} (0: all classes equal)."
+            f"Accuracy of each of {len(present)} classes on n = {len(sets)} rows{without}, sets by {chosen_by(sets)}: "
+            f"{macro:.1%} on average over classes, {present['accuracy'].median():.1%} in the middle. "
+            f"The least accurate: {worst}."
         ),
-        code=f"import workbench as wb\n\nclass_counts = {np.asarray(class_counts).tolist()}\n"
-        "figure = wb.figures.lorenz(class_counts)\nfigure.plot()\n",
-        held=held,
+        code=f"{code_of_sets(sets)}figure = wb.figures.per_class(sets)\nfigure.plot()\n",
+        macro=macro,
     )
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Lorenz(Figure):
-    """The curve, the diagonal of equal classes, and what the rarest 80 % hold."""
+def wilson_interval(hits: np.ndarray, n: np.ndarray, z: float = 1.96) -> tuple[np.ndarray, np.ndarray]:
+    """Where the accuracy may lie after `hits` of `n` trials, with 95 % confidence; NaN without a trial.
 
-    held: float  # share of images of the rarest 80 % of classes
+    >>> low, high = wilson_interval(np.array([5]), np.array([10]))
+    >>> round(low.item(), 3), round(high.item(), 3)
+    (0.237, 0.763)
+    """
+    n = np.where(n > 0, n, np.nan)
+    share, spread = hits / n, z**2 / n
+    centre = (share + spread / 2) / (1 + spread)
+    reach = z / (1 + spread) * np.sqrt(share * (1 - share) / n + spread / (4 * n))
+    return np.clip(centre - reach, 0, 1), np.clip(centre + reach, 0, 1)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PerClass(Figure):
+    """Bars, or for hundreds of classes a histogram of their accuracies; shot groups have their colours."""
+
+    macro: float  # accuracy on average over classes
+
+    def ordered(self) -> pd.DataFrame:
+        """The classes that have rows, in the order they are drawn, with their `place` and the `part` of the legend."""
+        present = self.frame[self.frame["n"] > 0]
+        column = "count" if "count" in present else "accuracy"
+        ordered = present.sort_values(column, ascending=False, kind="stable")
+        return ordered.assign(place=np.arange(len(ordered)), part=ordered.get("shots", "classes"))
+
+    def parts(self, theme: Theme) -> list[tuple[str, str, pd.DataFrame]]:
+        """(name, colour, classes) of each shot group that has classes, or of all classes together."""
+        ordered = self.ordered()
+        names = [name for name in (*SHOTS, "classes") if name in set(ordered["part"])]
+        return [
+            (name, colour, ordered[ordered["part"] == name])
+            for name, colour in zip(names, theme.colours(names), strict=True)
+        ]
 
     @property
-    def _note(self) -> str:
-        return f"the rarest {RAREST:.0%} of classes\nhold {self.held:.0%} of the images"
+    def histogram(self) -> bool:
+        """Whether there are too many classes for a bar each."""
+        return len(self.ordered()) > MOST_BARS
+
+    def bins(self, theme: Theme) -> list[tuple[str, str, np.ndarray]]:
+        """(name, colour, number of classes in each bin of accuracy) of each part."""
+        edges = np.linspace(0, 1, BINS + 1)
+        return [(name, colour, np.histogram(part["accuracy"], edges)[0]) for name, colour, part in self.parts(theme)]
 
     def _plotly(self, theme: Theme) -> go.Figure:
         figure = go.Figure()
-        diagonal = {"color": theme.muted, "dash": "dash", "width": 1.5}
-        figure.add_scatter(x=[0, 1], y=[0, 1], mode="lines", line=diagonal, hoverinfo="skip")
-        figure.add_scatter(
-            x=self.frame["share_of_classes"],
-            y=self.frame["share_of_images"],
-            customdata=self.frame["count"],
-            mode="lines",
-            fill="tozeroy",
-            line={"color": theme.accent, "width": 3},
-            hovertemplate="rarest %{x:.1%} of classes<br>%{y:.1%} of images<br>up to %{customdata} images a class<extra></extra>",
-        )
-        mark = {"color": theme.threshold, "size": 11, "line": {"color": theme.paper, "width": 2}}
-        figure.add_scatter(x=[RAREST], y=[self.held], mode="markers", marker=mark, hoverinfo="skip")
-        figure.add_annotation(
-            x=RAREST,
-            y=self.held,
-            text=self._note.replace("\n", "<br>"),
-            ax=-90,
-            ay=-50,
-            align="right",
-            arrowcolor=theme.muted,
-        )
-        figure.add_annotation(
-            x=0.42, y=0.46, text="all classes equal", showarrow=False, font_color=theme.muted, xanchor="right"
-        )
-        figure.update_xaxes(range=(0, 1), tickformat=".0%", title="share of classes, rarest first", constrain="domain")
-        figure.update_yaxes(range=(0, 1), tickformat=".0%", title="share of training images")
-        return figure.update_layout(showlegend=False, height=460)
+        line = {"color": theme.threshold, "dash": "dash", "width": 2}
+        if self.histogram:
+            bins = self.bins(theme)
+            for name, colour, counts in bins:
+                bars = go.Bar(x=(np.arange(BINS) + 0.5) / BINS, y=counts, name=name, marker_color=colour)
+                figure.add_trace(
+                    bars.update(hovertemplate="%{y} classes with accuracy near %{x:.1%}<extra>" + name + "</extra>")
+                )
+            highest = round_count(np.sum([counts for _, _, counts in bins], axis=0).max())
+            figure.add_vline(x=self.macro, line=line)
+            figure.update_xaxes(range=(0, 1), tickformat=".0%", title="accuracy of a class", showgrid=False)
+            figure.update_yaxes(range=(0, highest), title="classes")
+            return figure.update_layout(barmode="stack", bargap=0.06, height=420, showlegend=len(bins) > 1)
+
+        ordered, parts = self.ordered(), self.parts(theme)
+        for name, colour, part in parts:
+            bars = go.Bar(x=part["place"], y=part["accuracy"], name=name, marker_color=colour, customdata=_hover(part))
+            if len(ordered) <= MOST_NAMES:
+                reach = {"array": part["high"] - part["accuracy"], "arrayminus": part["accuracy"] - part["low"]}
+                bars.update(error_y={**reach, "color": theme.ink, "thickness": 1, "width": 0})
+            figure.add_trace(bars.update(hovertemplate="%{customdata}<extra></extra>"))
+        figure.add_hline(y=self.macro, line=line)
+        figure.update_xaxes(range=(-0.6, len(ordered) - 0.4), title=self._order_in_words(), showgrid=False)
+        if len(ordered) <= MOST_NAMES:
+            figure.update_xaxes(tickvals=ordered["place"], ticktext=ordered["name"], tickangle=-45, automargin=True)
+        else:
+            figure.update_xaxes(showticklabels=False, ticks="")
+        figure.update_yaxes(range=(0, 1), tickformat=".0%", title="accuracy")
+        return figure.update_layout(barmode="overlay", height=420, showlegend=len(parts) > 1)
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
-        import seaborn
         from matplotlib.ticker import PercentFormatter
 
-        figure = paper(5.6, 4.8)
+        figure = paper(7.2, 4.6)
         axes = figure.subplots()
-        axes.plot([0, 1], [0, 1], linestyle="--", color=theme.muted, linewidth=1.2)
-        axes.fill_between(self.frame["share_of_classes"], self.frame["share_of_images"], color=theme.accent, alpha=0.25)
-        seaborn.lineplot(
-            self.frame,
-            x="share_of_classes",
-            y="share_of_images",
-            color=theme.accent,
-            linewidth=2.5,
-            ax=axes,
-            errorbar=None,
-        )
-        axes.plot(RAREST, self.held, "o", color=theme.threshold, markeredgecolor=theme.paper, markersize=9)
-        axes.annotate(
-            self._note,
-            (RAREST, self.held),
-            xytext=(-30, 36),
-            textcoords="offset points",
-            ha="right",
-            arrowprops={"arrowstyle": "-", "color": theme.muted},
-        )
-        axes.text(0.42, 0.46, "all classes equal", color=theme.muted, ha="right")
-        axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="share of classes, rarest first", ylabel="share of training images")
-        axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-        axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        if self.histogram:
+            stacked = np.zeros(BINS, int)
+            for name, colour, counts in self.bins(theme):
+                axes.bar((np.arange(BINS) + 0.5) / BINS, counts, 0.94 / BINS, bottom=stacked, color=colour, label=name)
+                stacked += counts
+            axes.axvline(self.macro, color=theme.threshold, linestyle="--", linewidth=1.6)
+            axes.set(xlim=(0, 1), ylim=(0, round_count(stacked.max())), xlabel="accuracy of a class", ylabel="classes")
+            axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        else:
+            self._bars_on(axes, theme)
+            axes.axhline(self.macro, color=theme.threshold, linestyle="--", linewidth=1.6)
+            axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        axes.grid(visible=False, axis="x")
+        if len(self.parts(theme)) > 1:
+            figure.legend(loc="upper right", ncols=3, bbox_to_anchor=(1, 1))
         return figure
+
+    def _bars_on(self, axes: Axes, theme: Theme) -> None:
+        import seaborn
+
+        ordered, parts = self.ordered(), self.parts(theme)
+        colours = {name: colour for name, colour, _ in parts}
+        looks = {"palette": colours, "saturation": 1, "width": 0.9, "dodge": False, "native_scale": True}
+        seaborn.barplot(
+            ordered, x="place", y="accuracy", hue="part", hue_order=list(colours), legend=False, ax=axes, **looks
+        )
+        if len(ordered) <= MOST_NAMES:
+            reach = [ordered["accuracy"] - ordered["low"], ordered["high"] - ordered["accuracy"]]
+            axes.errorbar(ordered["place"], ordered["accuracy"], reach, fmt="none", ecolor=theme.ink, elinewidth=0.8)
+            axes.set_xticks(ordered["place"], ordered["name"], rotation=45, ha="right", rotation_mode="anchor")
+        else:
+            axes.set_xticks([])
+        axes.set(xlim=(-0.6, len(ordered) - 0.4), ylim=(0, 1), xlabel=self._order_in_words(), ylabel="accuracy")
+
+    def _order_in_words(self) -> str:
+        return "classes, most training images first" if "count" in self.frame else "classes, most accurate first"
+
+
+def _hover(part: pd.DataFrame) -> list[str]:
+    """What the pointer tells about each class."""
+    training = "<br>{count} training images" if "count" in part else ""
+    template = (
+        "<b>{name}</b><br>accuracy {accuracy:.1%} ({hits} of {n} rows)<br>95 % interval {low:.0%} to {high:.0%}"
+        + training
+        + "<br>{mean_size:.1f} classes in a set"
+    )
+    return [template.format(**dict(zip(part.columns, row, strict=True))) for row in part.itertuples(index=False)]

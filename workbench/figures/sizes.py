@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from workbench.figures.base import Figure, code_of_sets, counted, of_rule, paper, round_limit
+from workbench.figures.base import Figure, chosen_by, code_of_sets, counted, paper, round_limit
 from workbench.figures.style import Theme
 from workbench.groups import rows_by
 from workbench.sets import PredictionSets
@@ -61,9 +61,9 @@ def set_sizes(sets: PredictionSets, by: Any = None) -> SetSizes:
     return SetSizes(
         frame=frame,
         title="How many classes are returned",
-        subtitle=f"n = {counted(len(sets), 'set')}{of_rule(sets)}, {mean:.2f} classes on average",
+        subtitle=f"n = {counted(len(sets), 'set')} by {chosen_by(sets)}, {mean:.2f} classes on average",
         text=(
-            f"Histogram of the sizes of n = {len(sets)} sets{of_rule(sets)}: {mean:.2f} classes on average, from "
+            f"Histogram of the sizes of n = {len(sets)} sets by {chosen_by(sets)}: {mean:.2f} classes on average, from "
             f"{sets.sizes.min()} to {sets.sizes.max()}; {np.mean(sets.sizes == 1):.1%} of the sets hold one class, "
             f"{np.mean(sets.sizes == 0):.1%} none.{by_group}"
         ),
@@ -128,7 +128,8 @@ class SetSizes(Figure):
             figure.add_trace(bars, row=row, col=1)
             figure.add_vline(x=panel.mean, line={"color": theme.threshold, "dash": "dash", "width": 2}, row=row, col=1)
             top = {"y": 1, "yref": "y domain", "yanchor": "top", "showarrow": False, "row": row, "col": 1}
-            figure.add_annotation(text=f"mean {panel.mean:.2f}", x=panel.mean, xanchor="left", xshift=4, **top)
+            side = "left" if panel.mean < self.last_bar() / 2 else "right"
+            figure.add_annotation(text=f" mean {panel.mean:.2f} ", x=panel.mean, xanchor=side, **top)
             figure.add_annotation(text=panel.caption, x=1, xref="x domain", xanchor="right", **top)
         figure.update_xaxes(range=(-0.5, self.last_bar() + 0.5), tickvals=ticks, ticktext=names, showgrid=False)
         figure.update_xaxes(title="classes in the set", row=len(panels))
@@ -147,7 +148,8 @@ class SetSizes(Figure):
             bars = {"color": panel.colour, "saturation": 1, "width": 0.92, "native_scale": True}
             seaborn.barplot(panel.bars, x="size", y="share", ax=axes, **bars)
             axes.axvline(panel.mean, color=theme.threshold, linestyle="--", linewidth=1.6)
-            axes.text(panel.mean, 0.97 * highest, f" mean {panel.mean:.2f}", va="top")
+            side = "left" if panel.mean < self.last_bar() / 2 else "right"
+            axes.text(panel.mean, 0.97 * highest, f" mean {panel.mean:.2f} ", va="top", ha=side)
             axes.text(1, 0.97, panel.caption, transform=axes.transAxes, ha="right", va="top")
             axes.set(xlim=(-0.5, self.last_bar() + 0.5), ylim=(0, highest), xlabel="", ylabel="")
             axes.set_xticks(*self._ticks())

@@ -53,10 +53,10 @@ class Theme:
 
     def colours(self, names: Sequence[str]) -> list[str]:
         """One colour for each group of that name: shots have their own, a single group has the accent."""
-        if len(names) == 1:
-            return [self.accent]
         if set(names) <= set(SHOTS):
             return [getattr(self, name) for name in names]
+        if len(names) == 1:
+            return [self.accent]
         return [self.categories[place % len(self.categories)] for place in range(len(names))]
 
 

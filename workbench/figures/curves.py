@@ -1,0 +1,156 @@
+"""What the size of sets buys: accuracy against mean size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from workbench.counts import SHOTS
+from workbench.figures.base import Figure, counted, paper
+from workbench.figures.style import Theme
+from workbench.index import SetIndex
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as StaticFigure
+
+MACRO = "average-K, mean over classes"
+
+
+def accuracy_against_size(index: SetIndex) -> AccuracyAgainstSize:
+    """Accuracy of average-K sets against their mean size, beside top-K sets of the same size.
+
+    Where the average-K curve runs above the top-K points, some rows are clearer than others and letting sets differ in
+    size pays. With class counts, few, medium and many say which classes pay for small sets (each the mean over its
+    classes); without, the mean over all classes is drawn.
+
+    >>> import workbench as wb
+    >>> table = wb.LogitTable.from_probabilities([[0.8, 0.1, 0.1], [0.4, 0.35, 0.25]], labels=[0, 1])
+    >>> frame = accuracy_against_size(wb.SetIndex(table, K_max=2, step=0.5)).frame
+    >>> frame[frame["curve"] == "average-K"][["mean_size", "accuracy"]].to_numpy().tolist()
+    [[1.0, 0.5], [1.5, 1.0], [2.5, 1.0]]
+
+    Paper: Garcin, thesis, Section 2.2.5.
+    """
+    index.table.checked_labels()
+    curve = index.curve()
+    shots = [name for name in SHOTS if name in curve and curve[name].notna().any()]
+    columns = {"average-K": "accuracy"} | ({name: name for name in shots} or {MACRO: "macro_accuracy"})
+    parts = [
+        curve[["K", "threshold", "mean_size"]].assign(curve=name, accuracy=curve[column])
+        for name, column in columns.items()
+    ]
+    whole = range(1, int(index.K_values[-1]) + 1)
+    top_k = [index.top_k_accuracy(K) for K in whole]
+    parts.insert(1, pd.DataFrame({"K": whole, "mean_size": whole, "curve": "top-K", "accuracy": top_k}))
+    frame = pd.concat(parts, ignore_index=True)[["curve", "K", "threshold", "mean_size", "accuracy"]]
+
+    n, K_max = index.table.n, float(index.K_values[-1])
+    step = float(np.diff(index.K_values)[0]) if len(index.K_values) > 1 else 0.1
+    told = [
+        f"at {K} {'class' if K == 1 else 'classes'} {_average_k(frame, K):.1%} against {top_k[K - 1]:.1%}"
+        for K in whole
+        if K in (1, 2, 5, 10, 20)
+    ]
+    return AccuracyAgainstSize(
+        frame=frame,
+        title="What larger sets buy",
+        subtitle=f"n = {counted(n, 'row')} of {counted(index.table.n_classes, 'class', 'classes')}",
+        text=(
+            f"Accuracy against mean set size on n = {n} rows, average-K sets against top-K sets: {'; '.join(told)}. "
+            f"Curves: {', '.join(frame['curve'].unique())}."
+        ),
+        code="import workbench as wb\n\n"
+        f"# table: {n} rows of {index.table.n_classes} classes, with labels\n"
+        f"index = wb.SetIndex(table, K_max={K_max!r}, step={round(step, 6)!r})\n"
+        "figure = wb.figures.accuracy_against_size(index)\nfigure.plot()\n",
+    )
+
+
+def _average_k(frame: pd.DataFrame, K: float) -> float:
+    curve = frame[frame["curve"] == "average-K"]
+    return float(curve["accuracy"].iloc[int((curve["K"] - K).abs().argmin())])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AccuracyAgainstSize(Figure):
+    """Lines for average-K sets, points for top-K sets."""
+
+    def lines(self, theme: Theme) -> dict[str, dict[str, Any]]:
+        """Curve → its colour and width, in the order they are drawn and listed."""
+        looks: dict[str, dict[str, Any]] = {
+            "average-K": {"color": theme.accent, "width": 3.5},
+            "top-K": {"color": theme.ink, "width": 1.2},
+            MACRO: {"color": theme.model_b, "width": 2.5, "dash": "dot"},
+        } | {shot: {"color": colour, "width": 2} for shot, colour in zip(SHOTS, theme.colours(SHOTS), strict=True)}
+        return {name: looks[name] for name in self.frame["curve"].unique()}
+
+    def ranges(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Of mean size and of accuracy; the lowest accuracy is rounded down to a tenth."""
+        lowest = np.floor(10 * self.frame["accuracy"].min()) / 10
+        return (1.0, max(2.0, float(self.frame["K"].max()))), (float(lowest), 1.0)
+
+    def _plotly(self, theme: Theme) -> go.Figure:
+        figure = go.Figure()
+        for name, look in self.lines(theme).items():
+            part = self.frame[self.frame["curve"] == name]
+            figure.add_scatter(
+                x=part["mean_size"],
+                y=part["accuracy"],
+                customdata=part[["K", "threshold"]],
+                name=name,
+                mode="markers" if name == "top-K" else "lines",
+                line=look,
+                zorder=1 if name == "average-K" else 0,
+                marker={"color": look["color"], "size": 8, "symbol": "circle-open", "line_width": 2},
+                hovertemplate="%{x:.2f} classes on average<br>accuracy %{y:.1%}"
+                + (
+                    "<extra>top-K</extra>"
+                    if name == "top-K"
+                    else f"<br>threshold %{{customdata[1]:.4f}}<extra>{name}</extra>"
+                ),
+            )
+        sizes, accuracies = self.ranges()
+        margin = 0.02 * (sizes[1] - sizes[0])
+        figure.update_xaxes(range=(sizes[0] - margin, sizes[1] + margin), title="classes in a set on average")
+        figure.update_yaxes(range=(accuracies[0], 1.01), tickformat=".0%", title="accuracy: the label is in the set")
+        return figure.update_layout(height=460)
+
+    def _matplotlib(self, theme: Theme) -> StaticFigure:
+        import seaborn
+        from matplotlib.ticker import MaxNLocator, PercentFormatter
+
+        figure = paper(7.2, 4.6)
+        axes = figure.subplots()
+        for name, look in self.lines(theme).items():
+            part = self.frame[self.frame["curve"] == name]
+            if name == "top-K":
+                axes.plot(part["mean_size"], part["accuracy"], "o", color=look["color"], fillstyle="none", label=name)
+            else:
+                seaborn.lineplot(
+                    part,
+                    x="mean_size",
+                    y="accuracy",
+                    errorbar=None,
+                    color=look["color"],
+                    linewidth=0.8 * look["width"],
+                    linestyle=":" if "dash" in look else "-",
+                    zorder=3 if name == "average-K" else 2,
+                    label=name,
+                    ax=axes,
+                )
+        sizes, accuracies = self.ranges()
+        margin = 0.02 * (sizes[1] - sizes[0])
+        axes.set(
+            xlim=(sizes[0] - margin, sizes[1] + margin),
+            ylim=(accuracies[0], 1.01),
+            xlabel="classes in a set on average",
+            ylabel="accuracy: the label is in the set",
+        )
+        axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.legend(loc="lower right")
+        return figure

@@ -1,0 +1,217 @@
+"""A contact sheet: photographs with the sets that were predicted for them, hit or miss at a glance."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from workbench.figures.base import HEADER, Figure, chosen_by, code_of_sets, counted, paper
+from workbench.figures.sprites import as_photos, data_url
+from workbench.figures.style import Theme
+from workbench.sets import PredictionSets
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as StaticFigure
+
+COLUMNS = 6
+MOST_PHOTOS = 60
+LINES = 3  # of the set are written below a photograph; the pointer shows the rest
+MOST_HOVERED = 30
+SIDE, FRAME = 144, 6  # pixels of a photograph on the sheet, and of the coloured frame around it
+CELL_HEIGHT = 250  # pixels of a photograph with its lines
+
+
+def samples(sets: PredictionSets, images: Any = None, rows: Sequence[int] | None = None) -> Samples:
+    """Photographs with their predicted sets: a green frame and ✓ for a hit, a terracotta frame and ✗ for a miss.
+
+    `images` are the photographs of all rows of the table, in its order (those the table carries, unless given); `rows`
+    says which to show: twelve spread evenly over the table, unless given. The frame has one line for each class of each
+    set, `rank` 1 being the most probable; an empty set has one line of rank 0.
+
+    >>> import numpy as np, workbench as wb
+    >>> table = wb.LogitTable.from_probabilities([[0.6, 0.4], [0.9, 0.1]], labels=[1, 1], class_names=["oak", "elm"])
+    >>> figure = samples(wb.Threshold(0.3).fit(table)(table), np.zeros((2, 8, 8, 3), np.uint8))
+    >>> figure.frame[["row", "label", "hit", "rank", "name"]].to_numpy().tolist()
+    [[0, 'elm', True, 1, 'oak'], [0, 'elm', True, 2, 'elm'], [1, 'elm', False, 1, 'oak']]
+    """
+    table = sets.table
+    photos = _photos(sets, images)
+    shown = (
+        np.unique(np.linspace(0, table.n - 1, 2 * COLUMNS).astype(int))
+        if rows is None
+        else _checked_rows(rows, table.n)
+    )
+    names = table.named_classes()
+    lines = []
+    for row in shown:
+        labels = _labels(sets, row)
+        about = {"row": row, "label": ", ".join(names[label] for label in labels), "size": int(sets.sizes[row])}
+        about["hit"] = bool(sets.hits[row]) if table.labels is not None else None
+        members = zip(*sets.members(row), strict=True)
+        lines += [
+            {
+                **about,
+                "rank": rank,
+                "name": names[member],
+                "probability": float(probability),
+                "is_label": member in labels,
+            }
+            for rank, (member, probability) in enumerate(members, 1)
+        ] or [{**about, "rank": 0, "name": "", "probability": np.nan, "is_label": False}]
+    frame = pd.DataFrame(lines)
+
+    told = "" if table.labels is None else f" {int(sets.hits[shown].sum())} of them contain their label."
+    return Samples(
+        frame=frame,
+        title="What is returned for a photograph",
+        subtitle=f"{counted(len(shown), 'photograph')} of n = {counted(table.n)}, sets by {chosen_by(sets)}",
+        text=(
+            f"{counted(len(shown), 'photograph')} of n = {table.n} with their sets by {chosen_by(sets)}.{told} "
+            + " ".join(_in_words(part) for _, part in frame.groupby("row", sort=False))
+        ),
+        code=f"{code_of_sets(sets)}# images: the photographs of test, in the same order\n"
+        f"figure = wb.figures.samples(sets, images, rows={[int(row) for row in shown]})\nfigure.plot()\n",
+        photos=photos[shown],
+    )
+
+
+class Cell(NamedTuple):
+    """One photograph of the sheet."""
+
+    picture: np.ndarray  # with its frame
+    heading: str  # the label, with the sign of a hit or a miss
+    colour: str  # of a hit or a miss
+    lines: list[tuple[str, bool]]  # the beginning of the set, and whether each line names the label
+    members: list[str]  # the whole set
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Samples(Figure):
+    """Rows of six photographs, each with the beginning of its set written below it."""
+
+    photos: np.ndarray  # (photographs, height, width, 3) bytes, in the order of the frame
+
+    def cells(self, theme: Theme) -> list[Cell]:
+        """The photographs as they are drawn, row by row."""
+        cells = []
+        for photo, (_, part) in zip(self.photos, self.frame.groupby("row", sort=False), strict=True):
+            first = part.iloc[0]
+            sign, colour = {True: ("✓ ", theme.hit), False: ("✗ ", theme.miss), None: ("", theme.muted)}[first["hit"]]
+            members = part[part["rank"] > 0]
+            pairs = list(zip(members["name"], members["probability"], members["is_label"], strict=True))
+            lines = [(f"{name} {probability:.0%}", is_label) for name, probability, is_label in pairs[:LINES]]
+            if len(pairs) > LINES:
+                lines.append((f"and {len(pairs) - LINES} more", any(is_label for *_, is_label in pairs[LINES:])))
+            listed = [f"{name} {probability:.1%}" for name, probability, _ in pairs]
+            heading = f"{sign}{first['label']}"
+            cells.append(Cell(_framed(photo, colour), heading, colour, lines or [("no class", False)], listed))
+        return cells
+
+    def _plotly(self, theme: Theme) -> go.Figure:
+        cells = self.cells(theme)
+        n_rows = -(-len(cells) // COLUMNS)
+        across, down = np.arange(len(cells)) % COLUMNS + 0.5, np.arange(len(cells)) // COLUMNS
+        figure = go.Figure()
+        for cell, x, y in zip(cells, across, down, strict=True):
+            figure.add_layout_image(
+                **{"source": data_url(cell.picture), "xref": "x", "yref": "y", "sizing": "contain"},
+                **{"x": x, "y": y, "sizex": 0.94, "sizey": 0.62, "xanchor": "center", "yanchor": "top"},
+            )
+            lines = [f"<b>{html.escape(text)}</b>" if is_label else html.escape(text) for text, is_label in cell.lines]
+            heading = f'<b><span style="color: {cell.colour}">{html.escape(cell.heading)}</span></b>'
+            text = "<br>".join([heading, *lines])
+            figure.add_annotation(x=x, y=y + 0.63, text=text, yanchor="top", showarrow=False, font_size=13)
+        hover = ["<br>".join(html.escape(member) for member in cell.members[:MOST_HOVERED]) for cell in cells]
+        unseen = {"size": SIDE, "symbol": "square", "opacity": 0}
+        template = "%{customdata}<extra></extra>"
+        figure.add_scatter(
+            x=across, y=down + 0.31, mode="markers", marker=unseen, customdata=hover, hovertemplate=template
+        )
+        figure.update_xaxes(range=(0, COLUMNS), visible=False, fixedrange=True)
+        figure.update_yaxes(range=(n_rows, 0), visible=False, fixedrange=True)
+        margin = {"l": 16, "r": 16, "t": 80, "b": 8}
+        return figure.update_layout(
+            height=CELL_HEIGHT * n_rows + 88, margin=margin, showlegend=False, hovermode="closest"
+        )
+
+    def _matplotlib(self, theme: Theme) -> StaticFigure:
+        cells = self.cells(theme)
+        n_rows = -(-len(cells) // COLUMNS)
+        figure = paper(9.6, HEADER + 2.65 * n_rows)
+        panels = figure.subplots(n_rows, COLUMNS, squeeze=False).flat
+        for axes in panels:
+            axes.axis("off")
+        for axes, cell in zip(figure.axes, cells, strict=False):
+            axes.imshow(cell.picture)
+            heading = (cell.heading, cell.colour, "bold")
+            lines = [heading, *((text, theme.ink, "bold" if is_label else "normal") for text, is_label in cell.lines)]
+            for place, (text, colour, weight) in enumerate(lines):
+                height = -0.04 - 0.125 * place
+                axes.text(
+                    0.5,
+                    height,
+                    text,
+                    color=colour,
+                    weight=weight,
+                    size=8.5,
+                    ha="center",
+                    va="top",
+                    transform=axes.transAxes,
+                )
+        return figure
+
+
+def _photos(sets: PredictionSets, images: Any) -> np.ndarray:
+    images = sets.table.images if images is None else images
+    if images is None:
+        raise ValueError("this table carries no photographs; give images= those of its rows, in its order")
+    photos = as_photos(images)
+    if len(photos) != sets.table.n:
+        raise ValueError(
+            f"there are {len(photos)} images and {sets.table.n} rows; give one image per row, in the same order"
+        )
+    return photos
+
+
+def _checked_rows(rows: Sequence[int], n: int) -> np.ndarray:
+    chosen = np.asarray(rows)
+    if chosen.ndim != 1 or not 1 <= chosen.size <= MOST_PHOTOS or chosen.dtype.kind not in "iu":
+        raise ValueError(f"rows must be 1 to {MOST_PHOTOS} row numbers, not {rows!r}")
+    if chosen.min() < 0 or chosen.max() >= n or len(np.unique(chosen)) < chosen.size:
+        raise ValueError(f"rows must be different numbers from 0 to {n - 1}, not {chosen.tolist()}")
+    return chosen
+
+
+def _labels(sets: PredictionSets, row: int) -> list[int]:
+    labels = sets.table.labels
+    if labels is None:
+        return []
+    return np.flatnonzero(labels[row]).tolist() if sets.table.many_labels else [int(labels[row])]
+
+
+def _in_words(part: pd.DataFrame) -> str:
+    first = part.iloc[0]
+    label = f", label {first['label']}" if first["label"] else ""
+    verdict = {True: ", hit", False: ", miss", None: ""}[first["hit"]]
+    return f"Row {first['row']}{label}{verdict}: {counted(first['size'], 'class', 'classes')}."
+
+
+def _framed(photo: np.ndarray, colour: str) -> np.ndarray:
+    """The photograph at the size of the sheet, with a frame of that colour."""
+    from PIL import Image, ImageColor
+
+    height, width = photo.shape[:2]
+    scale = SIDE / max(height, width)
+    size = (max(1, round(scale * width)), max(1, round(scale * height)))
+    large = np.asarray(Image.fromarray(photo).resize(size, Image.Resampling.BICUBIC))
+    framed = np.empty((SIDE + 2 * FRAME, SIDE + 2 * FRAME, 3), np.uint8)
+    framed[:] = ImageColor.getrgb(colour)
+    top, left = (SIDE + 2 * FRAME - size[1]) // 2, (SIDE + 2 * FRAME - size[0]) // 2
+    framed[top : top + size[1], left : left + size[0]] = large
+    return framed
