@@ -31,7 +31,7 @@ def load_dataset(name_or_path: str, **knobs: Any) -> Dataset:
     """A dataset by its name, with its knobs set.
 
     >>> load_dataset("letters")
-    Dataset('letters': 15 980 / 2 010 / 2 010 rows of 16, 26 classes)
+    Dataset('letters': 15 974 / 2 013 / 2 013 rows of 16, 26 classes)
     >>> load_dataset("letter")
     Traceback (most recent call last):
         ...

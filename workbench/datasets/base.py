@@ -68,10 +68,7 @@ class Dataset:
         object.__setattr__(self, "class_names", tuple(str(name) for name in self.class_names))
         if self.groups is not None:
             object.__setattr__(self, "groups", tuple(str(group) for group in self.groups))
-            if len(self.groups) != self.n_classes:
-                raise ValueError(
-                    f"{self.name}: {len(self.groups)} groups for {self.n_classes} classes; give one group per class"
-                )
+            _check_groups(self.groups, self.n_classes, self.name)
         for split_name in SPLITS:
             self._check(split_name, getattr(self, split_name))
         many = self.train.labels.ndim == 2
@@ -145,6 +142,8 @@ class Dataset:
         n_classes = labels.shape[1] if labels.ndim == 2 else max(int(labels.max()) + 1, len(class_names or ()))
         names = tuple(f"class {j}" for j in range(n_classes)) if class_names is None else tuple(class_names)
         _check_range(labels, len(names), "y")
+        if groups is not None:
+            _check_groups(groups, len(names), name)
         everything = Split(inputs, labels, attributes=columns or None)
         _check_attributes(everything, "attributes")
         if labels.ndim == 1:
@@ -250,6 +249,11 @@ def _check_posterior(posterior: np.ndarray, shape: tuple[int, int], many: bool, 
         raise ValueError(f"{where}: the posterior must be probabilities" + ("" if many else ", each row summing to 1"))
 
 
+def _check_groups(groups: Sequence[str], n_classes: int, where: str) -> None:
+    if len(groups) != n_classes:
+        raise ValueError(f"{where}: {len(groups)} groups for {n_classes} classes; give one group per class")
+
+
 def _check_attributes(split: Split, where: str) -> None:
     for name, values in (split.attributes or {}).items():
         if values.shape != (split.n,):
@@ -276,11 +280,11 @@ def _without_small_classes(
         raise ValueError(f"no class has {SMALLEST_CLASS} rows or more: nothing is left after dropping the small ones")
     kept = split.rows(enough[split.labels])
     renumbered = np.cumsum(enough) - 1
-    stay = np.flatnonzero(enough)
+    stay = np.flatnonzero(enough).tolist()
     return (
         Split(kept.inputs, renumbered[kept.labels], attributes=kept.attributes),
         tuple(names[j] for j in stay),
-        None if groups is None or len(groups) != len(names) else [groups[j] for j in stay],
+        None if groups is None else [groups[j] for j in stay],
     )
 
 

@@ -138,9 +138,13 @@ class Flora:
         weights = np.asarray(self.organs) / sum(self.organs)
         pairs = {pair: weights[pair[0]] * weights[pair[1]] for pair in combinations(range(len(ORGANS)), 2)}
         total = sum(pairs.values()) or 1.0
-        alone = {(organ,): (1 - self.two_organs) * weight for organ, weight in enumerate(weights)}
-        together = {pair: self.two_organs * weight / total for pair, weight in pairs.items()}
-        return {organs: float(chance) for organs, chance in {**alone, **together}.items() if chance > 0}
+        alone: dict[tuple[int, ...], float] = {
+            (organ,): (1 - self.two_organs) * weight for organ, weight in enumerate(weights)
+        }
+        together: dict[tuple[int, ...], float] = {
+            pair: self.two_organs * weight / total for pair, weight in pairs.items()
+        }
+        return {organs: float(chance) for organs, chance in (alone | together).items() if chance > 0}
 
     def likelihood(self, looks: np.ndarray) -> np.ndarray:
         """(n, S): Π_o P(form_o | y) over the organs shown, for looks (n, 4) of forms or HIDDEN."""

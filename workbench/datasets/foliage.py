@@ -8,7 +8,7 @@ import numpy as np
 
 from workbench.datasets.painting import Colour, Sheet, X, Y, ellipse, line, mixed, turned
 
-TWIG = (170.0, 128.0, 82.0)
+TWIG = (206.0, 160.0, 106.0)
 
 
 def blade(sheet: Sheet, depth: np.ndarray, colour: Colour, tip: Colour) -> None:
@@ -110,9 +110,9 @@ def feather() -> Sheet:
     for y in np.linspace(0.55, -0.55, 5):
         reach = 0.80 - 0.35 * (0.55 - y) / 1.1
         for side in (-1, 1):
-            leaflet = ellipse(side * reach / 2, y - 0.13, reach / 2, 0.115, -side * 0.32)
-            blade(sheet, leaflet, (84.0, 178.0, 96.0), (136.0, 210.0, 120.0))
-    blade(sheet, ellipse(0, -0.76, 0.12, 0.21), (84.0, 178.0, 96.0), (136.0, 210.0, 120.0))
+            leaflet = ellipse(side * reach / 2, y - 0.13, reach / 2, 0.13, -side * 0.32)
+            blade(sheet, leaflet, (92.0, 206.0, 112.0), (150.0, 228.0, 136.0))
+    blade(sheet, ellipse(0, -0.76, 0.12, 0.21), (92.0, 206.0, 112.0), (150.0, 228.0, 136.0))
     return sheet
 
 
@@ -236,14 +236,14 @@ def acorn() -> Sheet:
     sheet.paint(line(0, -0.97, 0, -0.6, 0.10), TWIG)
     nut = np.where(Y > -0.2, np.maximum(ellipse(0, 0.10, 0.52, 0.72), 0.05 - np.hypot(X, Y - 0.86)), -1)
     lit = np.hypot(X + 0.2, Y - 0.0) / 0.9
-    sheet.paint(nut, (150.0, 92.0, 40.0))
-    sheet.paint(nut - 0.035, mixed((236.0, 172.0, 92.0), (190.0, 120.0, 56.0), lit))
+    sheet.paint(nut, (146.0, 118.0, 44.0))
+    sheet.paint(nut - 0.035, mixed((236.0, 214.0, 96.0), (186.0, 160.0, 58.0), lit))
     sheet.paint(ellipse(-0.18, 0.12, 0.07, 0.24, 0.15), (255.0, 230.0, 190.0), 0.75)
     cap = np.where(Y < -0.02, ellipse(0, -0.18, 0.64, 0.52), -1)
-    sheet.paint(cap, (120.0, 104.0, 60.0))
-    sheet.paint(cap - 0.035, (176.0, 154.0, 98.0))
+    sheet.paint(cap, (128.0, 88.0, 54.0))
+    sheet.paint(cap - 0.035, (190.0, 140.0, 92.0))
     hatch = 0.018 - np.minimum(np.abs((X + Y) % 0.2 - 0.1), np.abs((X - Y) % 0.2 - 0.1))
-    sheet.tint(np.minimum(cap - 0.05, hatch), (130.0, 108.0, 64.0), 0.8)
+    sheet.tint(np.minimum(cap - 0.05, hatch), (138.0, 94.0, 58.0), 0.8)
     return sheet
 
 
@@ -258,7 +258,7 @@ def trunk(light: Colour, dark: Colour) -> tuple[Sheet, np.ndarray]:
 
 
 def furrowed() -> Sheet:
-    sheet, depth = trunk((222.0, 176.0, 124.0), (176.0, 126.0, 80.0))
+    sheet, depth = trunk((226.0, 196.0, 140.0), (182.0, 146.0, 92.0))
     for k, x in enumerate(np.linspace(-0.52, 0.52, 6)):
         wave = x + 0.05 * np.sin(4.5 * Y + 1.9 * k)
         sheet.tint(np.minimum(depth, 0.032 + 0.014 * np.sin(9 * Y + k) - np.abs(X - wave)), (104.0, 68.0, 42.0))
@@ -266,25 +266,25 @@ def furrowed() -> Sheet:
 
 
 def ringed() -> Sheet:
-    sheet, depth = trunk((248.0, 244.0, 232.0), (200.0, 194.0, 182.0))
-    for x, y, r in (
-        (-0.3, -0.76, 0.24),
-        (0.3, -0.56, 0.30),
-        (-0.38, -0.34, 0.2),
-        (0.12, -0.14, 0.22),
-        (-0.28, 0.1, 0.3),
-        (0.4, 0.22, 0.2),
-        (-0.05, 0.42, 0.24),
-        (0.34, 0.62, 0.26),
-        (-0.36, 0.74, 0.24),
-    ):
-        sheet.tint(np.minimum(depth, ellipse(x, y, r, 0.055)), (72.0, 62.0, 58.0))
+    sheet, depth = trunk((250.0, 246.0, 234.0), (204.0, 198.0, 186.0))
+    marks = (
+        (-0.34, -0.68),
+        (0.28, -0.50),
+        (-0.12, -0.26),
+        (0.38, -0.06),
+        (-0.36, 0.10),
+        (0.10, 0.32),
+        (0.40, 0.56),
+        (-0.28, 0.62),
+    )
+    for k, (x, y) in enumerate(marks):
+        sheet.tint(np.minimum(depth, ellipse(x, y, 0.20 + 0.04 * (k % 3), 0.055)), (84.0, 74.0, 70.0))
     return sheet
 
 
 def plated() -> Sheet:
     """Plates with cracks between them: each point belongs to its nearest centre, cracks are where two are as near."""
-    sheet, depth = trunk((232.0, 150.0, 108.0), (184.0, 104.0, 70.0))
+    sheet, depth = trunk((238.0, 138.0, 100.0), (192.0, 92.0, 64.0))
     rows, columns = np.mgrid[-3:4, -2:3]
     cx = (0.42 * columns + 0.21 * (rows % 2)).ravel()
     cy = (0.32 * rows + 0.05 * np.sin(3.0 * columns)).ravel()
@@ -295,12 +295,12 @@ def plated() -> Sheet:
 
 def knotted() -> Sheet:
     """Smooth bark with eyes, each inside rings."""
-    sheet, depth = trunk((196.0, 196.0, 158.0), (168.0, 168.0, 124.0))
+    sheet, depth = trunk((158.0, 200.0, 158.0), (120.0, 168.0, 124.0))
     for cx, cy, r in ((-0.12, -0.45, 0.34), (0.16, 0.42, 0.38)):
         radius = np.hypot(X - cx, (Y - cy) / 0.75)
         rings = 0.024 - np.abs((radius / r * 3) % 1 - 0.5) * r / 3
-        sheet.tint(np.minimum(depth, np.minimum(rings, r * 1.15 - radius)), (116.0, 114.0, 78.0))
-        sheet.tint(np.minimum(depth, 0.10 - radius), (84.0, 76.0, 52.0))
+        sheet.tint(np.minimum(depth, np.minimum(rings, r * 1.15 - radius)), (82.0, 116.0, 80.0))
+        sheet.tint(np.minimum(depth, 0.10 - radius), (56.0, 76.0, 50.0))
     return sheet
 
 

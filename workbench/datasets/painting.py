@@ -11,7 +11,7 @@ import numpy as np
 
 SIDE = 128  # pixels of a drawing; photographs show it three to six times smaller
 REACH = 1.12  # the sheet spans [−REACH, REACH]²
-Colour = tuple[float, float, float]
+Colour = tuple[float, ...]  # red, green, blue; 0 to 255
 Y, X = np.mgrid[-REACH : REACH : SIDE * 1j, -REACH : REACH : SIDE * 1j]
 SOFT = 3.0 / SIDE  # width of a soft edge
 

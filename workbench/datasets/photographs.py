@@ -82,8 +82,9 @@ def sprites(column: int, form: int, sides: tuple[int, ...]) -> tuple[Sprite, ...
 
 
 def _sprite(image: Image.Image) -> Sprite:
-    left, top, right, bottom = image.getbbox()
-    image = image.crop((left - SHADOW, top - SHADOW, right + SHADOW, bottom + SHADOW))
+    rows, columns = np.nonzero(np.asarray(image.getchannel("a")))
+    box = columns.min() - SHADOW, rows.min() - SHADOW, columns.max() + 1 + SHADOW, rows.max() + 1 + SHADOW
+    image = image.crop(box)
     cover = np.asarray(image.getchannel("a"))
     shadow = Image.fromarray(np.roll(cover, 1, axis=0)).filter(ImageFilter.BoxBlur(1.5))
     clear = (1 - cover / 255) * (1 - 0.5 * np.asarray(shadow) / 255)
@@ -91,38 +92,44 @@ def _sprite(image: Image.Image) -> Sprite:
     return Sprite(colour.astype(np.uint16), np.round(256 * clear).astype(np.uint16)[..., None])
 
 
-# Two tones of each background: out-of-focus woods, moss, dusk, water, heather, earth, mist, night.
+# The dark and the light of each background: woods, moss, dusk, water, heather, earth, mist, evening.
 TONES = (
-    ((30, 58, 40), (70, 104, 60)),
-    ((58, 70, 30), (98, 104, 58)),
-    ((34, 48, 84), (84, 86, 108)),
-    ((24, 66, 70), (60, 104, 98)),
-    ((66, 44, 66), (106, 80, 92)),
-    ((70, 52, 36), (106, 86, 62)),
-    ((66, 78, 74), (98, 106, 96)),
-    ((34, 34, 60), (72, 62, 96)),
+    ((14, 40, 26), (66, 108, 58)),
+    ((38, 48, 14), (104, 108, 50)),
+    ((20, 32, 66), (84, 94, 108)),
+    ((10, 48, 54), (58, 108, 100)),
+    ((48, 26, 50), (108, 78, 92)),
+    ((50, 34, 20), (108, 86, 56)),
+    ((48, 60, 56), (100, 108, 94)),
+    ((26, 24, 54), (98, 70, 108)),
 )
-EXTRA = 16  # a background is larger than a photograph, which shows some part of it
+VIEWS = 5  # backgrounds of each pair of tones
+EXTRA = 16  # a background is larger than a photograph, which shows a part of it
 
 
 @cache
 def backgrounds() -> np.ndarray:
-    """(b, SIZE + EXTRA, SIZE + EXTRA, 3) uint8: blurred gardens, no channel above BACKGROUND."""
+    """(b, SIZE + EXTRA, SIZE + EXTRA, 3) uint8: gardens out of focus, no channel above BACKGROUND."""
     rng = np.random.default_rng(300)
     side = SIZE + EXTRA
     y, x = np.mgrid[0 : 1 : side * 1j, 0 : 1 : side * 1j]
+
     found = []
-    for low, high in TONES * 4:
-        slope = rng.uniform(-0.6, 0.6)
-        share = np.clip(0.75 - 0.9 * y + slope * (x - 0.5), 0, 1)
-        for _ in range(14):  # discs of light out of focus, each with a faint rim
-            cx, cy, radius = *rng.uniform(0, 1, 2), rng.uniform(0.05, 0.16)
-            inside = np.clip((radius - np.hypot(x - cx, y - cy)) / 0.03, 0, 1)
-            share = share + rng.uniform(-0.25, 0.3) * inside
-        picture = np.asarray(low) + np.clip(share, 0, 1)[..., None] * (np.asarray(high) - np.asarray(low))
-        image = Image.fromarray(np.round(np.clip(picture, 0, BACKGROUND)).astype(np.uint8))
-        found.append(np.asarray(image.filter(ImageFilter.GaussianBlur(1.2))))
-    return np.minimum(np.stack(found), BACKGROUND)
+    for dark, light in TONES * VIEWS:
+        share = 0.8 - 0.6 * y + rng.uniform(-0.3, 0.3) * (x - 0.5)
+        for _ in range(14):  # leaves and blades, far away
+            cx, cy, angle, length = *rng.uniform(0, 1, 2), rng.uniform(0, np.pi), rng.uniform(0.15, 0.4)
+            u = (x - cx) * np.cos(angle) + (y - cy) * np.sin(angle)
+            v = (y - cy) * np.cos(angle) - (x - cx) * np.sin(angle)
+            share = share + rng.uniform(-0.45, 0.35) * np.exp(-(np.hypot(u / length, v / (0.3 * length)) ** 3))
+        for _ in range(9):  # drops of light, with the rim that a lens gives them
+            cx, cy, radius = *rng.uniform(0, 1, 2), rng.uniform(0.04, 0.13)
+            distance = np.hypot(x - cx, y - cy)
+            drop = np.clip((radius - distance) / 0.03, 0, 1) * (0.65 + 0.35 * (distance / radius) ** 3)
+            share = share + rng.uniform(0.1, 0.5) * (1.1 - y) * drop
+        share = np.clip(share, 0, 1)[..., None]
+        found.append(np.asarray(dark) * (1 - share) + np.asarray(light) * share)
+    return np.minimum(np.rint(found), BACKGROUND).astype(np.uint8)
 
 
 def photographs(scenes: Sequence[Sequence[Organ]], seed: Sequence[int]) -> np.ndarray:
@@ -166,9 +173,12 @@ def _lay(view: np.ndarray, organ: Organ, chance: np.ndarray) -> None:
 
 
 def side_by_side(images: np.ndarray) -> np.ndarray:
-    """(n,) bool: whether a photograph shows two organs, one in each half; between them the middle is bare."""
+    """(n,) bool: whether a photograph shows two organs, one in each half; between them the middle is bare.
+
+    An organ in a half stays SHADOW pixels away from its border, and an organ alone has no gap as wide as two of that.
+    """
     columns = (images.max(axis=3) > DARK).any(axis=1)
-    bare = ~columns[:, MIDDLE - 1 : MIDDLE + 1].any(axis=1)
+    bare = ~columns[:, MIDDLE - SHADOW : MIDDLE + SHADOW].any(axis=1)
     return bare & columns[:, :MIDDLE].any(axis=1) & columns[:, MIDDLE:].any(axis=1)
 
 
