@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -24,7 +24,8 @@ from workbench.tables import LogitTable
 class PredictionSets:
     """One set of classes per row, sparse: the classes of row i are `classes[offsets[i]:offsets[i + 1]]`.
 
-    Within a row classes stand by falling probability. An (n, L) matrix is made only on demand.
+    Within a row classes stand by falling probability. Sizes and hits cost one pass over the table; the classes of all
+    rows, and an (n, L) matrix, are made only on demand.
 
     >>> table = LogitTable.from_probabilities([[0.6, 0.3, 0.1], [0.2, 0.1, 0.7]], labels=[0, 0])
     >>> sets = Threshold(0.25).fit(table)(table)
@@ -36,57 +37,49 @@ class PredictionSets:
 
     table: LogitTable
     rule: Any  # the fitted rule that gave them, or None for sets that come from people
-    offsets: np.ndarray  # (n + 1,)
-    classes: np.ndarray  # (offsets[-1],) int32
-    probabilities: np.ndarray  # (offsets[-1],) of the classes
-    _recalled: np.ndarray | None  # (n,) how many labels of the row are in its set
-
-    @classmethod
-    def from_masks(
-        cls, table: LogitTable, rule: Any, masks: Callable[[np.ndarray, slice], np.ndarray]
-    ) -> PredictionSets:
-        """Sets from a function that marks the members of a block: (probabilities, rows) → bool of the same shape."""
-        sizes, classes, values, recalled = [], [], [], []
-        for rows in table.spans():
-            probabilities = table.probabilities(rows)
-            mask = masks(probabilities, rows)
-            sizes.append(np.count_nonzero(mask, axis=1))
-            row, member = np.nonzero(mask)
-            value = probabilities[row, member]
-            falling = np.lexsort((-value, row))  # stable: equal probabilities stay by class index
-            classes.append(member[falling].astype(np.int32))
-            values.append(value[falling])
-            if table.labels is not None:
-                recalled.append(_recalled(mask, table.labels[rows]))
-        offsets = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
-        return cls(
-            table,
-            rule,
-            offsets,
-            np.concatenate(classes),
-            np.concatenate(values),
-            np.concatenate(recalled) if recalled else None,
-        )
+    marks: Callable[[np.ndarray, slice], np.ndarray]  # members of a block: (probabilities, rows) → bool, same shape
 
     @classmethod
     def from_matrix(cls, table: LogitTable, matrix: np.ndarray, rule: Any = None) -> PredictionSets:
         """Sets someone else chose (a botanist, a vote), given as (n, L) bool."""
+        matrix = np.asarray(matrix, dtype=bool)
         if matrix.shape != table.scores.shape:
             raise ValueError(f"the sets have shape {matrix.shape}; give (n, L) = {table.scores.shape}")
-        return cls.from_masks(table, rule, lambda _, rows: np.asarray(matrix[rows], dtype=bool))
+        return cls(table, rule, lambda _, rows: matrix[rows].copy())
+
+    def _blocks(self) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+        for rows in self.table.spans():
+            probabilities = self.table.probabilities(rows)
+            yield rows, probabilities, self.marks(probabilities, rows)
 
     @cached_property
+    def _counts(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """(n,) sizes and (n,) labels that are in the set, in one pass."""
+        labels = self.table.labels
+        sizes, recalled = np.empty(self.table.n, np.int64), np.zeros(self.table.n, np.int64)
+        for rows, _, mask in self._blocks():
+            sizes[rows] = np.count_nonzero(mask, axis=1)
+            if labels is not None:
+                recalled[rows] = _recalled(mask, labels[rows])
+        return sizes, None if labels is None else recalled
+
+    @cached_property
+    def _members(self) -> tuple[np.ndarray, np.ndarray]:
+        """The classes of all sets, row by row, and their probabilities; made when first asked for."""
+        parts = [_by_falling_probability(probabilities, mask) for _, probabilities, mask in self._blocks()]
+        classes, probabilities = zip(*parts, strict=True)
+        return np.concatenate(classes), np.concatenate(probabilities)
+
+    @property
     def sizes(self) -> np.ndarray:
         """(n,) number of classes in each set."""
-        return np.diff(self.offsets)
+        return self._counts[0]
 
     @property
     def recalled(self) -> np.ndarray:
         """(n,) how many of the labels of a row are in its set."""
-        if self._recalled is None:
-            self.table.checked_labels()
-        assert self._recalled is not None
-        return self._recalled
+        self.table.checked_labels()
+        return cast(np.ndarray, self._counts[1])
 
     @cached_property
     def hits(self) -> np.ndarray:
@@ -95,28 +88,48 @@ class PredictionSets:
             return self.recalled == self.table.checked_labels().sum(1)
         return self.recalled == 1
 
+    @cached_property
+    def offsets(self) -> np.ndarray:
+        """(n + 1,) where the classes of each row begin in `classes`."""
+        return np.concatenate([[0], np.cumsum(self.sizes)])
+
+    @property
+    def classes(self) -> np.ndarray:
+        """(offsets[-1],) the classes of all sets, row by row, by falling probability."""
+        return self._members[0]
+
+    @property
+    def probabilities(self) -> np.ndarray:
+        """(offsets[-1],) the probabilities of `classes`."""
+        return self._members[1]
+
     def members(self, i: int) -> tuple[np.ndarray, np.ndarray]:
         """The classes in the set of row i by falling probability, and their probabilities."""
         if not -self.table.n <= i < self.table.n:
             raise IndexError(f"row {i} does not exist; this table has {self.table.n} rows")
-        i %= self.table.n
-        inside = slice(self.offsets[i], self.offsets[i + 1])
-        return self.classes[inside], self.probabilities[inside]
+        row = slice(i % self.table.n, i % self.table.n + 1)
+        probabilities = self.table.probabilities(row)
+        return _by_falling_probability(probabilities, self.marks(probabilities, row))
 
     def matrix(self) -> np.ndarray:
         """(n, L) bool."""
-        matrix = np.zeros(self.table.scores.shape, bool)
-        matrix[np.repeat(np.arange(self.table.n), self.sizes), self.classes] = True
-        return matrix
+        return np.concatenate([mask for _, _, mask in self._blocks()])
 
     def __len__(self) -> int:
         return self.table.n
 
     def __iter__(self) -> Iterator[np.ndarray]:
-        return (self.members(i)[0] for i in range(self.table.n))
+        return iter(np.split(self.classes, self.offsets[1:-1]))
 
     def __repr__(self) -> str:
         return f"PredictionSets({self.table.n} rows, mean size {self.sizes.mean():.3g}; {self.rule!r})"
+
+
+def _by_falling_probability(probabilities: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    row, member = np.nonzero(mask)
+    value = probabilities[row, member]
+    falling = np.lexsort((-value, row))  # stable: equal probabilities stay by class index
+    return member[falling].astype(np.int32), value[falling]
 
 
 def _recalled(mask: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -136,6 +149,10 @@ class Rule(Knobbed):
     def fit(self, table: LogitTable) -> FittedRule:
         """What the rule learns from a table, as a new object."""
         return FittedRule(self, None, table.n_classes)
+
+    def bayes(self, posterior: LogitTable) -> FittedRule:
+        """The rule when the probabilities are the true ones: its line of Table 2.1 solved, not estimated."""
+        return self.fit(posterior)
 
     def mask(self, fitted: FittedRule, probabilities: np.ndarray, rows: slice) -> np.ndarray:
         """Which classes are in the set, for a block of rows."""
@@ -171,7 +188,7 @@ class FittedRule:
             mask = self.rule.mask(self, probabilities, rows)
             return filled(mask, probabilities, getattr(self.rule, "min_size", 0))
 
-        return PredictionSets.from_masks(table, self, masks)
+        return PredictionSets(table, self, masks)
 
     def __repr__(self) -> str:
         at = f" at {self.threshold:.4g}" if isinstance(self.threshold, float) else ""
@@ -216,7 +233,8 @@ def filled(mask: np.ndarray, probabilities: np.ndarray, min_size: int) -> np.nda
     return mask
 
 
-def _min_size() -> Any:
+def min_size_knob() -> Any:
+    """Every rule can be told to leave no set empty."""
     return knob(0, low=0, high=5, maximum=math.inf, meaning="number of classes a set has at least")
 
 
@@ -246,7 +264,7 @@ class TopK(Rule):
     needs_fit = False
 
     K: int = knob(5, low=1, high=20, maximum=math.inf, symbol="K", meaning="number of classes in every set")
-    min_size: int = _min_size()
+    min_size: int = min_size_knob()
 
     def fit(self, table: LogitTable) -> FittedRule:
         warn_if_everything(self.K, table.n_classes)
@@ -278,7 +296,7 @@ class AverageK(Rule):
     formulation = "average size"
 
     K: float = knob(5.0, low=1, high=20, maximum=math.inf, symbol="K", meaning="number of classes in a set on average")
-    min_size: int = _min_size()
+    min_size: int = min_size_knob()
 
     def fit(self, table: LogitTable) -> FittedRule:
         warn_if_everything(self.K, table.n_classes)
@@ -301,7 +319,7 @@ class Threshold(Rule):
     threshold: float = knob(
         0.1, low=0, high=1, maximum=math.inf, symbol="λ", meaning="smallest probability that enters a set"
     )
-    min_size: int = _min_size()
+    min_size: int = min_size_knob()
 
     def fit(self, table: LogitTable) -> FittedRule:
         return FittedRule(self, self.threshold, table.n_classes)

@@ -1,0 +1,339 @@
+"""Rules that promise to contain the label: with probability `confidence`, whatever the network.
+
+Each gives a class of a row a score, learns from labelled rows how bad the score of a label may be, and returns all
+classes that are no worse (Garcin, thesis, Sec. 2.2.2). The promise is about rows like those it was fitted on and that
+chose nothing: `test.split()` is the clean way to get them.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from workbench.knobs import knob
+from workbench.selection import exact
+from workbench.sets import FittedRule, Rule, min_size_knob, most_probable
+from workbench.tables import LogitTable
+
+# Masses are summed as whole multiples of this, exactly: no bit depends on the order of the classes or on the block.
+UNIT = 2.0**-36
+FIRST = 64  # classes of a row looked at before all of them are
+FITTING, PREDICTING = 0, 1  # the draws of a row for fitting and for predicting are independent
+
+
+@dataclass(frozen=True)
+class ConformalRule(Rule):
+    """A rule that learns from the scores of labels how bad a label may be. A smaller score is a better label.
+
+    A row with many labels is as good as its worst label; a row without one is as good as can be.
+    """
+
+    per_class: ClassVar[bool] = False  # True: one threshold for every class
+
+    confidence: float = knob(
+        0.9,
+        low=0.5,
+        high=0.99,
+        minimum=1e-6,
+        maximum=1,
+        symbol="1 − α",
+        meaning="promised probability that a set contains the label",
+    )
+
+    def fit(self, table: LogitTable) -> FittedConformalRule:
+        table.checked_labels()
+        if table.chose_model:
+            warnings.warn(
+                "these rows also stopped training or chose the checkpoint, so they flatter the model and the promise is "
+                "void; fit on rows that chose nothing: fitting, judging = test.split()",
+                stacklevel=2,
+            )
+        fitted = FittedConformalRule(self, None, table.n_classes, table.named_classes(), self.calibration_scores(table))
+        return fitted.at(self.confidence)
+
+    def calibration_scores(self, table: LogitTable) -> list[np.ndarray]:
+        """Rising scores of the labels; one array for all rows, or one per class."""
+        rows, _, of_labels = self.label_scores(table)
+        of_rows = np.full(table.n, -np.inf)
+        np.maximum.at(of_rows, rows, of_labels)
+        return [np.sort(of_rows)]
+
+    def label_scores(self, table: LogitTable) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The rows, the classes and the scores of all labels."""
+        rows, classes = table.positives()
+        scores = np.empty(len(rows))
+        for span in table.spans():
+            inside = slice(*np.searchsorted(rows, (span.start, span.stop)))
+            block = table.probabilities(span)
+            scores[inside] = self.scores_of(block, rows[inside] - span.start, classes[inside], span)
+        return rows, classes, scores
+
+    def scores_of(self, probabilities: np.ndarray, rows: np.ndarray, classes: np.ndarray, span: slice) -> np.ndarray:
+        """The scores of some classes of a block of rows: unless said otherwise, the less probable the worse."""
+        return -probabilities[rows, classes].astype(np.float64)
+
+    def threshold_at(self, score: float) -> float:
+        """The threshold that lets in everything up to a score: unless said otherwise, a probability."""
+        return max(-score, 0.0)
+
+    def promise_broken(self, fitted: FittedConformalRule, short: list[int]) -> str:
+        """What to tell when some of the calibration scores are too few to promise anything."""
+        return (
+            f"confidence {self.confidence:g} needs {rows_needed(self.confidence)} rows to fit on and there are "
+            f"{len(fitted.scores[0])}: every set holds every class"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FittedConformalRule(FittedRule):
+    """A conformal rule and the scores of the labels it was fitted on, from which any confidence follows."""
+
+    class_names: tuple[str, ...]
+    scores: list[np.ndarray]  # rising; one array for all rows, or one per class
+
+    def at(self, confidence: float) -> FittedConformalRule:
+        """The same fit with another confidence: no second look at the table.
+
+        The threshold lies at the k-th smallest score, k = ⌈(n + 1)·confidence⌉ in exact arithmetic. For k > n no number
+        of rows like these can keep the promise by less than every class.
+        """
+        assert isinstance(self.rule, ConformalRule)
+        rule = replace(self.rule, confidence=confidence)
+        ranks = [math.ceil((len(scores) + 1) * exact(rule.confidence)) for scores in self.scores]
+        short = [place for place, (scores, k) in enumerate(zip(self.scores, ranks, strict=True)) if k > len(scores)]
+        if short:
+            warnings.warn(rule.promise_broken(self, short), stacklevel=3)
+        thresholds = [
+            rule.threshold_at(float(scores[k - 1]) if k <= len(scores) else math.inf)
+            for scores, k in zip(self.scores, ranks, strict=True)
+        ]
+        return replace(self, rule=rule, threshold=np.array(thresholds) if rule.per_class else thresholds[0])
+
+
+def rows_needed(confidence: float) -> int | float:
+    """The smallest number of rows with which a confidence can be promised by less than every class: 1/(1 − c) − 1.
+
+    >>> rows_needed(0.9), rows_needed(0.99)
+    (9, 99)
+    """
+    return math.ceil(1 / (1 - exact(confidence)) - 1) if confidence < 1 else math.inf
+
+
+@dataclass(frozen=True)
+class LAC(ConformalRule):
+    r"""Every class above one threshold, chosen so that the label is above it with the promised probability.
+
+    $$\Gamma(x) = \{j : p_j(x) \ge \lambda\}, \qquad
+    \lambda = k\text{-th largest } p_{y_i}(x_i), \quad k = \lceil (n+1) \cdot \mathrm{confidence} \rceil$$
+
+    n is the number of fitting rows. Of all rules with that coverage it has the smallest sets on average, but the
+    coverage is kept on average only: ambiguous rows may pay for clear ones. (Least ambiguous classifier, Sadinle et al.
+    2019; the estimator of the average-error formulation.)
+
+    >>> table = LogitTable.from_probabilities([[p, 1 - p] for p in (0.9, 0.8, 0.7, 0.6)], labels=[0, 0, 0, 0])
+    >>> fitted = LAC(confidence=0.6).fit(table)
+    >>> round(fitted.threshold, 3), round(fitted.at(0.8).threshold, 3)
+    (0.7, 0.6)
+
+    Paper: Garcin, thesis, Sec. 2.2.2 and Eq. 2.5.
+    """
+
+    title = "Least ambiguous sets (LAC)"
+    formulation = "average error"
+
+    min_size: int = min_size_knob()
+
+    def bayes(self, posterior: LogitTable) -> FittedRule:
+        """The largest threshold at which the sets hold the label with the promised probability."""
+        falling = -np.sort(-posterior.probabilities().ravel().astype(np.float64))
+        enough = np.cumsum(falling) >= self.confidence * posterior.n * (1 - 1e-12)
+        threshold = falling[np.argmax(enough)] if enough.any() else 0.0
+        return FittedRule(self, float(threshold), posterior.n_classes)
+
+
+@dataclass(frozen=True)
+class MassRule(ConformalRule):
+    """What `APS` and `RAPS` share: the score of a class is the mass of all classes that are at least as probable."""
+
+    formulation = "point-wise error"
+
+    def score(self, mass: np.ndarray, own: np.ndarray, rank: np.ndarray, draw: np.ndarray) -> np.ndarray:
+        """The score of a class with probability `own` and that rank; `mass` is of it and all more probable ones."""
+        raise NotImplementedError(f"{type(self).__name__} must define score")  # pragma: no cover
+
+    def draws(self, rows: slice, purpose: int) -> np.ndarray:
+        """One uniform number per row, by the seed and the place of the row in the table; zeros without randomness."""
+        if not self.randomized:  # type: ignore[attr-defined]
+            return np.zeros(rows.stop - rows.start)
+        bits = np.random.PCG64([self.seed, purpose]).advance(rows.start)  # type: ignore[attr-defined]
+        return np.random.Generator(bits).random(rows.stop - rows.start)
+
+    def scores_of(self, probabilities: np.ndarray, rows: np.ndarray, classes: np.ndarray, span: slice) -> np.ndarray:
+        own = probabilities[rows, classes]
+        label, member = np.nonzero(probabilities[rows] >= own[:, None])
+        mass = np.bincount(label, _units(probabilities[rows[label], member]), len(rows)) * UNIT
+        rank = np.bincount(label, minlength=len(rows))
+        return self.score(mass, own, rank, self.draws(span, FITTING)[rows])
+
+    def threshold_at(self, score: float) -> float:
+        return score
+
+    def mask(self, fitted: FittedRule, probabilities: np.ndarray, rows: slice) -> np.ndarray:
+        n_classes = probabilities.shape[1]
+        falling = -np.sort(-probabilities, axis=1)
+        draws = self.draws(rows, PREDICTING)
+        n_inside = self._n_inside(falling[:, :FIRST], draws, fitted.threshold)
+        larger = np.flatnonzero((n_inside == FIRST) & (n_classes > FIRST))  # few rows, as a rule
+        n_inside[larger] = self._n_inside(falling[larger], draws[larger], fitted.threshold)
+        # Equal probabilities share the score of the last of them, so the set is what lies above the first outsider.
+        outsider = falling[np.arange(len(falling)), np.minimum(n_inside, n_classes - 1)]
+        outsider[n_inside == n_classes] = -1
+        return probabilities > outsider[:, None]
+
+    def _n_inside(self, falling: np.ndarray, draws: np.ndarray, threshold: float) -> np.ndarray:
+        mass = np.cumsum(_units(falling), axis=1) * UNIT
+        scores = self.score(mass, falling, np.arange(1, falling.shape[1] + 1), draws[:, None])
+        return np.count_nonzero(scores <= threshold, axis=1)
+
+    def bayes(self, posterior: LogitTable) -> FittedRule:
+        """The smallest sets that hold the promised mass of every row."""
+        return PointwiseError(self.confidence, min_size=self.min_size).fit(posterior)  # type: ignore[attr-defined]
+
+
+def _randomized_knob() -> Any:
+    return knob(True, meaning="subtraction of a random share of the last class, for exact coverage")
+
+
+def _seed_knob() -> Any:
+    return knob(0, low=0, high=9, maximum=math.inf, meaning="seed of the random shares")
+
+
+@dataclass(frozen=True)
+class APS(MassRule):
+    r"""The most probable classes, up to a mass that is chosen so that they hold the label as promised.
+
+    $$s(x, j) = \sum_{k :\, p_k(x) \ge p_j(x)} p_k(x) - U p_j(x), \qquad \Gamma(x) = \{j : s(x, j) \le q\}$$
+
+    q is the ⌈(n+1)·confidence⌉-th smallest score of the n fitting labels; U is uniform on [0, 1], one draw per row that
+    depends on `seed` and the place of the row only, so moving a slider does not redraw it; without `randomized` U = 0
+    and sets are larger. Coverage adapts to each row better than that of `LAC`, at the price of larger sets.
+
+    >>> table = LogitTable.from_probabilities([[0.5, 0.3, 0.2]] * 3, labels=[0, 1, 1])
+    >>> fitted = APS(confidence=0.5, randomized=False).fit(table)
+    >>> round(fitted.threshold, 3), fitted(table).sizes.tolist()
+    (0.8, [2, 2, 2])
+
+    Romano, Sesia & Candès 2020; an estimator of the point-wise error formulation of the thesis, Table 2.1.
+    """
+
+    title = "Adaptive sets (APS)"
+
+    randomized: bool = _randomized_knob()
+    seed: int = _seed_knob()
+    min_size: int = min_size_knob()
+
+    def score(self, mass: np.ndarray, own: np.ndarray, rank: np.ndarray, draw: np.ndarray) -> np.ndarray:
+        return mass - draw * own
+
+
+@dataclass(frozen=True)
+class RAPS(MassRule):
+    r"""`APS` with a price on every class after the first few, so that sets stay small.
+
+    $$s(x, j) = \sum_{k :\, p_k(x) \ge p_j(x)} p_k(x) - U p_j(x) +
+    \mathrm{penalty} \cdot \max(\mathrm{rank}_j - \mathrm{free\_rank}, 0)$$
+
+    Ranks count from 1, equal probabilities share the last of theirs.
+
+    Angelopoulos et al. 2021; Garcin, thesis, Table 2.1 (point-wise error).
+    """
+
+    title = "Regularised adaptive sets (RAPS)"
+
+    penalty: float = knob(0.01, low=0, high=1, maximum=math.inf, meaning="price of a class beyond the free ones")
+    free_rank: int = knob(5, low=0, high=20, maximum=math.inf, meaning="number of classes without a price")
+    randomized: bool = _randomized_knob()
+    seed: int = _seed_knob()
+    min_size: int = min_size_knob()
+
+    def score(self, mass: np.ndarray, own: np.ndarray, rank: np.ndarray, draw: np.ndarray) -> np.ndarray:
+        return mass - draw * own + self.penalty * np.maximum(rank - self.free_rank, 0)
+
+
+@dataclass(frozen=True)
+class ClassConditionalLAC(ConformalRule):
+    r"""One threshold per class, so that the promise holds for every class and not only on average.
+
+    $$\Gamma(x) = \{j : p_j(x) \ge \lambda_j\}, \qquad
+    \lambda_j = k_j\text{-th largest } p_j \text{ among the } n_j \text{ rows of } j, \quad
+    k_j = \lceil (n_j+1) \cdot \mathrm{confidence} \rceil$$
+
+    A class with fewer than 1/(1 − confidence) − 1 fitting rows can only keep the promise by being in every set, and
+    with many rare classes sets become useless: it warns.
+
+    Sadinle et al. 2019; Ding et al. 2023.
+    """
+
+    title = "Class-conditional LAC"
+    formulation = "average error"
+    per_class = True
+
+    min_size: int = min_size_knob()
+
+    def calibration_scores(self, table: LogitTable) -> list[np.ndarray]:
+        _, classes, scores = self.label_scores(table)
+        by_class = np.lexsort((scores, classes))
+        ends = np.cumsum(np.bincount(classes, minlength=table.n_classes))
+        return np.split(scores[by_class], ends[:-1])
+
+    def promise_broken(self, fitted: FittedConformalRule, short: list[int]) -> str:
+        names = ", ".join(fitted.class_names[j] for j in short[:3]) + (", …" if len(short) > 3 else "")
+        return (
+            f"{len(short)} of {fitted.n_classes} classes ({names}) have fewer than {rows_needed(self.confidence)} rows to "
+            f"fit on, which confidence {self.confidence:g} needs: they are in every set"
+        )
+
+    def bayes(self, posterior: LogitTable) -> FittedRule:
+        raise ValueError("the class-conditional promise is not among the four formulations; it has no Bayes form here")
+
+
+@dataclass(frozen=True)
+class PointwiseError(Rule):
+    r"""The smallest set of every row that holds the wanted probability.
+
+    $$\Gamma(x) = \text{smallest } A \text{ with } \sum_{j \in A} p_j(x) \ge \mathrm{confidence}$$
+
+    It believes the probabilities: nothing is fitted and nothing is promised unless they are right. With the true
+    posterior it is the Bayes classifier of the point-wise error formulation.
+
+    >>> table = LogitTable.from_probabilities([[0.5, 0.3, 0.2], [0.95, 0.03, 0.02]])
+    >>> PointwiseError(confidence=0.8).fit(table)(table).sizes.tolist()
+    [2, 1]
+
+    Paper: Garcin, thesis, Table 2.1.
+    """
+
+    title = "Point-wise error"
+    formulation = "point-wise error"
+    needs_fit = False
+
+    confidence: float = knob(
+        0.9, low=0.5, high=0.99, minimum=1e-6, maximum=1, symbol="1 − ε", meaning="probability that a set must hold"
+    )
+    min_size: int = min_size_knob()
+
+    def mask(self, fitted: FittedRule, probabilities: np.ndarray, rows: slice) -> np.ndarray:
+        falling = -np.sort(-probabilities, axis=1)
+        mass = np.cumsum(_units(falling), axis=1)
+        n_classes = falling.shape[1]
+        rounding = np.finfo(probabilities.dtype).eps + n_classes * UNIT  # of the probabilities, and of the units
+        sizes = np.count_nonzero(mass < (self.confidence - rounding) / UNIT, axis=1) + 1
+        return most_probable(probabilities, np.minimum(sizes, n_classes))
+
+
+def _units(probabilities: np.ndarray) -> np.ndarray:
+    return np.rint(probabilities.astype(np.float64) / UNIT)
