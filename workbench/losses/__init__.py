@@ -11,12 +11,14 @@ from workbench.losses.base import PAPERS, Loss
 from workbench.losses.baselines import CrossEntropy
 from workbench.losses.many_labels import BinaryCrossEntropy, Quasibinary, SoftmaxMaxConfidence, SoftmaxUniform
 from workbench.losses.noised import NoisedTopK
+from workbench.losses.ranked import DifferentiableTopK
 from workbench.losses.top_k import CalibratedTopKHinge
 
 LOSSES: tuple[type[Loss], ...] = (
     CrossEntropy,
     CalibratedTopKHinge,
     NoisedTopK,
+    DifferentiableTopK,
     AssumeNegative,
     ExpectedPositive,
     ROLE,
@@ -36,6 +38,7 @@ __all__ = [
     "BinaryCrossEntropy",
     "CalibratedTopKHinge",
     "CrossEntropy",
+    "DifferentiableTopK",
     "ExpectedPositive",
     "Loss",
     "NoisedTopK",

@@ -1,0 +1,163 @@
+"""The top-k loss for any mixture of k: the probability that the label is ranked high enough, by a relaxed sort."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from workbench.knobs import knob
+from workbench.losses.base import Loss
+from workbench.operators.networks import KINDS
+from workbench.operators.ranking import log_ranking
+
+MASKED = 1e4  # a class masked by −inf stands this far below the others, in units of 1 / steepness
+
+
+@dataclass(frozen=True)
+class DifferentiableTopK(Loss):
+    r"""Minus the log-probability that the label is among the top k, where k itself is drawn from a distribution.
+
+    $$\ell(s, y) = -\log \sum_k P_K(k) \sum_{r \le k} P_{r, y}(s)$$
+
+    P_{r,y} is the probability that label y holds rank r, row r of the relaxed permutation of a differentiable sorting
+    operator. P_K(k) is how much a top-k prediction is worth: (.5, 0, 0, 0, .5) wants the label first half of the time
+    and among five the other half. Rank r weighs Σ_{k ≥ r} P_K(k).
+
+    - `p_k`: P_K(1), P_K(2), … for all rows, or one such tuple per class (that of the label counts). A tensor (n, k)
+      given in the call, `loss(scores, labels, p_k=…)`, has one distribution per row.
+    - `operator`: the relaxed sort. Its temperature is 1 / `steepness`. Networks are relaxed by the Cauchy distribution;
+      `sinkhorn_sort` squashes the scores to (0, 1) and wants a steepness near 100.
+    - `m`: only the label and the m − 1 best other classes are ranked: faster, and better. They enter in rising order of
+      score, the label last, so the loss does not depend on the order of the classes.
+    - `top1`: relaxed sorts are least reliable at rank 1. `softmax` puts the softmax of the m kept classes in place of the
+      top-1 term inside the logarithm (the authors' default); `cross_entropy` takes it out of the logarithm and adds
+      P_K(1) times cross-entropy over all classes, Eq. 4; `sort` is the formula above, Eq. 2.
+
+    >>> import torch, workbench as wb
+    >>> loss = wb.losses.DifferentiableTopK(p_k=(0.5, 0.5), operator="bitonic", steepness=10.0, top1="sort")
+    >>> scores = torch.tensor([[3.0, 2.0, 1.0, 0.0]])
+    >>> [round(loss(scores, torch.tensor([y])).item(), 2) for y in range(4)]
+    [0.04, 0.66, 3.42, 3.98]
+
+    Paper: Petersen et al. 2022, Eq. 1, 2 and 4, Sec. 3.3. Differs from the authors' difftopk in that the probability is
+    not mixed with 1e-7, and that cross-entropy in Eq. 4 is over all classes, as printed, not over the m kept ones.
+    """
+
+    title = "Differentiable top-k"
+    formula = r"-\log \sum_k P_K(k) \sum_{r \le k} P_{r,y}(s)"
+    paper = "Petersen et al. 2022"
+    equation = "Eq. 2, 4"
+    convex = False
+    smooth = False
+    calibrated = False
+
+    p_k: tuple[Any, ...] = knob(
+        (0.5, 0.0, 0.0, 0.0, 0.5), symbol="P_K", meaning="worth of a top-1, a top-2, … prediction"
+    )
+    operator: str = knob(
+        "splitter",
+        choices=("neural_sort", "soft_sort", "sinkhorn_sort", *KINDS),
+        meaning="relaxed sort that ranks the classes",
+    )
+    m: int = knob(16, low=8, high=64, minimum=2, maximum=math.inf, symbol="m", meaning="number of classes ranked")
+    steepness: float = knob(2.0, low=0.1, high=100, scale="log", symbol="β", meaning="inverse temperature of the sort")
+    top1: str = knob("softmax", choices=("softmax", "sort", "cross_entropy"), meaning="way the top-1 term is computed")
+
+    def __post_init__(self) -> None:
+        p_k = self.p_k
+        if isinstance(p_k, (Sequence, np.ndarray)) and len(p_k) and isinstance(p_k[0], (Sequence, np.ndarray)):
+            p_k = tuple(self.knobs()["p_k"].checked("p_k", one_class, owner=type(self).__name__) for one_class in p_k)
+            if len({len(one_class) for one_class in p_k}) > 1:
+                raise ValueError(
+                    "DifferentiableTopK: p_k has rows of different lengths; give each class as many numbers"
+                )
+            object.__setattr__(self, "p_k", p_k[0])  # the other knobs are checked as ever
+            super().__post_init__()
+            object.__setattr__(self, "p_k", p_k)
+        else:
+            super().__post_init__()
+        if self.largest_k() > self.m:
+            raise ValueError(
+                f"DifferentiableTopK: p_k reaches rank {self.largest_k()} and m = {self.m} classes are ranked;"
+                " raise m or shorten p_k"
+            )
+
+    def largest_k(self) -> int:
+        """The last k with P_K(k) > 0."""
+        return int(np.flatnonzero(np.atleast_2d(np.array(self.p_k)).any(axis=0))[-1]) + 1
+
+    def __call__(self, scores: Tensor, labels: Tensor, *, p_k: Tensor | None = None, **_: Any) -> Tensor:
+        """As every loss; `p_k` (n, k) is P_K for each row, in place of the knob."""
+        scores = self._checked_scores(scores)
+        return self.values(scores, self._checked_labels(scores, labels), p_k=p_k)
+
+    def values(self, scores: Tensor, labels: Tensor, *, p_k: Tensor | None = None, **_: Any) -> Tensor:
+        p_k = self._p_k_of_rows(scores, labels) if p_k is None else self._checked_p_k(p_k, scores)
+        kept = self._kept(scores, labels)
+        log_ranks = log_ranking(kept, p_k.shape[-1], self.operator, self.steepness)[..., -1]  # (n, k): of the label
+        if self.top1 == "sort":
+            return -(rank_weights(p_k).log() + log_ranks).logsumexp(-1)
+
+        top1, beyond = p_k[..., :1], torch.cat([torch.zeros_like(p_k[..., :1]), p_k[..., 1:]], dim=-1)
+        if self.top1 == "softmax":
+            log_first = kept.log_softmax(-1)[..., -1:]
+            log_weights = torch.cat([top1, rank_weights(beyond)], dim=-1).log()
+            return -(log_weights + torch.cat([log_first, log_ranks], dim=-1)).logsumexp(-1)
+
+        only_top1 = top1 == 1  # then the logarithm below would be that of 0, with weight 0
+        log_weights = torch.where(only_top1, 1.0, rank_weights(beyond)).log()
+        beyond_top1 = -(log_weights + log_ranks).logsumexp(-1)
+        top1 = top1.squeeze(-1)
+        return top1 * F.cross_entropy(scores, labels, reduction="none") + (1 - top1) * beyond_top1
+
+    def _p_k_of_rows(self, scores: Tensor, labels: Tensor) -> Tensor:
+        """(1, k), or (n, k) when each class has its own."""
+        k, n_classes = self.largest_k(), scores.shape[-1]
+        if k >= n_classes:
+            raise ValueError(
+                f"DifferentiableTopK: p_k reaches k = {k} with {n_classes} classes; k must be smaller than the number of"
+                " classes"
+            )
+        p_k = torch.tensor(self.p_k, dtype=scores.dtype, device=scores.device)[..., :k]
+        if p_k.ndim == 1:
+            return p_k[None]
+        if len(p_k) != n_classes:
+            raise ValueError(
+                f"DifferentiableTopK: p_k has {len(p_k)} rows, one per class, and scores {n_classes} classes"
+            )
+        return p_k[labels]
+
+    def _checked_p_k(self, p_k: Tensor, scores: Tensor) -> Tensor:
+        n, m = len(scores), min(self.m, scores.shape[-1] - 1)
+        if p_k.ndim != 2 or len(p_k) != n or p_k.shape[1] > m:
+            raise ValueError(
+                f"DifferentiableTopK: p_k has shape {tuple(p_k.shape)}; give ({n}, k): P_K of each row, up to k = {m}"
+            )
+        return p_k.to(scores)
+
+    def _kept(self, scores: Tensor, labels: Tensor) -> Tensor:
+        """(n, m): the best m − 1 other classes from worst to best, then the label."""
+        m = min(self.m, scores.shape[-1])
+        others = scores.detach().scatter(-1, labels[:, None], -math.inf).topk(m - 1).indices.flip(-1)
+        kept = scores.gather(-1, torch.cat([others, labels[:, None]], dim=-1))
+        masked = kept == -math.inf
+        lowest = kept.detach().masked_fill(masked, math.inf).amin(-1, keepdim=True)
+        return torch.where(masked, lowest - MASKED / self.steepness, kept)
+
+
+def rank_weights(p_k: Tensor) -> Tensor:
+    """What each rank is worth: rank r counts for every k ≥ r.
+
+    >>> rank_weights(torch.tensor([0.5, 0.5]))
+    tensor([1.0000, 0.5000])
+
+    Paper: Petersen et al. 2022, Fig. 1.
+    """
+    return p_k.flip(-1).cumsum(-1).flip(-1)

@@ -1,0 +1,271 @@
+"""Relaxed permutations: for each rank, a probability distribution over the classes that could hold it.
+
+Each function takes scores (..., n) and returns P (..., k, n): row r is the distribution of the class with the (r+1)-th
+largest score. Rows always sum to 1. As the temperature falls (or the steepness grows) P tends to the first k rows of
+the permutation matrix that sorts the scores, largest first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from workbench.operators.networks import selection_network
+
+
+def neural_sort(scores: Tensor, k: int | None = None, temperature: float = 1.0) -> Tensor:
+    r"""Row r is a softmax that peaks at the class of rank r because of how far all classes lie from each other.
+
+    $$P_{r} = \mathrm{softmax}\big(((n + 1 - 2r) s - A \mathbf 1) / T\big), \qquad A_{jl} = |s_j - s_l|$$
+
+    s are the n scores, r = 1…k the rank, T the temperature. Rows sum to 1, columns only nearly.
+
+    >>> neural_sort(torch.tensor([1.0, 3.0, 2.0]), k=2, temperature=0.1).round(decimals=2)
+    tensor([[0., 1., 0.],
+            [0., 0., 1.]])
+
+    Paper: Petersen et al. 2022, Sec. 2.1 (there after Grover et al. 2019).
+    """
+    return _neural_sort_logits(scores, *_checked(scores, k, temperature=temperature)).softmax(-1)
+
+
+def soft_sort(scores: Tensor, k: int | None = None, temperature: float = 1.0) -> Tensor:
+    r"""Row r is a softmax over how near each score is to the r-th largest.
+
+    $$P_{rj} = \mathrm{softmax}_j\big(-|s_{[r]} - s_j| / T\big)$$
+
+    s_[r] is the r-th largest score, T the temperature. Rows sum to 1, columns only nearly.
+
+    >>> soft_sort(torch.tensor([1.0, 3.0, 2.0]), k=1, temperature=1.0).round(decimals=4)
+    tensor([[0.0900, 0.6652, 0.2447]])
+
+    Paper: Petersen et al. 2022, Sec. 2.1 (there after Prillo and Eisenschlos 2020).
+    """
+    return _soft_sort_logits(scores, *_checked(scores, k, temperature=temperature)).softmax(-1)
+
+
+def sinkhorn_sort(scores: Tensor, k: int | None = None, temperature: float = 0.01, n_iterations: int = 50) -> Tensor:
+    r"""Sorting as transport of the scores to a grid of ranks, blurred by entropy.
+
+    $$P = n \cdot \arg\min_{\Pi \ge 0} \sum_{rj} \Pi_{rj} (x_j - y_r)^2 + T\, \Pi_{rj} \log \Pi_{rj}
+      \quad\text{with}\quad \Pi \mathbf 1 = \Pi^\top \mathbf 1 = \mathbf 1 / n$$
+
+    x are the scores, standardised and squashed to (0, 1) by a logistic function; y_r = 1, …, 0 is a regular grid with
+    one place per rank, T the temperature. Solved on logarithms by Sinkhorn's alternating normalisation: rows sum to 1
+    exactly, columns ever more nearly (`n_iterations`). The whole n × n matrix is needed, k only trims the result.
+
+    >>> P = sinkhorn_sort(torch.tensor([1.0, 3.0, 2.0]), temperature=0.1)
+    >>> P.sum(-2).round(decimals=5)
+    tensor([1., 1., 1.])
+
+    Paper: Petersen et al. 2022, Sec. 2.2 (there after Cuturi et al. 2019).
+    """
+    if n_iterations < 1:
+        raise ValueError(f"n_iterations = {n_iterations}; Sinkhorn's algorithm needs at least 1")
+    return _sinkhorn_logits(scores, *_checked(scores, k, temperature=temperature), n_iterations).softmax(-1)
+
+
+def comparator_network_sort(
+    scores: Tensor,
+    k: int | None = None,
+    kind: str = "splitter",
+    relaxation: str = "cauchy",
+    steepness: float = 1.0,
+) -> Tensor:
+    r"""A selection network whose comparators swap only with a probability.
+
+    $$P = M_t \cdots M_2 M_1, \qquad \begin{pmatrix} \widetilde{\max} \\ \widetilde{\min} \end{pmatrix}
+      = \begin{pmatrix} 1 - f & f \\ f & 1 - f \end{pmatrix} \begin{pmatrix} a \\ b \end{pmatrix}, \quad
+      f = F(\beta (b - a))$$
+
+    a and b are the values on the two wires of a comparator, β the steepness and F a distribution function: `logistic`
+    or `cauchy` (½ + arctan(x)/π, whose long tails keep gradients alive). M_i is the doubly stochastic matrix of layer i,
+    so all n rows of P together are doubly stochastic. Only the first k rows are computed: the values go through the
+    network front to back, then k × n entries go through it back to front. `kind` is one of `selection_network`.
+
+    P depends on the order of the classes, that is on which wire carries which score; the other operators do not.
+
+    >>> comparator_network_sort(torch.tensor([1.0, 3.0]), steepness=100.0, relaxation="logistic")
+    tensor([[0., 1.],
+            [1., 0.]])
+
+    Paper: Petersen et al. 2022, Sec. 2.3, 3.1 and 3.2, Eq. 3.
+    """
+    k, steepness = _checked(scores, k, steepness=steepness)
+    if relaxation not in RELAXATIONS:
+        raise ValueError(f"there is no relaxation {relaxation!r}; give one of {', '.join(RELAXATIONS)}")
+    n = scores.shape[-1]
+    wiring = _wiring(n, k, kind, scores.device)
+    values = scores.reshape(-1, n).T  # (n, rows): wires first, so that a wire is contiguous
+    P, *_ = _FrontRows.apply(values, wiring, k, relaxation, steepness)  # (k, n, rows)
+    return P.permute(2, 0, 1).reshape(*scores.shape[:-1], k, n)
+
+
+def log_ranking(scores: Tensor, k: int, operator: str, steepness: float) -> Tensor:
+    """(..., k, n): the logarithm of P by the operator of that name, its temperature being 1 / steepness.
+
+    Softmaxes are left in logarithms, so their probabilities never underflow. Those of a network, a product over its
+    layers, stop at the smallest positive number. Networks are relaxed by the Cauchy distribution.
+    """
+    if operator in _LOGITS:
+        return _LOGITS[operator](scores, k, 1 / steepness).log_softmax(-1)
+    P = comparator_network_sort(scores, k, kind=operator, steepness=steepness)
+    return P.clamp(min=torch.finfo(P.dtype).tiny).log()
+
+
+def _neural_sort_logits(scores: Tensor, k: int, temperature: float) -> Tensor:
+    n = scores.shape[-1]
+    # A·1 without the n × n matrix A: in falling order, Σ_l |s_r − s_l| needs only sums of the scores before and after r.
+    falling, order = scores.sort(-1, descending=True)
+    before = falling.cumsum(-1) - falling
+    after = falling.sum(-1, keepdim=True) - falling - before
+    place = torch.arange(n, device=scores.device, dtype=scores.dtype)
+    distances = (before - place * falling) + ((n - 1 - place) * falling - after)
+    distances = distances.gather(-1, order.argsort(-1))
+    ranks = torch.arange(1, k + 1, device=scores.device, dtype=scores.dtype)[:, None]
+    return ((n + 1 - 2 * ranks) * scores.unsqueeze(-2) - distances.unsqueeze(-2)) / temperature
+
+
+def _soft_sort_logits(scores: Tensor, k: int, temperature: float) -> Tensor:
+    largest = scores.topk(k).values
+    return -(largest.unsqueeze(-1) - scores.unsqueeze(-2)).abs() / temperature
+
+
+def _sinkhorn_logits(scores: Tensor, k: int, temperature: float, n_iterations: int = 50) -> Tensor:
+    n = scores.shape[-1]
+    centred = scores - scores.mean(-1, keepdim=True)
+    tiny = torch.finfo(scores.dtype).tiny ** 0.5  # equal scores stay equal instead of 0 / 0
+    squashed = (centred * centred.square().mean(-1, keepdim=True).clamp(min=tiny).rsqrt()).sigmoid()
+    grid = torch.linspace(1, 0, n, device=scores.device, dtype=scores.dtype)
+    log_kernel = -(grid[:, None] - squashed.unsqueeze(-2)).square() / temperature  # (..., ranks, classes)
+    of_rank = torch.zeros_like(scores)
+    for i in range(n_iterations):
+        of_class = -(log_kernel + of_rank.unsqueeze(-1)).logsumexp(-2)
+        if i + 1 < n_iterations:  # the softmax over classes that follows is the last step for the ranks
+            of_rank = -(log_kernel + of_class.unsqueeze(-2)).logsumexp(-1)
+    return log_kernel[..., :k, :] + of_class.unsqueeze(-2)
+
+
+_LOGITS: dict[str, Callable[[Tensor, int, float], Tensor]] = {
+    "neural_sort": _neural_sort_logits,
+    "soft_sort": _soft_sort_logits,
+    "sinkhorn_sort": _sinkhorn_logits,
+}
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """How surely a comparator swaps: a symmetric distribution function F and its density."""
+
+    cdf: Callable[[Tensor], Tensor]
+    density: Callable[[Tensor], Tensor]
+
+
+_ONE = torch.ones(())
+RELAXATIONS = {
+    "logistic": Relaxation(cdf=torch.sigmoid, density=lambda x: x.sigmoid() * (-x).sigmoid()),
+    # ½ + arctan(x)/π = arctan2(1, −x)/π, which keeps its digits in the lower tail.
+    "cauchy": Relaxation(
+        cdf=lambda x: torch.atan2(_ONE, -x) / math.pi, density=lambda x: 1 / (math.pi * (1 + x.square()))
+    ),
+}
+
+
+@dataclass(frozen=True)
+class _Wiring:
+    """A network as whole-layer operations: layer by layer, whom each wire meets and whether it wants the larger value."""
+
+    partners: tuple[Tensor, ...]  # (n,) int64 each; an idle wire meets itself
+    wants: Tensor  # (depth, n, 1): +1 the larger, −1 the smaller, 0 idle
+
+
+@lru_cache(maxsize=64)
+def _wiring(n: int, k: int, kind: str, device: torch.device) -> _Wiring:
+    network = selection_network(n, k, kind)
+    partners = torch.arange(n, device=device).repeat(len(network), 1)
+    wants = torch.zeros(len(network), n, 1, device=device)
+    for partner, want, layer in zip(partners, wants, network, strict=True):
+        larger, smaller = torch.tensor(layer, device=device).unbind(1)
+        partner[larger], partner[smaller] = smaller, larger
+        want[larger], want[smaller] = 1.0, -1.0
+    return _Wiring(tuple(partners), wants)
+
+
+class _FrontRows(torch.autograd.Function):
+    """The first k rows of M_t ⋯ M_1, with its own backward pass: autograd over so many small steps costs twice.
+
+    The matrix of a layer is symmetric and acts on a vector v as v + f·(v[partner] − v): the same formula moves the
+    values forward, the rows of P backward and the gradients of both the other way round.
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(
+        values: Tensor, wiring: _Wiring, k: int, relaxation: str, steepness: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        cdf = RELAXATIONS[relaxation].cdf
+        slopes = (steepness * wiring.wants).to(values)
+        both_ways = torch.stack([slopes, -slopes], dim=1)  # 1 − swap would lose the digits of a small keep
+        n = len(values)
+        layers, gaps, changes = [], [values.new_empty(0, *values.shape)], [values.new_empty(0, k, *values.shape)]
+        for partner, slope in zip(wiring.partners, both_ways.unbind(), strict=True):
+            gap = values.index_select(0, partner) - values
+            swap, keep = cdf(gap * slope).unbind()
+            values = torch.addcmul(values, swap, gap)
+            layers.append((partner, swap, keep))
+            gaps.append(gap[None])
+        P = torch.eye(k, n, dtype=values.dtype, device=values.device)[:, :, None] + torch.zeros_like(values)
+        for partner, swap, keep in reversed(layers):
+            met = P.index_select(1, partner)
+            changes.append((met - P)[None])
+            P = torch.addcmul(keep * P, swap, met)
+        return P, torch.cat(gaps), torch.cat(changes).flip(0)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        _, ctx.wiring, _, ctx.relaxation, ctx.steepness = inputs
+        _, gaps, changes = output
+        ctx.mark_non_differentiable(gaps, changes)
+        ctx.save_for_backward(gaps, changes)
+
+    @staticmethod
+    def backward(ctx: Any, into_P: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
+        gaps, changes = ctx.saved_tensors  # (depth, n, rows) and (depth, k, n, rows)
+        partners, relaxation = ctx.wiring.partners, RELAXATIONS[ctx.relaxation]
+        slopes = (ctx.steepness * ctx.wiring.wants).to(gaps)
+        swaps = relaxation.cdf(gaps * slopes)
+        slopes = relaxation.density(gaps * slopes) * slopes  # of swap against gap
+
+        into_swaps = []
+        for partner, swap, change in zip(partners, swaps, changes, strict=True):
+            into_swaps.append((into_P * change).sum(0))
+            into_P = torch.addcmul(into_P, swap, into_P.index_select(1, partner) - into_P)
+
+        into_values = torch.zeros_like(into_P[0])
+        slopes_of_step = swaps + slopes * gaps  # of swap · gap against gap
+        layers = zip(partners, slopes, slopes_of_step, into_swaps, strict=True)
+        for partner, slope, slope_of_step, into_swap in reversed(list(layers)):
+            into_gap = torch.addcmul(slope * into_swap, slope_of_step, into_values)
+            into_values = into_values + (into_gap.index_select(0, partner) - into_gap)
+        return into_values, None, None, None, None
+
+
+def _checked(scores: Tensor, k: int | None, **positive: float) -> tuple[int, float]:
+    """k (all of them when None) and the one number that must be positive."""
+    if not isinstance(scores, Tensor) or not scores.is_floating_point() or scores.ndim == 0 or scores.shape[-1] == 0:
+        raise ValueError("scores must be a floating-point tensor with the classes on its last axis")
+    n = scores.shape[-1]
+    k = n if k is None else k
+    if not 1 <= k <= n:
+        raise ValueError(f"k = {k} with {n} classes; give a whole number from 1 to {n}")
+    ((name, number),) = positive.items()
+    if not number > 0:
+        raise ValueError(f"{name} = {number}; give a number > 0")
+    return k, number
