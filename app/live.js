@@ -1,0 +1,237 @@
+// What moves with a slider while it moves.
+//
+// A channel is one place of the sliders: the row at which every array of a page is read. Elements mounted on a channel
+// redraw themselves when the row changes. Nothing is computed or formatted here: Python sends, once, one line of
+// numbers and one text for every row; names reach the page as text, never as HTML.
+
+const channels = new Map();
+let plotly = null;
+
+export default function ({ data, parentElement, setStateValue }) {
+  const before = parentElement.live;
+  if (before?.id === data.id) {
+    before.tell = setStateValue;
+    return before.leave;
+  }
+  before?.leave();
+
+  const root = document.createElement("div");
+  root.className = `wb-live wb-${data.kind}`;
+  parentElement.append(root);
+  const live = { id: data.id, tell: setStateValue };
+  parentElement.live = live;
+
+  const channel = channelNamed(data.channel);
+  const { draw, stop } = KINDS[data.kind](root, data, channel, live);
+  channel.listeners.add(draw);
+  if (channel.row !== null) draw(channel.row);
+
+  live.leave = () => {
+    channel.listeners.delete(draw);
+    stop?.();
+    root.remove();
+    delete parentElement.live;
+  };
+  return live.leave;
+}
+
+function channelNamed(name) {
+  if (!channels.has(name)) channels.set(name, { row: null, frame: null, listeners: new Set() });
+  return channels.get(name);
+}
+
+// However fast the slider moves, the page is redrawn once per frame.
+function move(channel, row) {
+  channel.row = row;
+  channel.frame ??= requestAnimationFrame(() => {
+    channel.frame = null;
+    for (const draw of channel.listeners) draw(channel.row);
+  });
+}
+
+const KINDS = { sliders, figure, cards };
+const SYMBOLS = { hit: "✓ hit ·", miss: "✗ miss ·", "": "" };
+
+// Sliders that say the same in different words. The one that was moved last says it exactly; the others follow.
+function sliders(root, data, channel, live) {
+  let held = data.held;
+  const drawn = data.sliders.map((slider) => {
+    const box = add(root, "label", "wb-slider");
+    box.title = slider.help;
+    add(box, "span", "wb-name", slider.label);
+    const output = add(box, "output", "wb-value");
+    const input = add(box, "input");
+    Object.assign(input, { type: "range", min: 0, max: slider.rows.length - 1, step: 1, name: slider.name });
+    input.setAttribute("aria-label", slider.label);
+    input.addEventListener("input", () => {
+      held = slider.name;
+      move(channel, slider.rows[input.value]);
+    });
+    input.addEventListener("change", () => tellSoon(slider));
+    return { slider, box, output, input };
+  });
+  const tiles = add(root, "dl", "wb-numbers");
+  const numbers = data.numbers.map(({ label, texts, help }) => {
+    const tile = add(tiles, "div", "wb-number");
+    tile.title = help;
+    add(tile, "dt", "", label);
+    return { texts, output: add(tile, "dd") };
+  });
+
+  // A held arrow key is one move, not forty.
+  let timer = null;
+  function tellSoon(slider) {
+    clearTimeout(timer);
+    timer = setTimeout(() => live.tell("place", { name: slider.name, value: slider.values[slider.places[channel.row]] }), 250);
+  }
+
+  function draw(row) {
+    for (const { slider, box, output, input } of drawn) {
+      box.classList.toggle("wb-held", slider.name === held);
+      input.value = slider.places[row];
+      output.textContent = slider.texts[row];
+      input.setAttribute("aria-valuetext", slider.texts[row]);
+      input.style.setProperty("--share", slider.places[row] / Math.max(1, slider.rows.length - 1));
+    }
+    for (const { texts, output } of numbers) output.textContent = texts[row];
+    root.dataset.row = row;
+  }
+
+  move(channel, data.row);
+  return { draw, stop: () => clearTimeout(timer) };
+}
+
+// One of the library's Plotly figures. `moves` says which property of which trace (or of the layout) has which value at
+// each row.
+function figure(root, data, channel) {
+  const heading = add(root, "h3", "wb-title", data.title);
+  const subtitle = add(root, "p", "wb-subtitle");
+  const picture = add(root, "div", "wb-picture");
+  picture.style.height = `${data.height}px`;
+  root.setAttribute("role", "figure");
+  heading.id = `wb-${data.id}`;
+  root.setAttribute("aria-labelledby", heading.id);
+  if (data.text) add(root, "p", "wb-spoken", data.text);
+
+  const moves = data.moves.map((item) => ({ ...item, at: reader(item.values) }));
+  const inTraces = moves.filter((item) => item.trace !== null);
+  const traces = [...new Set(inTraces.map((item) => item.trace))];
+  let shown = null; // null until Plotly has drawn the figure
+  let visible = true;
+
+  function draw(row) {
+    if (row === null) return;
+    subtitle.textContent = data.subtitles[data.subtitles.length > 1 ? row : 0];
+    if (shown === null || !visible || shown === row) return;
+    shown = row;
+    const inData = {};
+    for (const { trace, property, at } of inTraces) {
+      inData[property] ??= traces.map(() => undefined);
+      inData[property][traces.indexOf(trace)] = at(row);
+    }
+    const inLayout = {};
+    for (const { trace, property, at } of moves) if (trace === null) inLayout[property] = at(row);
+    const drawn = moves.length ? globalThis.Plotly.update(picture, inData, inLayout, traces) : Promise.resolve();
+    drawn.then(() => (root.dataset.row = row));
+  }
+
+  loadPlotly(data.plotly)
+    .then((Plotly) => root.isConnected && Plotly.newPlot(picture, data.figure.data, data.figure.layout, data.config))
+    .then((drawn) => {
+      if (!drawn) return;
+      shown = -1;
+      draw(channel.row);
+    });
+  // A figure that is scrolled out of sight waits until it is seen again.
+  const sight = new IntersectionObserver(([entry]) => {
+    visible = entry.isIntersecting;
+    draw(channel.row);
+  });
+  const size = new ResizeObserver(() => shown !== null && globalThis.Plotly.Plots.resize(picture));
+  sight.observe(picture);
+  size.observe(picture);
+  return {
+    draw,
+    stop: () => {
+      sight.disconnect();
+      size.disconnect();
+      globalThis.Plotly?.purge(picture);
+    },
+  };
+}
+
+// Photographs, each with the set predicted for it. A class is in the set iff its probability >= the threshold.
+function cards(root, data, channel) {
+  root.style.setProperty("--hit", data.colours.hit);
+  root.style.setProperty("--miss", data.colours.miss);
+  const list = add(root, "ul", "wb-wall");
+  const drawn = data.cards.map((card, position) => {
+    const item = add(list, "li", "wb-card");
+    if (data.sheet) {
+      const photo = add(item, "div", "wb-photo");
+      photo.style.backgroundImage = `url(${data.sheet})`;
+      photo.style.backgroundSize = `${data.columns * 100}% auto`;
+      photo.style.backgroundPosition = `${share(position % data.columns, data.columns)} ${share(Math.floor(position / data.columns), data.lines)}`;
+      photo.setAttribute("role", "img");
+      photo.setAttribute("aria-label", card.photo);
+    }
+    const body = add(item, "div", "wb-body");
+    const verdict = add(body, "p", "wb-verdict");
+    add(body, "p", "wb-truth", card.truth);
+    const classes = add(body, "ol", "wb-classes");
+    const rows = card.classes.map(({ name, text, probability, right }) => {
+      const line = add(classes, "li", right ? "wb-right" : "");
+      add(line, "span", "wb-class", name).title = name;
+      add(line, "span", "wb-probability", text);
+      line.style.setProperty("--probability", probability);
+      return line;
+    });
+    const more = add(body, "p", "wb-more");
+    return { card, item, verdict, rows, more };
+  });
+
+  function draw(row) {
+    for (const { card, item, verdict, rows, more } of drawn) {
+      const size = card.sizes[row];
+      const verdictNow = card.hits === null ? "" : card.hits[row] ? "hit" : "miss";
+      item.dataset.verdict = verdictNow;
+      item.dataset.size = size;
+      verdict.textContent = `${SYMBOLS[verdictNow]} ${size} ${size === 1 ? "class" : "classes"}`;
+      rows.forEach((line, rank) => (line.hidden = rank >= size));
+      more.textContent = size > rows.length ? `and ${size - rows.length} more` : "";
+    }
+    root.dataset.row = row;
+  }
+  return { draw };
+}
+
+function add(parent, tag, className = "", text = "") {
+  const element = document.createElement(tag);
+  if (className) element.className = className;
+  element.textContent = text;
+  parent.append(element);
+  return element;
+}
+
+const share = (index, count) => `${count > 1 ? (100 * index) / (count - 1) : 0}%`;
+
+// One value for every row: a list of values, or a matrix as plotly.py writes it, whose lines are the values.
+function reader(values) {
+  if (Array.isArray(values)) return (row) => values[row];
+  const { dtype, shape, bdata } = values;
+  const bytes = Uint8Array.from(atob(bdata), (character) => character.charCodeAt(0));
+  const matrix = new { f4: Float32Array, f8: Float64Array, i4: Int32Array }[dtype](bytes.buffer);
+  return (row) => matrix.subarray(row * shape[1], (row + 1) * shape[1]);
+}
+
+// plotly.js is served from the installed plotly package: once per page, and never from the network.
+function loadPlotly(address) {
+  plotly ??= new Promise((resolve, reject) => {
+    const script = document.createElement("script");
+    script.src = address;
+    script.onload = () => resolve(globalThis.Plotly);
+    script.onerror = () => reject(new Error(`plotly.js could not be read from ${address}`));
+    document.head.append(script);
+  });
+  return plotly;
+}

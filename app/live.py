@@ -1,0 +1,167 @@
+"""What moves with a slider while it moves, with no word to the server until it is released.
+
+One generic element (Streamlit components v2) is mounted once per moving part of a page: a strip of linked sliders and
+headline numbers, a Plotly figure of the library, a wall of photographs. The parts of a page share a *channel*, which
+holds one number: the row at which every array and every text of the page is read. Moving a slider chooses a row, and
+each part redraws itself with the values of that row. On release Python is told, so that the address can follow.
+
+Everything a part needs is sent once. Streamlit does not send an unchanged message again, so a move costs the network
+nothing and a release a few hundred bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import plotly
+import plotly.graph_objects as go
+import streamlit as st
+from streamlit.components.v2.get_bidi_component_manager import get_bidi_component_manager
+from streamlit.components.v2.manifest_scanner import ComponentConfig, ComponentManifest
+
+from workbench.figures.style import PLOTLY_CONFIG
+
+HERE = Path(__file__).parent
+PLOTLY_PACKAGE = Path(plotly.__file__).parent
+
+
+@dataclass(frozen=True)
+class Slider:
+    """One way to say where we are, such as a mean size K or a threshold.
+
+    `values` are what a person can choose and `rows` the row of each. `places` is, for every row, the position of the
+    nearest of those values, and `texts` what to write there: so a slider that is not held shows what it becomes.
+    """
+
+    name: str
+    label: str
+    help: str
+    values: Sequence[float]
+    rows: Sequence[int]
+    places: Sequence[int]
+    texts: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Number:
+    """A headline number: one text for every row."""
+
+    label: str
+    help: str
+    texts: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Move:
+    """A property of a trace, or of the layout (`trace=None`), and its value at every row.
+
+    Values are a list of numbers, texts or pairs, or a matrix whose lines are the values.
+    """
+
+    property: str
+    values: np.ndarray | list[Any]
+    trace: int | None = None
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A class that may be in a set: its name, its probability as a number and as a text, whether it is right."""
+
+    name: str
+    probability: float
+    text: str
+    right: bool
+
+
+@dataclass(frozen=True)
+class Card:
+    """A row of a table: its photograph in words, its truth, its classes by falling probability, its set at every row.
+
+    `classes` may stop before the largest set does; `sizes` does not. `hits` is None where the truth is not known.
+    """
+
+    photo: str
+    truth: str
+    classes: Sequence[Suggestion]
+    sizes: Sequence[int]
+    hits: Sequence[bool] | None
+
+
+def sliders(
+    channel: str, sliders: Sequence[Slider], numbers: Sequence[Number], *, held: str, row: int, key: str
+) -> dict[str, Any] | None:
+    """Draw linked sliders and headline numbers. Returns where a slider was released, `{"name", "value"}`, or None."""
+    parts = {"sliders": [asdict(slider) for slider in sliders], "numbers": [asdict(number) for number in numbers]}
+    return _mount("sliders", channel, {**parts, "held": held, "row": row}, key).get("place")
+
+
+def figure(
+    channel: str,
+    figure: go.Figure,
+    moves: Sequence[Move],
+    *,
+    title: str,
+    subtitles: Sequence[str],
+    text: str,
+    height: int,
+    key: str,
+) -> None:
+    """Draw a Plotly figure whose values follow the channel, below its title and a subtitle (one, or one per row).
+
+    `text` is for people who cannot see the picture.
+    """
+    moving = [{"trace": move.trace, "property": move.property, "values": _encoded(move.values)} for move in moves]
+    parts = {"figure": json.loads(figure.to_json()), "config": PLOTLY_CONFIG, "moves": moving}
+    words = {"title": title, "subtitles": list(subtitles), "text": text}
+    _mount("figure", channel, {**parts, **words, "height": height}, key)
+
+
+def cards(
+    channel: str, cards: Sequence[Card], *, sheet: str | None, columns: int, colours: dict[str, str], key: str
+) -> None:
+    """Draw rows with their sets. `sheet` is one picture with all photographs, `columns` of them to a line, or None."""
+    about = {"cards": [asdict(card) for card in cards], "sheet": sheet, "colours": colours}
+    _mount("cards", channel, {**about, "columns": columns, "lines": -(-len(cards) // columns)}, key)
+
+
+def _mount(kind: str, channel: str, parts: dict[str, Any], key: str) -> Any:
+    data = {"kind": kind, "channel": channel, "plotly": _plotly_address(), **parts}
+    data["id"] = hashlib.sha256(json.dumps(data).encode()).hexdigest()
+    return _element()(data=data, key=key, on_place_change=_keep)
+
+
+def _keep() -> None:
+    """Streamlit keeps a value that a component sends only if somebody listens."""
+
+
+def _encoded(values: np.ndarray | list[Any]) -> Any:
+    """A matrix in few characters, as plotly.py writes them; a list as it is."""
+    if isinstance(values, list):
+        return values
+    numbers = np.ascontiguousarray(values, dtype="i4" if values.dtype.kind in "iu" else "f4")
+    return {"dtype": numbers.dtype.str[1:], "shape": numbers.shape, "bdata": base64.b64encode(numbers).decode()}
+
+
+@st.cache_resource(show_spinner=False)
+def _element() -> Any:
+    """The component. plotly.js (4.8 MB, too much for a message) is served from the installed plotly package."""
+    manifest = ComponentManifest("workbench", "1", [ComponentConfig("live", asset_dir="package_data")])
+    get_bidi_component_manager().register_from_manifest(manifest, PLOTLY_PACKAGE)
+    return st.components.v2.component(
+        "workbench.live",
+        js=(HERE / "live.js").read_text(encoding="utf-8"),
+        css=(HERE / "live.css").read_text(encoding="utf-8"),
+        isolate_styles=False,
+    )
+
+
+def _plotly_address() -> str:
+    base = st.get_option("server.baseUrlPath").strip("/")
+    return f"{'/' + base if base else ''}/_stcore/bidi-components/workbench.live/plotly.min.js"

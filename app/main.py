@@ -1,0 +1,54 @@
+"""The frame of the app: navigation, the chosen run, files people bring, and messages instead of stack traces.
+
+Started by `workbench app`. What matters is in the address of the page, so a link shows another person the same thing.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+import reading
+from messages import friendly, plain
+from views import sets
+
+HERE = Path(__file__).parent
+
+
+@friendly
+def choose_run() -> None:
+    """The run every view is about, chosen in the sidebar and kept in the address as `run`."""
+    titles = {run.key[: reading.SHORT]: run.title for run in reading.runs()}
+    asked = st.query_params.get("run")
+    if "run" not in st.session_state and asked in titles:
+        st.session_state["run"] = asked
+    if asked is not None and asked not in titles:
+        st.warning(f"The link asks for run {plain(asked[:64])}, which is not here.", icon=":material/link_off:")
+    if titles:
+        st.query_params["run"] = st.selectbox("Run", list(titles), format_func=titles.get, key="run")
+        st.caption(reading.in_words(st.session_state["run"]))
+
+
+@friendly
+def open_file() -> None:
+    """Bring a file of logits: it becomes a run like any other."""
+    with st.expander("Open a file of logits", icon=":material/upload_file:"):
+        file = st.file_uploader("Scores and labels", type=list(reading.FILE_TYPES), help=reading.FILE_HELP, key="file")
+        if file is not None:
+            brought = reading.bring(file.file_id, file.name, file.getvalue())
+            st.success(brought.understood, icon=":material/check_circle:")
+            st.button("Show it", on_click=_choose, args=(brought.key,), type="primary", width="stretch")
+
+
+def _choose(key: str) -> None:
+    st.session_state["run"] = key
+
+
+st.set_page_config(page_title="workbench", page_icon=str(HERE / "icon.svg"), layout="wide")
+st.html(HERE / "frame.css")
+page = st.navigation([st.Page(sets.page, title="Sets", icon=":material/stacks:", url_path="sets", default=True)])
+with st.sidebar:
+    choose_run()
+    open_file()
+friendly(page.run)()

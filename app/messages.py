@@ -1,0 +1,51 @@
+"""What a person reads when something is missing or went wrong. The app lives on; the details go to the terminal."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+
+log = logging.getLogger("workbench.app")
+
+
+def friendly(part: Callable[..., Any]) -> Callable[..., Any]:
+    """A part of a page that, when it fails, leaves a message where it would have been.
+
+    The errors of the library say what was given, what is allowed and what to do, so they are shown as they are; anything
+    else is a fault of ours.
+    """
+
+    @functools.wraps(part)
+    def guarded(*arguments: Any, **options: Any) -> Any:
+        try:
+            return part(*arguments, **options)
+        except (ValueError, OSError) as error:
+            st.error(plain(str(error)), icon=":material/error:")
+        except Exception:
+            log.exception("%s failed", part.__name__)
+            st.error(
+                "Something went wrong here. The rest of the app goes on; the terminal it was started from says more.",
+                icon=":material/error:",
+            )
+        return None
+
+    return guarded
+
+
+def no_runs() -> None:
+    """The state of a fresh machine: nothing to show yet, and three ways to change that."""
+    st.subheader("There is no run here yet")
+    st.write("A run is a trained model with its scores on validation and test rows. Make one, or bring your own scores:")
+    st.code("make demo                              # the runs that ship with the workbench", language="shell")
+    st.code("workbench train --dataset garden       # a first run of your own, a few minutes", language="shell")
+    st.code("workbench import my_logits.npz         # scores and labels you already have", language="shell")
+    st.caption("Then load this page again. A file of logits can also be opened in the sidebar.")
+
+
+def plain(text: str) -> str:
+    """Text that Markdown leaves as it is: an error may quote a file name or a class name of the user."""
+    return "".join(f"\\{character}" if character in r"\`*_{}[]<>()#+-.!|$~:" else character for character in text)

@@ -1,0 +1,152 @@
+"""How the library's figures follow a slider: which property of which trace is read from which array of `compact`.
+
+A figure is drawn once by `workbench.figures`; here it loses its title (the page writes it, so that it can move too) and
+gets its moves. After a move the picture shows the numbers the library draws at that place; a browser test holds the two
+together. Ranges change in few, large steps, so that a picture stands still under a moving slider.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+
+from live import Move
+from workbench.figures import Figure
+from workbench.figures.base import counted, round_count, round_limit
+from workbench.figures.classes import BINS, PerClass, wilson_interval
+from workbench.figures.curves import AccuracyAgainstSize
+from workbench.figures.sizes import SHOWN, SetSizes
+from workbench.figures.style import theme
+
+LAST_BARS = np.array([10, 20, 30, 40, 50])  # `compact` counts sizes up to 50
+HEIGHT, PANEL = 320, 80  # pixels of a figure, and of each further panel in it
+
+
+class Moving(NamedTuple):
+    """A Plotly figure, its title, its subtitle (one, or one for every row), what moves in it, and its height.
+
+    `text` says in words what a picture shows that does not move; of one that moves the subtitle does.
+    """
+
+    figure: go.Figure
+    title: str
+    subtitles: list[str]
+    moves: list[Move]
+    text: str = ""
+    height: int = HEIGHT
+
+
+def still(figure: Figure, dark: bool) -> Moving:
+    """A figure that does not depend on the sliders."""
+    return Moving(_untitled(figure.plot(dark)), figure.title, [figure.subtitle], [], figure.text)
+
+
+def curve(figure: AccuracyAgainstSize, compact: dict[str, Any], dark: bool) -> Moving:
+    """Accuracy against size, with a point where the sliders stand."""
+    drawn = _untitled(figure.plot(dark))
+    mark = {"color": theme(dark).threshold, "size": 14, "line": {"color": theme(dark).paper, "width": 2}}
+    hover = "%{x:.2f} classes on average<br>accuracy %{y:.1%}<extra>here</extra>"
+    drawn.add_scatter(x=[0], y=[0], mode="markers", marker=mark, hovertemplate=hover, showlegend=False)
+    here = len(drawn.data) - 1
+    moves = [Move("x", compact["mean_size"][:, None], here), Move("y", compact["accuracy"][:, None], here)]
+    return Moving(drawn, figure.title, [figure.subtitle], moves, figure.text)
+
+
+def sizes(figure: SetSizes, compact: dict[str, Any], grouped: bool, dark: bool) -> Moving:
+    """The histogram of set sizes, or one for each group."""
+    groups = list(compact["histogram_by"].values()) if grouped else [compact["size_histogram"]]
+    present = [group for group, counts in enumerate(groups) if counts[0].sum() > 0]  # a group without rows has no panel
+    means = compact["mean_size_by"][:, present]
+    counts = np.stack([groups[group] for group in present], axis=1)  # (rows, panels, sizes)
+    shares = counts / counts.sum(axis=2, keepdims=True)
+    last = _last_bars(shares)
+    more = (counts * _beyond(counts, last)).sum(axis=(1, 2)) > 0
+    counts, shares = _pooled(counts, last), _pooled(shares, last)
+
+    drawn = _untitled(figure.plot(dark)).update_traces(x=np.arange(shares.shape[2]))
+    notes = [place for place, note in enumerate(drawn.layout.annotations) if "mean" in note.text]
+    moves = []
+    for panel, note in enumerate(notes):
+        here = means[:, panel]
+        axis = "" if panel == 0 else str(panel + 1)
+        moves += [Move("y", shares[:, panel], panel), Move("customdata", counts[:, panel], panel)]
+        moves += [Move(f"shapes[{panel}].{end}", here.tolist()) for end in ("x0", "x1")]
+        moves += [
+            Move(f"annotations[{note}].x", here.tolist()),
+            Move(f"annotations[{note}].text", [f" mean {mean:.2f} " for mean in here]),
+            Move(f"annotations[{note}].xanchor", np.where(here < last / 2, "left", "right").tolist()),
+            Move(f"xaxis{axis}.range", [[-0.5, bar + 0.5] for bar in last.tolist()]),
+            Move(f"xaxis{axis}.tickvals", [_ticks(bar) for bar in last.tolist()]),
+            Move(f"xaxis{axis}.ticktext", [_tick_names(*both) for both in zip(last.tolist(), more, strict=True)]),
+            Move(f"yaxis{axis}.range", [[0, round_limit(share)] for share in shares.max(axis=(1, 2))]),
+        ]
+    n = counted(compact["n"], "set")
+    subtitles = [f"n = {n}, {mean:.2f} classes on average" for mean in compact["mean_size"]]
+    return Moving(drawn, figure.title, subtitles, moves, height=HEIGHT + PANEL * (len(present) - 1))
+
+
+def classes(figure: PerClass, compact: dict[str, Any], dark: bool) -> Moving:
+    """The accuracy of each class, or of many classes the histogram of their accuracies."""
+    parts = [part["class"].to_numpy() for _, _, part in figure.parts(theme(dark))]
+    hits, n = compact["class_hits"], compact["class_rows"]
+    accuracy = hits / np.maximum(n, 1)
+    macro = compact["macro_accuracy"].tolist()
+    drawn = _untitled(figure.plot(dark))
+    if figure.histogram:
+        edges = np.linspace(0, 1, BINS + 1)
+        bars = [np.array([np.histogram(row[part], edges)[0] for row in accuracy]) for part in parts]
+        moves = [Move("y", counts, trace) for trace, counts in enumerate(bars)]
+        moves += [Move(f"shapes[0].{end}", macro) for end in ("x0", "x1")]
+        moves.append(Move("yaxis.range", [[0, round_count(most)] for most in np.sum(bars, axis=0).max(axis=1)]))
+    else:
+        low, high = wilson_interval(hits, n)
+        moves = [Move(f"shapes[0].{end}", macro) for end in ("y0", "y1")]
+        for trace, part in enumerate(parts):
+            moves.append(Move("y", accuracy[:, part], trace))
+            if drawn.data[trace].error_y.array is not None:
+                moves.append(Move("error_y.array", (high - accuracy)[:, part], trace))
+                moves.append(Move("error_y.arrayminus", (accuracy - low)[:, part], trace))
+            names = figure.frame["name"].to_numpy()[part]
+            drawn.data[trace].update(
+                customdata=list(zip(names, n[part].tolist(), strict=True)),
+                hovertemplate="<b>%{customdata[0]}</b><br>accuracy %{y:.1%} on %{customdata[1]} rows<extra></extra>",
+            )
+    n_classes = counted(int(np.count_nonzero(n)), "class", "classes")
+    subtitles = [f"n = {counted(compact['n'], 'row')} of {n_classes}, {mean:.1%} on average" for mean in macro]
+    return Moving(drawn, figure.title, subtitles, moves)
+
+
+def _untitled(drawn: go.Figure) -> go.Figure:
+    top = 34 if drawn.layout.showlegend is not False and len(drawn.data) > 1 else 12
+    drawn.update_layout(title=None, height=None, margin={"l": 64, "r": 12, "t": top, "b": 52})
+    return drawn.update_layout(legend={"font": {"size": 13}, "itemwidth": 30})
+
+
+def _last_bars(shares: np.ndarray) -> np.ndarray:
+    """(rows,) the size from which on sets share a bar, in steps: nearly all sets have a bar of their own."""
+    covered = np.cumsum(shares, axis=2).min(axis=1) >= SHOWN  # (rows, sizes)
+    needed = np.argmax(covered, axis=1)
+    return LAST_BARS[np.minimum(np.searchsorted(LAST_BARS, needed), len(LAST_BARS) - 1)]
+
+
+def _beyond(bars: np.ndarray, last: np.ndarray) -> np.ndarray:
+    return np.arange(bars.shape[2]) > last[:, None, None]
+
+
+def _pooled(bars: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """(rows, panels, sizes): the bars beyond the last one are added to it."""
+    beyond = _beyond(bars, last)
+    pooled = np.where(beyond, 0, bars)
+    pooled[np.arange(len(bars)), :, last] += (bars * beyond).sum(axis=2)
+    return pooled
+
+
+def _ticks(last: int) -> list[int]:
+    return list(range(0, last + 1, max(1, last // 10)))
+
+
+def _tick_names(last: int, more: bool) -> list[str]:
+    names = [str(tick) for tick in _ticks(last)]
+    return [*names[:-1], f"{last}+"] if more else names

@@ -1,0 +1,95 @@
+"""What the app reads: the runs of the store, the files people bring, and what the sliders need of them.
+
+Everything is cached under the key of a run, which is a text: Streamlit would take two equal-looking dataclasses of
+different classes for the same thing. Cached objects are shared by all sessions, so nobody may change them.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+
+import workbench as wb
+from workbench.figures.base import counted
+from workbench.imports import keep_tables
+from workbench.store import Store, StoredRun
+
+SHORT = 12  # characters of a run's key in the address of a page
+FILE_TYPES = ("npz", "npy", "csv", "parquet", "safetensors")
+FILE_HELP = "Scores, one row per example and one column per class, with labels. It is kept as a run on this machine."
+
+
+@dataclass(frozen=True)
+class Brought:
+    """A file that became a run: its short key, and what was understood."""
+
+    key: str
+    understood: str
+
+
+def runs() -> list[StoredRun]:
+    """All runs; not cached, because training and `workbench import` add to them."""
+    return Store().runs()
+
+
+@st.cache_resource(show_spinner="Opening the run…", max_entries=8)
+def run(key: str) -> StoredRun:
+    """The run of a short key."""
+    return Store().open(key)
+
+
+@st.cache_resource(show_spinner="Sorting the probabilities, once for every K…", max_entries=16)
+def index(key: str, split: str) -> wb.SetIndex:
+    """The index of one table of a run."""
+    return wb.SetIndex(run(key).tables[split])
+
+
+@st.cache_resource(show_spinner="Forming the sets…", max_entries=8)
+def sets(key: str, held: str, value: float) -> wb.PredictionSets:
+    """The sets of the test rows at a place of the sliders: `held` says which slider gave the value."""
+    rule = wb.AverageK(value) if held == "K" else wb.Threshold(value)
+    tables = run(key).tables
+    return rule.fit(tables["val"]).sets(tables["test"])
+
+
+@st.cache_resource(show_spinner="Drawing the photographs…", max_entries=2)
+def photographs(key: str) -> np.ndarray | None:
+    """The images of the test rows, from the table or drawn again from the dataset's recipe; None if there are none."""
+    images = run(key).tables["test"].images
+    spec = run(key).dataset_spec
+    if images is None and spec is not None:
+        images = wb.load_dataset(spec["name"], **spec["knobs"]).test.inputs
+    return images if images is not None and images.ndim == 4 else None
+
+
+@st.cache_resource(show_spinner="Reading the file…", max_entries=4)
+def bring(file_id: str, name: str, _content: bytes) -> Brought:
+    """Keep an uploaded file as a run. `file_id` stands for the content, which is too large to compare each time."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / Path(name).name
+        path.write_bytes(_content)
+        table = wb.import_table(path)
+    kept = keep_tables(table, title=Path(name).stem)
+    return Brought(kept.key[:SHORT], f"{table.note}. {kept.info['note']}")
+
+
+def in_words(key: str) -> str:
+    """How many rows and classes a run has, and where its halves come from if they were not made by training."""
+    tables = run(key).tables
+    sizes = " and ".join(f"{counted(tables[split].n)} {name}" for split, name in (("val", "validation"), ("test", "test")))
+    classes = counted(tables["test"].n_classes, "class", "classes")
+    return f"{sizes} rows, {classes}. {run(key).info.get('note', '')}"
+
+
+def code(key: str) -> str:
+    """The lines that open the tables of a run, for "Show the code"."""
+    return (
+        "from workbench.store import Store\n\n"
+        f"run = Store().open({json.dumps(key)})\n"
+        'val, test = run.tables["val"], run.tables["test"]\n'
+    )

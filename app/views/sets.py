@@ -1,0 +1,138 @@
+"""Sets: move K or the threshold and see sizes, accuracy, classes and photographs follow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+import live
+import messages
+import moving
+import photos
+import reading
+import workbench as wb
+from handout import handout
+from places import Places, compact, places
+from workbench.counts import FEW, MANY
+from workbench.figures import Figure
+from workbench.figures.sizes import MOST_GROUPS
+from workbench.groups import rows_by
+
+CHANNEL = "sets"
+ALL_ROWS = "all rows"
+
+
+def page() -> None:
+    """The view."""
+    st.title("Sets", anchor=False)
+    if "run" not in st.session_state:
+        messages.no_runs()
+        return
+    st.markdown(
+        "A set holds every class whose probability reaches the threshold: few classes for a clear row, more for an "
+        "ambiguous one. K fixes the threshold on the validation rows; all pictures are of the test rows."
+    )
+    body(st.session_state["run"], st.context.theme.type == "dark")
+
+
+@st.fragment
+@messages.friendly
+def body(key: str, dark: bool) -> None:
+    """All that follows the sliders. A fragment: releasing a slider runs this and nothing else."""
+    with st.container(key="headline"):
+        row = strip(key, places(key))
+    figures(key, row, dark)
+    photos.wall(CHANNEL, key, places(key), row, dark)
+
+
+def strip(key: str, places: Places) -> int:
+    """Sliders and headline numbers, always in sight. Returns the row where a slider was released last."""
+    # What the element is given stays the same as long as it is mounted: it knows best where its sliders are.
+    mount = f"strip {key}"
+    if mount not in st.session_state:
+        st.session_state[f"{mount} start"] = places.asked()
+    row = st.session_state[f"{mount} start"]
+    numbers = headline(reading.index(key, "test").table, places, compact(key, None))
+    released = live.sliders(CHANNEL, places.sliders(), numbers, held=places.at(row)[0], row=row, key=mount)
+    if released is not None:
+        row = places.row(released["name"], released["value"])
+    held, value = places.at(row)
+    other = "threshold" if held == "K" else "K"
+    if other in st.query_params:
+        del st.query_params[other]
+    st.query_params[held] = f"{value:g}"
+    return row
+
+
+def headline(table: wb.LogitTable, places: Places, compact: dict[str, Any]) -> list[live.Number]:
+    """The numbers that are always in sight, at every place."""
+    numbers = [
+        live.Number("Target K", "classes in a set on average, on the validation rows", _texts(places.K, ".2f")),
+        live.Number("Mean size", "classes in a set on average, on the test rows", _texts(compact["mean_size"], ".2f")),
+    ]
+    if table.labels is not None:
+        share, macro = "share of the test rows whose set contains the label", "the same, averaged over classes"
+        numbers.append(live.Number("Accuracy", share, _texts(compact["accuracy"], ".1%")))
+        numbers.append(live.Number("Macro", macro, _texts(compact["macro_accuracy"], ".1%")))
+    borders = {"few": f"under {FEW}", "medium": f"{FEW} to {MANY}", "many": f"over {MANY}"}
+    for shot, accuracy in compact.get("shot_accuracy", {}).items():
+        about = f"the same, averaged over the classes with {borders[shot]} training images"
+        numbers.append(live.Number(shot.capitalize(), about, _texts(accuracy, ".1%")))
+    return numbers
+
+
+def figures(key: str, row: int, dark: bool) -> None:
+    """The pictures, each with its code and its data."""
+    test = reading.index(key, "test").table
+    by = grouping(test)
+    held, value = places(key).at(row)
+    makers: dict[str, Callable[[], Figure]] = {
+        "sizes": lambda: wb.figures.set_sizes(reading.sets(key, held, value), by=by),
+        "curve": lambda: wb.figures.accuracy_against_size(reading.index(key, "test")),
+        "classes": lambda: wb.figures.per_class(reading.sets(key, held, value)),
+        "reliability": lambda: wb.figures.reliability(test),
+    }
+    if test.labels is None:
+        makers = {"sizes": makers["sizes"]}
+        st.info("These rows have no labels: there are sizes to show, but no accuracy.", icon=":material/label_off:")
+    with st.container(key="figures"):
+        for name, make in makers.items():
+            with st.container(key=f"figure-{name}"):
+                part = drawn(name, key, by if name == "sizes" else None, dark)
+                live.figure(CHANNEL, **part._asdict(), key=f"{name} {key}")
+                handout(name, key, make, dark)
+
+
+def grouping(table: wb.LogitTable) -> str | None:
+    """By what the histogram of sizes is split: shot groups, groups of classes, or an attribute of the rows."""
+    names = list(table.attributes or {})
+    if table.labels is not None and not table.many_labels:
+        names = ["shots"] * (table.class_counts is not None) + ["groups"] * (table.groups is not None) + names
+    few = [name for name in names if 1 < len(rows_by(table, name)[1]) <= MOST_GROUPS]
+    if not few:
+        return None
+    by = st.segmented_control(
+        "Sizes of the sets of", [ALL_ROWS, *few], default=ALL_ROWS, required=True, key="by", bind="query-params"
+    )
+    return None if by == ALL_ROWS else by
+
+
+@st.cache_resource(show_spinner="Drawing…", max_entries=64)
+def drawn(name: str, key: str, by: str | None, dark: bool) -> moving.Moving:
+    """A picture as it is sent to the browser, with all its moves. It does not depend on where the sliders stand."""
+    index = reading.index(key, "test")
+    if name == "curve":
+        return moving.curve(wb.figures.accuracy_against_size(index), compact(key, None), dark)
+    if name == "reliability":
+        return moving.still(wb.figures.reliability(index.table), dark)
+    sets = reading.sets(key, "K", float(places(key).K_values[0]))
+    if name == "classes":
+        return moving.classes(wb.figures.per_class(sets), compact(key, None), dark)
+    return moving.sizes(wb.figures.set_sizes(sets, by=by), compact(key, by), by is not None, dark)
+
+
+def _texts(values: np.ndarray, digits: str) -> list[str]:
+    return ["–" if np.isnan(value) else format(value, digits) for value in values.tolist()]
