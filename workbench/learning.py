@@ -53,8 +53,13 @@ SCHEDULES: dict[str, Callable[[float], float]] = {
 class Learner(pl.LightningModule):
     """A network, its loss and the loss's state, trained from one checkpoint to the next."""
 
+    bar: tqdm
+
     def __init__(self, run: Run, checkpoint: Path) -> None:
         super().__init__()
+        # A step is written out below. The learning rate is a function of the step, so that no scheduler's state can
+        # get lost, and Lightning's automatic step costs more than a small head does.
+        self.automatic_optimization = False
         self.run, self.data = run, run.data
         self.loss = run.loss.for_classes(self.data.class_counts)
         self.network = build_network(
@@ -64,7 +69,7 @@ class Learner(pl.LightningModule):
         self.network.standardise(self.train_rows[0])
         self.state = self._initial_state()
         self.n_batches = math.ceil(self.data.train.n / run.batch_size)
-        self.K = min(self.loss.settings().get("K", 5), self.data.n_classes - 1)  # of the average-K accuracy
+        self.K = min(max(self.loss.settings().get("K", 5), 1), self.data.n_classes - 1)  # of the average-K accuracy
         self.checkpoint, self.saved_at = checkpoint, time.monotonic()
         self.history: list[dict[str, float]] = []
         self.best: dict[str, Tensor] = {}
@@ -96,7 +101,7 @@ class Learner(pl.LightningModule):
         return Batches(*self.train_rows, self.run.batch_size, order)
 
     def val_dataloader(self) -> Batches:
-        return Batches(*self.val_rows, max(self.run.batch_size, ROWS_AT_ONCE))
+        return Batches(*self.val_rows, ROWS_AT_ONCE)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         groups: list[dict[str, Any]] = [{"params": list(self.network.parameters()), "speed": 1.0}]
@@ -110,12 +115,10 @@ class Learner(pl.LightningModule):
             optimizer.load_state_dict(self.optimizer_state)
         return optimizer
 
-    def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
-        # The learning rate is a function of the step, so there is no scheduler whose state could get lost.
-        done = (self.epoch * self.n_batches + batch_idx) / (self.run.epochs * self.n_batches)
+    def _optimizer(self) -> torch.optim.Optimizer:
         optimizer = self.optimizers(use_pl_optimizer=False)
-        for group in optimizer.param_groups:  # type: ignore[union-attr]
-            group["lr"] = self.run.learning_rate * group["speed"] * SCHEDULES[self.run.schedule](done)
+        assert isinstance(optimizer, torch.optim.Optimizer)
+        return optimizer
 
     # One epoch
 
@@ -128,15 +131,21 @@ class Learner(pl.LightningModule):
         if self.device.type == "cuda":
             torch.cuda.manual_seed(seed_of(self.run.seed, self.epoch, "dropout"))
 
-    def training_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> Tensor:
+    def training_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
         inputs, labels, rows = batch
         scores = self.network(inputs)
         loss = self.loss(scores, self._readable(labels), generator=self.noise, state=self.state, rows=rows).mean()
         if not torch.isfinite(loss):
             raise FloatingPointError(self._diverged(f"the loss is {loss.item()} in batch {batch_idx + 1}"))
+        optimizer = self._optimizer()
+        done = (self.epoch * self.n_batches + batch_idx) / (self.run.epochs * self.n_batches)
+        for group in optimizer.param_groups:
+            group["lr"] = self.run.learning_rate * group["speed"] * SCHEDULES[self.run.schedule](done)
+        optimizer.zero_grad()
+        self.manual_backward(loss)
+        optimizer.step()
         self.train_losses.append(loss.detach())
         self.bar.update()
-        return loss
 
     def on_validation_epoch_start(self) -> None:
         self.val_losses.clear()
@@ -211,12 +220,11 @@ class Learner(pl.LightningModule):
 
     def save(self) -> None:
         """Writes the checkpoint aside and renames it: there is always a whole one."""
-        optimizer = self.optimizers(use_pl_optimizer=False)
         content = {
             "weights": self.weights(),
             "best": self.best,
             "history": self.history,
-            "optimizer": optimizer.state_dict(),  # type: ignore[union-attr]
+            "optimizer": self._optimizer().state_dict(),
         }
         aside = self.checkpoint.with_suffix(f".{uuid.uuid4().hex}")
         try:
@@ -234,8 +242,9 @@ class Learner(pl.LightningModule):
         try:
             content = torch.load(self.checkpoint, map_location="cpu", weights_only=True)
             self.load(content["weights"])
-        except Exception as error:
-            warnings.warn(f"{self.checkpoint} cannot be read ({error}): training starts anew", stacklevel=2)
+        except Exception as error:  # torch raises many kinds, and none of them is worth losing the run
+            name = type(error).__name__
+            warnings.warn(f"{self.checkpoint} cannot be read ({name}): training starts anew", stacklevel=2)
             return
         self.best, self.history, self.optimizer_state = content["best"], content["history"], content["optimizer"]
         self.first_epoch = len(self.history)
@@ -245,11 +254,10 @@ def fit(learner: Learner, *, progress: bool) -> torch.device:
     """Trains until the run is finished and leaves the kept weights in the learner. Returns where it trained."""
     run = learner.run
     learner.resume()
-    device = torch.device(
-        "cuda" if run.device == "cuda" or (run.device == "auto" and torch.cuda.is_available()) else "cpu"
-    )
+    device = _device(run.device)
+    if run.precision == "bf16":
+        _check_bf16(device)
     if not run.finished(learner.history):
-        # A module with dropout draws from the global generators: the user gets them back as they were.
         with (
             _quiet(),
             _keyboard_interrupt_passed_on(learner),
@@ -291,6 +299,24 @@ def _quiet() -> Iterator[None]:
             yield
     finally:
         logger.setLevel(level)
+
+
+def _device(wanted: str) -> torch.device:
+    if wanted == "cuda" and not torch.cuda.is_available():
+        raise ValueError("device = 'cuda', but torch sees no GPU on this machine; use device='auto' or 'cpu'")
+    return torch.device("cuda" if wanted != "cpu" and torch.cuda.is_available() else "cpu")
+
+
+def _check_bf16(device: torch.device) -> None:
+    """Some virtual machines announce matrix instructions and then refuse them: better to say so than to fail inside."""
+    block = torch.zeros(64, 256, dtype=torch.bfloat16, device=device)
+    try:
+        F.linear(block, block)
+    except RuntimeError as error:
+        raise ValueError(
+            f"precision = 'bf16' does not work on this processor ({error}); use precision='32', or start Python with "
+            "ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 in its environment"
+        ) from error
 
 
 @contextlib.contextmanager

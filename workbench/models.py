@@ -52,7 +52,7 @@ def cnn(input_shape: tuple[int, ...], width: int = 64) -> nn.Module:
 
 def resnet18_small(input_shape: tuple[int, ...], width: int = 64) -> nn.Module:
     """ResNet-18 for small images: a 3 × 3 stem that keeps the resolution, as is usual on CIFAR."""
-    layers = [_convolution(_channels(input_shape, "resnet18-small"), width)]
+    layers: list[nn.Module] = [_convolution(_channels(input_shape, "resnet18-small"), width)]
     n_in = width
     for stage in range(4):
         n_out = width * 2**stage

@@ -101,7 +101,7 @@ class Run(Knobbed):
     @cached_property
     def data(self) -> Dataset:
         """The dataset itself, loaded when it is first needed."""
-        return self.dataset if isinstance(self.dataset, Dataset) else load_dataset(self.dataset)
+        return self.dataset if isinstance(self.dataset, Dataset) else load_dataset(str(self.dataset))
 
     @property
     def title(self) -> str:
