@@ -150,14 +150,15 @@ class PerClass(Figure):
         return figure.update_layout(barmode="overlay", height=420, showlegend=len(parts) > 1)
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
+        from matplotlib.patches import Patch
         from matplotlib.ticker import PercentFormatter
 
         figure = paper(7.2, 4.6)
         axes = figure.subplots()
         if self.histogram:
             stacked = np.zeros(BINS, int)
-            for name, colour, counts in self.bins(theme):
-                axes.bar((np.arange(BINS) + 0.5) / BINS, counts, 0.94 / BINS, bottom=stacked, color=colour, label=name)
+            for _, colour, counts in self.bins(theme):
+                axes.bar((np.arange(BINS) + 0.5) / BINS, counts, 0.94 / BINS, bottom=stacked, color=colour)
                 stacked += counts
             axes.axvline(self.macro, color=theme.threshold, linestyle="--", linewidth=1.6)
             axes.set(xlim=(0, 1), ylim=(0, round_count(stacked.max())), xlabel="accuracy of a class", ylabel="classes")
@@ -167,8 +168,9 @@ class PerClass(Figure):
             axes.axhline(self.macro, color=theme.threshold, linestyle="--", linewidth=1.6)
             axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
         axes.grid(visible=False, axis="x")
-        if len(self.parts(theme)) > 1:
-            figure.legend(loc="upper right", ncols=3, bbox_to_anchor=(1, 1))
+        handles = [Patch(color=colour, label=name) for name, colour, _ in self.parts(theme)]
+        if len(handles) > 1:
+            figure.legend(handles=handles, loc="upper right", ncols=3)
         return figure
 
     def _bars_on(self, axes: Axes, theme: Theme) -> None:

@@ -1,0 +1,215 @@
+"""What is true of every figure: numbers first, two renderers, words, and code that makes it again."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure as StaticFigure
+
+import workbench as wb
+from workbench.figures.style import DARK, LIGHT
+
+
+def table_of(n: int, n_classes: int, seed: int = 0, **fields: object) -> wb.LogitTable:
+    """Scores that know their label more often than not, over classes that are not equally frequent."""
+    rng = np.random.default_rng(seed)
+    labels = np.minimum(rng.geometric(min(0.9, 3 / n_classes), n) - 1, n_classes - 1)
+    scores = rng.normal(size=(n, n_classes)).astype(np.float32)
+    scores[np.arange(n), labels] += rng.gamma(2, 1.5, n)
+    counts = 1 + (400 / (1 + np.arange(n_classes))).astype(int)
+    return wb.LogitTable(scores, labels, class_counts=counts, **fields)
+
+
+ORGANS = np.array(["flower", "leaf", "fruit"])
+TABLES = {
+    "seven classes": table_of(300, 7, class_names=[f"species {k}" for k in range(7)], groups=[*"aaabbcc"]),
+    "sixty classes": table_of(400, 60),
+    "1081 classes": table_of(500, 1081),
+}
+NAMES = ("accuracy_against_size", "explore", "level_sets", "lorenz", "per_class", "reliability", "samples", "set_sizes")
+# Of these no more than a table of scores is asked.
+WITHOUT_LABELS = {"level_sets", "lorenz", "samples", "set_sizes"}
+
+
+def namespace(table: wb.LogitTable) -> dict[str, object]:
+    """What a reader of `figure.code` has at hand."""
+    val, test = (table, table) if table.n == 1 else table.split()
+    images = np.random.default_rng(1).integers(0, 256, (test.n, 12, 10, 3), dtype=np.uint8)
+    return {"val": val, "test": test, "table": test, "images": images}
+
+
+def made(name: str, table: wb.LogitTable) -> wb.figures.Figure:
+    at_hand = namespace(table)
+    val, test = at_hand["val"], at_hand["test"]
+    match name:
+        case "level_sets":
+            return wb.figures.level_sets(wb.losses.CrossEntropy(), label=1, steps=11)
+        case "lorenz":
+            return wb.figures.lorenz(table.class_counts)
+        case "reliability":
+            return wb.figures.reliability(test, bins=10)
+        case "accuracy_against_size":
+            return wb.figures.accuracy_against_size(wb.SetIndex(test, K_max=4, step=0.5))
+        case "explore":
+            return wb.figures.explore(val, test, K_max=3, step=0.5)
+    sets = wb.AverageK(K=2 if table.n_classes > 2 else 1, min_size=1).fit(val)(test)
+    return wb.figures.samples(sets, at_hand["images"]) if name == "samples" else getattr(wb.figures, name)(sets)
+
+
+CASES = [(name, size) for size in ("seven classes", "1081 classes") for name in NAMES] + [
+    ("per_class", "sixty classes")
+]
+
+
+@pytest.fixture(scope="module", params=CASES, ids=lambda case: f"{case[0]}, {case[1]}")
+def figure(request) -> wb.figures.Figure:
+    name, size = request.param
+    return made(name, TABLES[size])
+
+
+@pytest.fixture(scope="module")
+def plot(figure) -> go.Figure:
+    return figure.plot()
+
+
+@pytest.fixture(scope="module")
+def static(figure) -> StaticFigure:
+    return figure.static()
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def small(request) -> wb.figures.Figure:
+    return made(request.param, TABLES["seven classes"])
+
+
+def test_every_public_figure_is_tested_here():
+    public = set(wb.figures.__all__) - {"Figure", "sprite_sheet", "style"}
+    assert public == set(NAMES)
+
+
+def test_the_frame_is_tidy(figure):
+    assert isinstance(figure.frame, pd.DataFrame)
+    assert len(figure.frame) > 0
+    assert isinstance(figure.frame.index, pd.RangeIndex)
+    assert figure.frame.columns.is_unique
+    assert not any(isinstance(value, list | tuple | np.ndarray) for value in figure.frame.iloc[0])
+
+
+def test_plotly_draws_it_on_axes_that_are_fixed(plot):
+    assert isinstance(plot, go.Figure)
+    assert len(plot.data) > 0
+    for axis in [*plot.select_xaxes(), *plot.select_yaxes()]:
+        assert axis.range is not None
+        assert np.isfinite(np.array(axis.range, float)).all()
+    assert plot.layout.height
+
+
+def test_matplotlib_draws_it_without_a_browser(static, tmp_path):
+    assert isinstance(static, StaticFigure)
+    path = tmp_path / "picture.png"
+    static.savefig(path, dpi=30)
+    assert path.stat().st_size > 500
+
+
+def test_it_says_how_many_rows_stand_behind_it(figure, plot, static):
+    for words in (figure.subtitle, figure.text):
+        assert re.search(r"\bn = \d", words)
+    assert figure.subtitle in plot.layout.title.text
+    assert figure.title in plot.layout.title.text
+    assert figure.subtitle in [text.get_text() for text in static.texts]
+
+
+def test_the_words_are_sentences_with_numbers(figure):
+    assert figure.text.endswith(".")
+    assert len(re.findall(r"\d", figure.text)) > 4
+    assert "nan" not in figure.text.lower().split()
+
+
+@pytest.mark.parametrize("size", ["seven classes", "1081 classes"])
+@pytest.mark.parametrize("name", NAMES)
+def test_its_code_makes_the_same_frame_again(name, size):
+    figure = made(name, TABLES[size])
+    at_hand = namespace(TABLES[size])
+    exec(figure.code, at_hand)
+    pd.testing.assert_frame_equal(at_hand["figure"].frame, figure.frame)
+    assert at_hand["figure"].text == figure.text
+
+
+def test_by_night_only_the_colours_change(small):
+    light, dark = small.plot(), small.plot(dark=True)
+    assert light.layout.template.layout.paper_bgcolor == LIGHT.paper
+    assert dark.layout.template.layout.paper_bgcolor == DARK.paper
+    assert [trace.type for trace in light.data] == [trace.type for trace in dark.data]
+    assert to_hex(small.static(dark=True).get_facecolor()) == DARK.paper
+
+
+def test_no_colour_is_plotly_s_own(small):
+    plot = small.plot()
+    colours = set(re.findall(r"#[0-9a-f]{6}", plot.to_json().lower()))
+    assert not colours & {"#636efa", "#ef553b", "#00cc96", "#ab63fa", "#ffa15a", "#e5ecf6"}
+
+
+def test_a_page_holds_the_picture_its_words_and_no_address_to_fetch(small):
+    page = small.page()
+    assert 'role="img"' in page
+    assert small.title in page
+    assert not re.search(r'<(script|link|img)[^>]+(src|href)="https?:', page)
+
+
+def test_a_notebook_shows_words_where_it_cannot_show_pictures(small):
+    assert small._repr_mimebundle_()["text/plain"] == small.text
+
+
+def test_it_cannot_be_changed(small):
+    with pytest.raises(AttributeError):
+        small.title = "another"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_row_and_two_classes_are_enough(name):
+    table = wb.LogitTable(np.array([[2.0, 0.0]]), [0], class_counts=[3, 1])
+    figure = made(name, table)
+    assert figure.plot().data
+    assert figure.static().axes
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMES) - {"level_sets", "accuracy_against_size", "explore"}))
+def test_one_class_is_enough(name):
+    table = wb.LogitTable(np.zeros((4, 1)), [0, 0, 0, 0], class_counts=[3])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "K = 1 with 1 classes")
+        figure = made(name, table)
+    assert figure.plot().data
+    assert figure.static().axes
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_table_without_labels_is_drawn_or_refused_in_words(name):
+    labelled = TABLES["seven classes"]
+    table = wb.LogitTable(labelled.scores, class_counts=labelled.class_counts)
+    if name in WITHOUT_LABELS:
+        assert made(name, table).plot().data
+    else:
+        with pytest.raises(ValueError, match="no labels"):
+            made(name, table)
+
+
+def test_many_labels_are_drawn_too():
+    rng = np.random.default_rng(0)
+    labels = rng.random((80, 6)) < 0.3  # some rows have none
+    table = wb.LogitTable(rng.normal(size=(80, 6)) + 2 * labels, labels, link="sigmoid")
+    for name in set(NAMES) - {"level_sets", "lorenz"}:
+        assert made(name, table).plot().data, name
+
+
+def test_figures_are_imported_without_torch():
+    code = "import sys, workbench.figures; assert not {'torch', 'lightning', 'seaborn'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
