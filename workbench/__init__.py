@@ -19,22 +19,34 @@ _HOMES = {
     "AverageK": "sets",
     "Threshold": "sets",
     "PredictionSets": "sets",
+    "LAC": "conformal",
+    "APS": "conformal",
+    "RAPS": "conformal",
+    "ClassConditionalLAC": "conformal",
+    "PointwiseError": "conformal",
+    "TemperatureScaling": "calibration",
+    "VectorScaling": "calibration",
     "report": "reporting",
     "Dataset": "datasets",
     "load_dataset": "datasets",
     "Run": "training",
     "train": "training",
+    "bayes": "bayes",
+    "comparison": "comparison",
     "counts": "counts",
     "figures": "figures",
     "knobs": "knobs",
     "losses": "losses",
     "metrics": "metrics",
+    "votes": "votes",
 }
 
 __all__ = sorted(_HOMES)
 
 if TYPE_CHECKING:
-    from workbench import counts, figures, knobs, losses, metrics
+    from workbench import bayes, comparison, counts, figures, knobs, losses, metrics, votes
+    from workbench.calibration import TemperatureScaling, VectorScaling
+    from workbench.conformal import APS, LAC, RAPS, ClassConditionalLAC, PointwiseError
     from workbench.datasets import Dataset, load_dataset
     from workbench.files import import_table
     from workbench.index import SetIndex

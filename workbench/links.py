@@ -79,3 +79,30 @@ LINKS: dict[str, Callable[[np.ndarray, float | None], np.ndarray]] = {
     "identity": identity,
     "sparsemax": sparsemax,
 }
+
+
+def log_losses(scores: np.ndarray, labels: np.ndarray, link: str) -> np.ndarray:
+    """(n,) minus the log-likelihood of the labels of each row, from the scores, so that nothing underflows.
+
+    One label a row needs the softmax link (or probabilities, the identity); (n, L) labels the sigmoid link, and the
+    binary cross-entropies of all classes are summed.
+
+    >>> log_losses(np.zeros((1, 4)), np.array([2]), "softmax").round(3).tolist()  # log 4
+    [1.386]
+    """
+    many_labels = labels.ndim == 2
+    wanted = ("sigmoid",) if many_labels else ("softmax", "identity")
+    if link not in wanted:
+        raise ValueError(
+            f"the link is {link}; the likelihood of {'many labels' if many_labels else 'one label'} a row needs "
+            f"{' or '.join(wanted)} (see LogitTable.with_link)"
+        )
+    if many_labels:
+        softplus = np.maximum(scores, 0) + np.log1p(np.exp(-np.abs(scores)))  # log(1 + e^s), safe for large s
+        return (softplus - scores * labels).sum(-1)
+    own = scores[np.arange(len(scores)), labels]
+    if link == "identity":
+        with np.errstate(divide="ignore"):  # a probability of 0 for what happened is an infinite loss
+            return -np.log(own)
+    largest = scores.max(-1)
+    return np.log(np.exp(scores - largest[:, None]).sum(-1)) + largest - own

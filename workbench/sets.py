@@ -47,7 +47,8 @@ class PredictionSets:
             raise ValueError(f"the sets have shape {matrix.shape}; give (n, L) = {table.scores.shape}")
         return cls(table, rule, lambda _, rows: matrix[rows].copy())
 
-    def _blocks(self) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+    def blocks(self) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+        """(rows, probabilities, members) a block of rows at a time; members is bool of the shape of probabilities."""
         for rows in self.table.spans():
             probabilities = self.table.probabilities(rows)
             yield rows, probabilities, self.marks(probabilities, rows)
@@ -57,7 +58,7 @@ class PredictionSets:
         """(n,) sizes and (n,) labels that are in the set, in one pass."""
         labels = self.table.labels
         sizes, recalled = np.empty(self.table.n, np.int64), np.zeros(self.table.n, np.int64)
-        for rows, _, mask in self._blocks():
+        for rows, _, mask in self.blocks():
             sizes[rows] = np.count_nonzero(mask, axis=1)
             if labels is not None:
                 recalled[rows] = _recalled(mask, labels[rows])
@@ -66,7 +67,7 @@ class PredictionSets:
     @cached_property
     def _members(self) -> tuple[np.ndarray, np.ndarray]:
         """The classes of all sets, row by row, and their probabilities; made when first asked for."""
-        parts = [_by_falling_probability(probabilities, mask) for _, probabilities, mask in self._blocks()]
+        parts = [_by_falling_probability(probabilities, mask) for _, probabilities, mask in self.blocks()]
         classes, probabilities = zip(*parts, strict=True)
         return np.concatenate(classes), np.concatenate(probabilities)
 
@@ -113,7 +114,7 @@ class PredictionSets:
 
     def matrix(self) -> np.ndarray:
         """(n, L) bool."""
-        return np.concatenate([mask for _, _, mask in self._blocks()])
+        return np.concatenate([mask for _, _, mask in self.blocks()])
 
     def __len__(self) -> int:
         return self.table.n

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from workbench.index import label_ranks
+from workbench.links import log_losses
 from workbench.metrics.base import Parts, PointParts, mean, metric, ratio
 from workbench.tables import LogitTable, array_of
 
@@ -117,7 +118,9 @@ def negative_log_likelihood(table: LogitTable) -> Parts:
 
     With many labels: the binary cross-entropy of all classes, summed over classes; it needs the sigmoid link.
     """
-    return mean(log_losses(table))
+    labels = table.checked_labels()
+    blocks = [log_losses(table.scores[rows].astype(np.float64), labels[rows], table.link) for rows in table.spans()]
+    return mean(np.concatenate(blocks))
 
 
 @metric(title="Mean maximum confidence", direction="none", subject="table", labels="none")
@@ -224,32 +227,6 @@ def classwise_sums(table: LogitTable, bins: int) -> np.ndarray:
         sums[3] += np.bincount(flat, values**2, n_cells)
         sums[4] += np.bincount(cells[labelled], probabilities[labelled], n_cells)
     return np.moveaxis(sums, 0, -1).reshape(table.n_classes, bins, 5)
-
-
-def log_losses(table: LogitTable) -> np.ndarray:
-    """(n,) float64: minus the log-probability of the label; with many labels the binary cross-entropy of the row."""
-    labels = table.checked_labels()
-    wanted = ("sigmoid",) if table.many_labels else ("softmax", "identity")
-    if table.link not in wanted:
-        raise ValueError(
-            f"the link is {table.link}; the likelihood of {'many labels' if table.many_labels else 'one label'} needs "
-            f"{' or '.join(wanted)} (table.with_link)"
-        )
-    losses = np.empty(table.n)
-    for rows in table.spans():
-        scores = table.scores[rows].astype(np.float64)
-        if table.many_labels:  # log(1 + e^s) − s·y, safe for large s
-            softplus = np.maximum(scores, 0) + np.log1p(np.exp(-np.abs(scores)))
-            losses[rows] = (softplus - scores * labels[rows]).sum(1)
-            continue
-        own = scores[np.arange(len(scores)), labels[rows]]
-        if table.link == "identity":
-            with np.errstate(divide="ignore"):  # a probability of 0 for what happened is an infinite loss
-                losses[rows] = -np.log(own)
-        else:
-            largest = scores.max(1)
-            losses[rows] = np.log(np.exp(scores - largest[:, None]).sum(1)) + largest - own
-    return losses
 
 
 def _calibration(table: LogitTable, K: int, bins: int, equal_mass: bool, formula: Any) -> Parts:

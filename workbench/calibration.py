@@ -1,0 +1,144 @@
+"""Recalibrators: `fit(table)` learns how to change the scores, the fitted object gives a changed `LogitTable`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from workbench.knobs import Knobbed
+from workbench.links import LINKS, log_losses
+from workbench.tables import LogitTable
+
+
+@dataclass(frozen=True, eq=False)
+class FittedScaling:
+    """Scores times `scale` plus `shift` (numbers, or one per class)."""
+
+    scaling: Knobbed
+    scale: np.ndarray
+    shift: np.ndarray
+    before: float  # negative log-likelihood of the fitting rows
+    after: float
+
+    @property
+    def temperature(self) -> float:
+        """What the scores are divided by, where it is one number."""
+        if self.scale.ndim:
+            raise ValueError("vector scaling has one scale per class, not one temperature")
+        return float(1 / self.scale)
+
+    def __call__(self, table: LogitTable) -> LogitTable:
+        if self.scale.ndim and len(self.scale) != table.n_classes:
+            raise ValueError(f"the scaling was fitted on {len(self.scale)} classes and the table has {table.n_classes}")
+        _check_link(table)
+        scores = np.empty(table.scores.shape, table.dtype)
+        for rows in table.spans():
+            scores[rows] = table.scores[rows].astype(np.float64) * self.scale + self.shift
+        return replace(table, scores=scores)
+
+
+@dataclass(frozen=True)
+class TemperatureScaling(Knobbed):
+    r"""Divides all scores by one temperature, the one that makes the labels most likely.
+
+    $$p = \mathrm{softmax}(s / T), \qquad T = \arg\min_T -\sum_i \log p_{y_i}(x_i)$$
+
+    No ranking inside a row changes, so top-K sets stay; confidences, and with them average-K and conformal sets, do.
+    Needs labels and a softmax link, or a sigmoid link with (n, L) labels.
+
+    >>> scores = np.random.default_rng(0).normal(size=(4000, 5))
+    >>> p = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
+    >>> labels = (p.cumsum(1) < np.random.default_rng(1).random((4000, 1))).sum(1)
+    >>> overconfident = LogitTable(scores * 3, labels)
+    >>> round(TemperatureScaling().fit(overconfident).temperature, 1)
+    3.0
+
+    Guo et al. 2017.
+    """
+
+    def fit(self, table: LogitTable) -> FittedScaling:
+        """The best temperature for the labels of a table: a convex problem in 1/T, solved by bracketed Newton steps."""
+        _check_link(table)
+        before = _loss(table)
+        low, high, inverse = 0.0, np.inf, 1.0
+        for _ in range(100):
+            slope, curvature = _derivatives(table, inverse)
+            low, high = (inverse, high) if slope < 0 else (low, inverse)
+            step = inverse - slope / curvature if curvature > 0 else np.nan
+            if not low < step < high:  # outside the bracket: halve it, or double while it is open
+                step = (low + high) / 2 if np.isfinite(high) else 2 * inverse
+            if abs(step - inverse) <= 1e-10 * inverse or not 1e-6 < step < 1e6:
+                break
+            inverse = step
+        inverse = float(np.clip(inverse, 1e-6, 1e6))  # labels that are always right, or always wrong, have no optimum
+        return FittedScaling(self, np.array(inverse), np.array(0.0), before, _loss(table, inverse))
+
+
+@dataclass(frozen=True)
+class VectorScaling(Knobbed):
+    r"""Multiplies the score of each class by its own factor and adds its own shift.
+
+    $$p = \mathrm{softmax}(w \odot s + b), \qquad (w, b) = \arg\min -\sum_i \log p_{y_i}(x_i)$$
+
+    It can repair classes that are over- or under-predicted, which one temperature cannot; with few rows a class it
+    overfits, so measure it on other rows. Needs labels and a softmax link, or a sigmoid link with (n, L) labels.
+
+    Guo et al. 2017.
+    """
+
+    def fit(self, table: LogitTable) -> FittedScaling:
+        """The most likely factors and shifts (a convex problem, by L-BFGS from factor 1 and shift 0)."""
+        from scipy.optimize import minimize
+
+        _check_link(table)
+        n_classes = table.n_classes
+        start = np.concatenate([np.ones(n_classes), np.zeros(n_classes)])
+        found = minimize(_loss_and_gradient, start, (table,), method="L-BFGS-B", jac=True, options={"maxiter": 500})
+        scale, shift = np.split(found.x, 2)
+        return FittedScaling(self, scale, shift, _loss(table), float(found.fun))
+
+
+def _check_link(table: LogitTable) -> None:
+    if table.link not in ("softmax", "sigmoid"):
+        raise ValueError(f"the link is {table.link}; scores of the softmax or the sigmoid link can be scaled")
+
+
+def _scaled(
+    table: LogitTable, scale: float | np.ndarray, shift: float | np.ndarray = 0.0
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+    """Blocks of (scores, probabilities after scaling, truth, losses after scaling), in float64."""
+    labels = table.checked_labels()
+    for rows in table.spans():
+        scores = table.scores[rows].astype(np.float64)
+        scaled = scores * scale + shift
+        truth = labels[rows] if table.many_labels else np.equal.outer(labels[rows], np.arange(table.n_classes))
+        yield scores, LINKS[table.link](scaled, None), truth, log_losses(scaled, labels[rows], table.link)
+
+
+def _loss(table: LogitTable, scale: float = 1.0) -> float:
+    return sum(float(losses.sum()) for *_, losses in _scaled(table, scale)) / table.n
+
+
+def _derivatives(table: LogitTable, inverse: float) -> tuple[float, float]:
+    """First and second derivative of the mean loss with respect to 1/T."""
+    slope = curvature = 0.0
+    for scores, p, truth, _ in _scaled(table, inverse):
+        slope += float(((p - truth) * scores).sum())
+        spread = p * scores**2  # the variance of the scores under p, of each class on its own or of the row
+        if table.many_labels:
+            curvature += float((spread * (1 - p)).sum())
+        else:
+            curvature += float(spread.sum() - ((p * scores).sum(1) ** 2).sum())
+    return slope / table.n, curvature / table.n
+
+
+def _loss_and_gradient(parameters: np.ndarray, table: LogitTable) -> tuple[float, np.ndarray]:
+    """The mean loss and its gradient with respect to the factors and the shifts."""
+    scale, shift = np.split(parameters, 2)
+    loss, gradient = 0.0, np.zeros((2, table.n_classes))
+    for scores, p, truth, losses in _scaled(table, scale, shift):
+        loss += float(losses.sum())
+        gradient += ((p - truth) * scores).sum(0), (p - truth).sum(0)
+    return loss / table.n, gradient.ravel() / table.n

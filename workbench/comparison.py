@@ -1,0 +1,115 @@
+"""Two or more networks on the same rows: paired differences with intervals, and the rows on which they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import pandas as pd
+
+from workbench.metrics import METRICS, Metric, Parts
+from workbench.metrics.base import interval_of, named, resampled
+from workbench.sets import PredictionSets, Rule
+from workbench.tables import LogitTable
+
+
+def compare(
+    tables: Mapping[str, LogitTable],
+    rule: Rule,
+    metrics: Iterable[Metric] = METRICS,
+    *,
+    val: Mapping[str, LogitTable] | None = None,
+    interval: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Every metric of every table, and its difference from the first table with a paired bootstrap interval.
+
+    The rule is fitted for each table on its own `val[name]`; without `val`, all tables are split into the same two
+    halves, one to fit on and one to judge on. The tables must have the same rows in the same order. Because both
+    networks see the same rows, a difference is known far better than the two values.
+
+    Columns: `metric`, `group` ("" or few, medium, many, …), `table`, `value`, `low`, `high`, `difference` (value minus
+    that of the first table), `difference_low`, `difference_high`, `n`.
+
+    >>> from workbench.sets import TopK
+    >>> scores = np.random.default_rng(0).normal(size=(500, 4))
+    >>> labels = scores.argmax(1)
+    >>> noisy = scores + np.random.default_rng(1).normal(size=scores.shape)
+    >>> frame = compare({"clean": LogitTable(scores, labels), "noisy": LogitTable(noisy, labels)}, TopK(1))
+    >>> frame[(frame.metric == "accuracy") & (frame.table == "noisy")].difference_high.item() < 0
+    True
+    """
+    tables = _checked(tables)
+    if val is None and rule.needs_fit:
+        halves = {name: table.split(seed=seed) for name, table in tables.items()}
+        val = {name: first for name, (first, _) in halves.items()}
+        tables = {name: second for name, (_, second) in halves.items()}
+    if val is not None and set(val) != set(tables):
+        raise ValueError(f"val has {', '.join(val)} and the tables are {', '.join(tables)}; give one val for each")
+    sets = {name: rule.fit(table if val is None else val[name]).sets(table) for name, table in tables.items()}
+    metrics = [metric for metric in metrics if all(metric.applies(table) for table in tables.values())]
+    measured = [
+        (metric, name, metric.parts(sets[name] if metric.subject == "sets" else table))
+        for metric in metrics
+        if metric.subject in ("sets", "table")
+        for name, table in tables.items()
+    ]
+    return _frame(measured, len(tables), interval, resamples, seed)
+
+
+def disagreements(sets: Mapping[str, PredictionSets]) -> pd.DataFrame:
+    """The rows that some get and others miss: `row`, and the `label` (where a row has one), and a true-or-false column per name.
+
+    >>> from workbench.sets import TopK
+    >>> labels = [0, 1]
+    >>> a, b = LogitTable([[2.0, 1.0], [2.0, 1.0]], labels), LogitTable([[2.0, 1.0], [1.0, 2.0]], labels)
+    >>> disagreements({"a": TopK(1).fit(a)(a), "b": TopK(1).fit(b)(b)}).to_dict("records")
+    [{'row': 1, 'label': 1, 'a': False, 'b': True}]
+    """
+    tables = _checked({name: found.table for name, found in sets.items()})
+    hits = np.column_stack([found.hits for found in sets.values()])
+    rows = np.flatnonzero(hits.any(1) & ~hits.all(1))
+    first = next(iter(tables.values()))
+    columns = {"row": rows}
+    if not first.many_labels:
+        columns["label"] = first.checked_labels()[rows]
+    return pd.DataFrame(columns | {name: hits[rows, place] for place, name in enumerate(sets)})
+
+
+def _checked(tables: Mapping[str, LogitTable]) -> dict[str, LogitTable]:
+    """At least two tables of the same rows."""
+    if len(tables) < 2:
+        raise ValueError(f"a comparison needs two or more tables; there is {len(tables)}")
+    (first_name, first), *others = tables.items()
+    for name, table in others:
+        if table.scores.shape != first.scores.shape:
+            raise ValueError(
+                f"{first_name} is {first.scores.shape} and {name} is {table.scores.shape}; compare the same rows and classes"
+            )
+        if not np.array_equal(first.checked_labels(), table.checked_labels()):
+            raise ValueError(f"{first_name} and {name} have different labels; compare the same rows in the same order")
+    return dict(tables)
+
+
+def _frame(
+    measured: list[tuple[Metric, str, Parts]], n_tables: int, interval: float, resamples: int, seed: int
+) -> pd.DataFrame:
+    """`measured` holds the tables of one metric after the other, the first table first."""
+    drawn = resampled([parts for _, _, parts in measured], resamples, seed) if measured else []
+    records = []
+    for place, (metric, name, parts) in enumerate(measured):
+        reference = place - place % n_tables
+        values, first = named(parts.value()), named(measured[reference][2].value())
+        width = metric.bounds[1] - metric.bounds[0]
+        for group in [group for group in values if group in first]:
+            low, high = interval_of(drawn[place][group], values[group], interval, metric.bounds)
+            record = {"metric": metric.name, "group": group, "table": name, "value": values[group]}
+            record |= {"low": low, "high": high, "difference": values[group] - first[group]}
+            differences = drawn[place][group] - drawn[reference][group]
+            record["difference_low"], record["difference_high"] = interval_of(
+                differences, record["difference"], interval, (-width, width)
+            )
+            records.append(record | {"n": parts.n_rows})
+    names = ["metric", "group", "table", "value", "low", "high", "difference", "difference_low", "difference_high", "n"]
+    return pd.DataFrame(records, columns=names)
