@@ -295,12 +295,12 @@ def plated() -> Sheet:
 
 def knotted() -> Sheet:
     """Smooth bark with eyes, each inside rings."""
-    sheet, depth = trunk((158.0, 200.0, 158.0), (120.0, 168.0, 124.0))
+    sheet, depth = trunk((182.0, 196.0, 124.0), (146.0, 164.0, 92.0))
     for cx, cy, r in ((-0.12, -0.45, 0.34), (0.16, 0.42, 0.38)):
         radius = np.hypot(X - cx, (Y - cy) / 0.75)
         rings = 0.024 - np.abs((radius / r * 3) % 1 - 0.5) * r / 3
-        sheet.tint(np.minimum(depth, np.minimum(rings, r * 1.15 - radius)), (82.0, 116.0, 80.0))
-        sheet.tint(np.minimum(depth, 0.10 - radius), (56.0, 76.0, 50.0))
+        sheet.tint(np.minimum(depth, np.minimum(rings, r * 1.15 - radius)), (100.0, 112.0, 58.0))
+        sheet.tint(np.minimum(depth, 0.10 - radius), (66.0, 70.0, 36.0))
     return sheet
 
 

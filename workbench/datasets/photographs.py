@@ -42,7 +42,7 @@ HALVES: tuple[Cell, ...] = ((slice(0, SIZE), slice(0, MIDDLE)), (slice(0, SIZE),
 QUARTERS: tuple[Cell, ...] = tuple(
     (slice(top, top + MIDDLE), slice(left, left + MIDDLE)) for top in (0, MIDDLE) for left in (0, MIDDLE)
 )
-CHUNK = 500  # photographs drawn or read at a time
+CHUNK = 100  # photographs drawn or read at a time
 
 
 @dataclass(frozen=True)

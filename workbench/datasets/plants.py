@@ -15,7 +15,7 @@ from workbench.datasets.flora import GENERA, LARGEST_GENUS, Flora
 from workbench.datasets.photographs import SIZE, Organ, photographs
 from workbench.knobs import Knobbed, knob
 
-VERSION = 1  # of the law and of the drawings: a change of either makes other data, which must have another key
+VERSION = 2  # of the law and of the drawings: a change of either makes other data, which must have another key
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,11 @@ class Plants(Knobbed, ABC):
         0.15, low=0, high=0.5, maximum=1, symbol="ρ", meaning="probability of the genus' second leaf, fruit or bark"
     )
     organs: tuple[float, ...] = knob((0.4, 0.25, 0.2, 0.15), meaning="share of flower, leaf, fruit and bark in photos")
-    n_train: int = knob(8000, low=1000, high=20000, minimum=16, maximum=10**6, meaning="number of training photographs")
-    n_val: int = knob(2000, low=500, high=10000, minimum=1, maximum=10**6, meaning="number of validation photographs")
-    n_test: int = knob(6000, low=500, high=20000, minimum=1, maximum=10**6, meaning="number of test photographs")
+    n_train: int = knob(
+        8000, low=1000, high=20000, minimum=16, maximum=200_000, meaning="number of training photographs"
+    )
+    n_val: int = knob(2000, low=500, high=10000, minimum=1, maximum=200_000, meaning="number of validation photographs")
+    n_test: int = knob(6000, low=500, high=20000, minimum=1, maximum=200_000, meaning="number of test photographs")
     seed: int = knob(0, low=0, high=20, maximum=2**31 - 1, meaning="seed of the photographs; the plants stay the same")
 
     def __post_init__(self) -> None:
