@@ -30,18 +30,8 @@ GENERA = (
 EPITHETS = (
     *("ambigua", "matutina", "pluvialis", "vagans", "ridens", "nivalis", "errans", "silvatica", "aurorae", "serotina"),
     *("dubia", "gracilis", "montana", "somnians", "fulgens", "clandestina", "ventosa", "minuta", "rivalis", "superba"),
-    *(
-        "pudica",
-        "lunaris",
-        "decipiens",
-        "mellita",
-        "scintillans",
-        "umbratica",
-        "tremula",
-        "gemella",
-        "patula",
-        "serena",
-    ),
+    *("pudica", "lunaris", "decipiens", "mellita", "scintillans", "umbratica", "tremula", "gemella", "patula"),
+    "serena",
 )
 
 
@@ -80,7 +70,7 @@ class Flora:
 
     @cached_property
     def genus(self) -> np.ndarray:
-        """(S,) the genus of each species; the first two genera are of no special size."""
+        """(S,) the genus of each species; small and large genera come in no order."""
         sizes = _genus_sizes(self.species, self.genera)
         order = np.random.default_rng(self.genera).permutation(self.genera)
         return np.repeat(np.arange(self.genera), sizes[order])
