@@ -101,7 +101,5 @@ def test_a_static_figure_leaves_the_settings_of_matplotlib_alone():
 
 def test_the_theme_of_the_app_is_that_of_the_figures():
     path = Path(__file__).resolve().parents[2] / "app" / ".streamlit" / "config.toml"
-    if not path.is_file():
-        pytest.skip("the app has no theme yet")
-    written = tomllib.loads(path.read_text(encoding="utf-8")).get("theme")
+    written = tomllib.loads(path.read_text(encoding="utf-8"))["theme"]
     assert written == style.streamlit_theme()

@@ -7,7 +7,7 @@ from workbench.figures.classes import per_class
 from workbench.figures.curves import accuracy_against_size
 from workbench.figures.explorer import explore
 from workbench.figures.inequality import lorenz
-from workbench.figures.landscapes import level_sets
+from workbench.figures.landscapes import gallery, level_sets
 from workbench.figures.reliability import reliability
 from workbench.figures.samples import samples
 from workbench.figures.sizes import set_sizes
@@ -17,6 +17,7 @@ __all__ = [
     "Figure",
     "accuracy_against_size",
     "explore",
+    "gallery",
     "level_sets",
     "lorenz",
     "per_class",

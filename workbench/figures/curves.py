@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from workbench import bayes
 from workbench.counts import SHOTS
 from workbench.figures.base import Figure, counted, paper
 from workbench.figures.style import Theme
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
 
 MACRO = "average-K, mean over classes"
+BAYES = "best possible"
 
 
 def accuracy_against_size(index: SetIndex) -> AccuracyAgainstSize:
@@ -25,7 +27,8 @@ def accuracy_against_size(index: SetIndex) -> AccuracyAgainstSize:
 
     Where the average-K curve runs above the top-K points, some rows are clearer than others and letting sets differ in
     size pays. With class counts, few, medium and many say which classes pay for small sets (each the mean over its
-    classes); without, the mean over all classes is drawn.
+    classes); without, the mean over all classes is drawn. Where the true posterior is known, no classifier can be above
+    the Bayes curve (but for luck with the labels).
 
     >>> import workbench as wb
     >>> table = wb.LogitTable.from_probabilities([[0.8, 0.1, 0.1], [0.4, 0.35, 0.25]], labels=[0, 1])
@@ -44,8 +47,11 @@ def accuracy_against_size(index: SetIndex) -> AccuracyAgainstSize:
         for name, column in columns.items()
     ]
     whole = range(1, int(index.K_values[-1]) + 1)
-    top_k = [index.top_k_accuracy(K) for K in whole]
+    top_k = [float(np.mean(index.label_ranks <= K)) for K in whole]
     parts.insert(1, pd.DataFrame({"K": whole, "mean_size": whole, "curve": "top-K", "accuracy": top_k}))
+    if index.table.posterior is not None:
+        best = [bayes.average_k_accuracy(index.table, K) for K in whole]
+        parts.append(pd.DataFrame({"K": whole, "mean_size": whole, "curve": BAYES, "accuracy": best}))
     frame = pd.concat(parts, ignore_index=True)[["curve", "K", "threshold", "mean_size", "accuracy"]]
 
     n, K_max = index.table.n, float(index.K_values[-1])
@@ -85,6 +91,7 @@ class AccuracyAgainstSize(Figure):
             "average-K": {"color": theme.accent, "width": 3.5},
             "top-K": {"color": theme.ink, "width": 1.2},
             MACRO: {"color": theme.model_b, "width": 2.5, "dash": "dot"},
+            BAYES: {"color": theme.bayes, "width": 2, "dash": "dash"},
         } | {shot: {"color": colour, "width": 2} for shot, colour in zip(SHOTS, theme.colours(SHOTS), strict=True)}
         return {name: looks[name] for name in self.frame["curve"].unique()}
 
@@ -137,7 +144,7 @@ class AccuracyAgainstSize(Figure):
                     errorbar=None,
                     color=look["color"],
                     linewidth=0.8 * look["width"],
-                    linestyle=":" if "dash" in look else "-",
+                    linestyle={"dot": ":", "dash": "--"}.get(look.get("dash", ""), "-"),
                     zorder=3 if name == "average-K" else 2,
                     label=name,
                     ax=axes,

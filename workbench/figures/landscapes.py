@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from workbench.figures.base import counted, shown
+from workbench.figures.galleries import Gallery
 from workbench.figures.triangles import CORNER_NAMES, LevelSets
 
 if TYPE_CHECKING:
     from workbench.losses import Loss
 
 HEADS = ("predicting", "candidate")
+MOST_KNOBS = 2  # named below a triangle of the gallery
 TOTAL = 2.0  # scores lie in 2·Δ₃, so that a margin of 1 has room (Garcin et al. 2022, Figure 1)
 
 
@@ -57,6 +60,7 @@ def level_sets(
 
     options = f", head={head!r}" if loss.heads == 2 else ""
     options += f", value_range={value_range!r}" if value_range else ""
+    imports, (name,) = _in_code([loss])
     call = f"wb.figures.level_sets(loss, label={label}, steps={steps}, rescale={rescale}{options})"
     return LevelSets(
         frame=pd.DataFrame(scores, columns=["s0", "s1", "s2"]).assign(value=values),
@@ -69,11 +73,51 @@ def level_sets(
             f"class {label}, the {CORNER_NAMES[label]} corner. The loss is lowest, {lowest:.3g}, at s = {best} and "
             f"highest, {highest:.3g}, at s = {worst}.{' Colours are rescaled to run from 0 to 1.' if rescale else ''}"
         ),
-        code=f"import workbench as wb\n\n{_in_code(loss)}\nfigure = {call}\nfigure.plot()\n",
+        code=f"{imports}loss = {name}\nfigure = {call}\nfigure.plot()\n",
         label=label,
         steps=steps,
         value_range=value_range or ((0.0, 1.0) if rescale else (lowest, highest)),
         units="loss, rescaled" if rescale else "loss",
+    )
+
+
+def gallery(losses: Iterable[type[Loss] | Loss] | None = None, label: int = 2, K: int = 2, steps: int = 51) -> Gallery:
+    """Level sets of many losses on one sheet: all of the catalogue, unless `losses` says which.
+
+    A class of losses is shown with sets of `K` ≤ 2 classes and its other knobs at their defaults; a loss is shown as it
+    is. Each triangle is rescaled to run from 0 to 1. A loss of yours joins by `losses=(*wb.losses.LOSSES, Mine)`.
+
+    >>> import workbench as wb
+    >>> figure = wb.figures.gallery([wb.losses.CrossEntropy, wb.losses.CalibratedTopKHinge(K=1)], steps=11)
+    >>> figure.frame.groupby("loss", sort=False).size().to_dict()
+    {'CrossEntropy()': 66, 'CalibratedTopKHinge(K=1)': 66}
+
+    Paper: Garcin et al. 2022, Figure 1 (K = 2) and Figure 6 (K = 1).
+    """
+    from workbench.losses import LOSSES
+
+    chosen = list(LOSSES if losses is None else losses)
+    if not chosen:
+        raise ValueError("losses is empty; give at least one loss, such as wb.losses.CrossEntropy")
+    shown = [on_three_classes(loss, K) if isinstance(loss, type) else loss for loss in chosen]
+    panels = tuple(level_sets(loss, label, steps) for loss in shown)
+    n = len(panels[0].frame)
+    imports, names = _in_code(chosen)
+    which = "" if losses is None else f"losses=[{', '.join(names)}], "
+    return Gallery(
+        frame=pd.concat([panel.frame.assign(loss=repr(loss)) for panel, loss in zip(panels, shown, strict=True)])
+        .reset_index(drop=True)
+        .loc[:, ["loss", "s0", "s1", "s2", "value"]],
+        title="What each loss asks for",
+        subtitle=f"n = {counted(n, 'score vector')} a triangle, label {label} at the {CORNER_NAMES[label]}; pale is low",
+        text=(
+            f"Level sets of {counted(len(panels), 'loss', 'losses')} on triangles of n = {n} score vectors of three classes, "
+            f"label {label} at the {CORNER_NAMES[label]} corner, each rescaled to run from 0 to 1: "
+            f"{', '.join(repr(loss) for loss in shown)}."
+        ),
+        code=f"{imports}figure = wb.figures.gallery({which}label={label}, K={K}, steps={steps})\nfigure.plot()\n",
+        panels=panels,
+        captions=tuple(knobs_in_words(loss, most=MOST_KNOBS) for loss in shown),
     )
 
 
@@ -116,17 +160,23 @@ def on_three_classes(loss_class: type[Loss], K: int = 2) -> Loss:
     return loss_class(**{name: shown[name] for name in loss_class.knobs() if name in shown})
 
 
-def knobs_in_words(loss: Loss) -> str:
-    """The settings of a loss as a reader says them: `K = 2, ε = 0.2`; nothing for a loss without knobs."""
+def knobs_in_words(loss: Loss, most: int | None = None) -> str:
+    """The settings of a loss as a reader says them, `K = 2, ε = 0.2`, the first few or all; nothing without knobs."""
     knobs = type(loss).knobs()
-    return ", ".join(f"{knobs[name].symbol or name} = {shown(value)}" for name, value in loss.settings().items())
+    words = [f"{knobs[name].symbol or name} = {shown(value)}" for name, value in loss.settings().items()]
+    return ", ".join(words[:most])
 
 
-def _in_code(loss: Loss) -> str:
-    home = type(loss).__module__
-    if home.split(".")[0] == "workbench":
-        return f"loss = wb.losses.{loss!r}"
-    return f"from {home} import {type(loss).__name__}\n\nloss = {loss!r}"
+def _in_code(losses: Sequence[type[Loss] | Loss]) -> tuple[str, list[str]]:
+    """The imports that losses need, and each of them as it is written in code."""
+    imports, names = ["import workbench as wb"], []
+    for loss in losses:
+        home = (loss if isinstance(loss, type) else type(loss)).__module__
+        name, ours = loss.__name__ if isinstance(loss, type) else repr(loss), home.split(".")[0] == "workbench"
+        names.append(f"wb.losses.{name}" if ours else name)
+        if not ours:
+            imports.append(f"from {home} import {name.split('(')[0]}")
+    return "\n".join(dict.fromkeys(imports)) + "\n\n", names
 
 
 def _check(loss: Loss, label: int, steps: int, head: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,7 +42,7 @@ class LevelSets(Figure):
 
     def _plotly(self, theme: Theme) -> go.Figure:
         figure = go.Figure([*bands(self), border(theme), hover_points(self), label_mark(self, theme)])
-        figure.add_trace(_colour_bar(self))
+        figure.add_trace(colour_bar(self))
         for corner, (x, y) in enumerate(CORNERS):
             name, colour = _corner(self, corner, theme)
             shift = 22 if corner == 2 else -22
@@ -57,30 +58,39 @@ class LevelSets(Figure):
         axes = figure.subplots()
         filled = draw_on(axes, self, theme)
         bar = figure.colorbar(
-            filled, ax=axes, shrink=0.75, aspect=24, ticks=_ticks(self), format="%.2g", label=self.units
+            filled, ax=axes, shrink=0.75, aspect=24, ticks=ticks(self), format="%.2g", label=self.units
         )
         bar.outline.set_visible(False)
         return figure
 
 
-def bands(figure: LevelSets) -> list[go.Scatter]:
-    """One filled shape for each band of values, found by contourpy, matplotlib's own contour finder."""
+def outlines(figure: LevelSets) -> list[tuple[int, np.ndarray]]:
+    """(band, its outline) for each band that has an area, found by contourpy, matplotlib's own contour finder.
+
+    A row of NaN lifts the pen between the parts of an outline; holes run the other way round, so they stay empty.
+    """
     from contourpy import FillType, contour_generator
 
     finder = contour_generator(*figure.lattice(), corner_mask=True, fill_type=FillType.ChunkCombinedOffset)
     borders = _borders(figure)
     borders[0], borders[-1] = -np.inf, np.inf  # values beyond the ends keep the last colour
+    found = []
+    for band, (low, high) in enumerate(pairwise(borders)):
+        filled: Any = finder.filled(low, high)
+        points, offsets = filled[0][0], filled[1][0]
+        if points is not None:
+            found.append((band, np.insert(points, offsets[1:-1].astype(int), np.nan, axis=0)))
+    return found
+
+
+def bands(figure: LevelSets) -> list[go.Scatter]:
+    """The bands of colour, one filled shape each."""
     shapes = []
-    for low, high, colour in zip(borders[:-1], borders[1:], SEQUENTIAL, strict=True):
-        found: Any = finder.filled(low, high)
-        points, offsets = found[0][0], found[1][0]
-        if points is None:
-            continue
-        # A row of NaN lifts the pen between outlines; holes run the other way round, so they stay empty.
-        outline = np.insert(points, offsets[1:-1].astype(int), np.nan, axis=0).astype(np.float32)
-        line = {"color": colour, "width": 0.8}  # hides the seam between neighbours
-        x, y = outline.T
-        shapes.append(go.Scatter(x=x, y=y, mode="lines", fill="toself", fillcolor=colour, line=line, hoverinfo="skip"))
+    for band, outline in outlines(figure):
+        x, y = outline.astype(np.float32).T
+        line = {"color": SEQUENTIAL[band], "width": 0.8}  # hides the seam between neighbours
+        shape = go.Scatter(x=x, y=y, mode="lines", fill="toself", fillcolor=SEQUENTIAL[band], line=line)
+        shapes.append(shape.update(hoverinfo="skip"))
     return shapes
 
 
@@ -113,14 +123,15 @@ def hover_points(figure: LevelSets) -> go.Scatter:
     )
 
 
-def draw_on(axes: Axes, figure: LevelSets, theme: Theme) -> Any:
-    """Draws the level sets on matplotlib axes and returns the bands, for a colour bar."""
+def draw_on(axes: Axes, figure: LevelSets, theme: Theme, named: bool = True) -> Any:
+    """Draws the level sets on matplotlib axes, their corners named or not; returns the bands, for a colour bar."""
     x, y, values = figure.lattice()
     borders = _borders(figure)
     filled = axes.contourf(x, y, values.clip(borders[0], borders[-1]), borders, colors=SEQUENTIAL, corner_mask=True)
     axes.plot(*CORNERS[[0, 1, 2, 0]].T, color=theme.muted, linewidth=1)
-    axes.plot(*CORNERS[figure.label], "o", color=theme.threshold, markeredgecolor=theme.paper, markersize=9)
-    for corner, (across, up) in enumerate(CORNERS):
+    size = 9 if named else 6
+    axes.plot(*CORNERS[figure.label], "o", color=theme.threshold, markeredgecolor=theme.paper, markersize=size)
+    for corner, (across, up) in enumerate(CORNERS if named else ()):
         name, colour = _corner(figure, corner, theme)
         weight = "bold" if corner == figure.label else "normal"
         shift = 0.055 if corner == 2 else -0.055
@@ -137,7 +148,8 @@ def _borders(figure: LevelSets) -> np.ndarray:
     return np.linspace(low, high if high > low else low + 1, BANDS + 1)
 
 
-def _ticks(figure: LevelSets) -> np.ndarray:
+def ticks(figure: LevelSets) -> np.ndarray:
+    """The values that the colour bar names."""
     return _borders(figure)[::2]
 
 
@@ -148,16 +160,16 @@ def _corner(figure: LevelSets, corner: int, theme: Theme) -> tuple[str, str]:
     return f"class {corner}", theme.muted
 
 
-def _colour_bar(figure: LevelSets) -> go.Scatter:
+def colour_bar(figure: LevelSets) -> go.Scatter:
     """A trace without a point that carries the colour bar."""
     places = np.linspace(0, 1, BANDS + 1).repeat(2)[1:-1]
     steps = [[place, colour] for place, colour in zip(places, np.repeat(SEQUENTIAL, 2), strict=True)]
     low, *_, high = _borders(figure)
-    ticks = _ticks(figure)
+    named = ticks(figure)
     bar = {
         "title": {"text": figure.units, "side": "right", "font": {"size": 14}},
-        "tickvals": ticks,
-        "ticktext": [f"{tick:.2g}" for tick in ticks],
+        "tickvals": named,
+        "ticktext": [f"{value:.2g}" for value in named],
         "thickness": 14,
         "len": 0.8,
         "outlinewidth": 0,
