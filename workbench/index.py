@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from workbench import groups
+from workbench.ranks import last_labels, ranks_from
 from workbench.selection import (
     Largest,
     checked_m,
@@ -56,7 +57,19 @@ class SetIndex:
     def __init__(self, table: LogitTable, K_max: float = 20.0, step: float = 0.1) -> None:
         K_values = _grid(K_max, step, table.n_classes)
         wanted = min(checked_m(K_values[-1], table) + 1, table.n * table.n_classes)
-        self._set_up(table, K_values, largest_probabilities(table, wanted), *_label_facts(table))
+        if table.labels is None:
+            self._set_up(table, K_values, largest_probabilities(table, wanted), None, None)
+            return
+        rows, classes = table.positives()
+        label_probabilities = np.empty(len(rows), table.dtype)
+
+        def keep_labels(span: slice, probabilities: np.ndarray) -> None:
+            inside = slice(*np.searchsorted(rows, (span.start, span.stop)))
+            label_probabilities[inside] = probabilities[rows[inside] - span.start, classes[inside]]
+
+        largest = largest_probabilities(table, wanted, watch=keep_labels)
+        ranks = ranks_from(table, largest, label_probabilities)
+        self._set_up(table, K_values, largest, label_probabilities, ranks)
 
     def _set_up(
         self,
@@ -69,7 +82,6 @@ class SetIndex:
         self.table = table
         self.K_values = K_values
         self._largest = largest
-        self._rows = largest.positions // table.n_classes
         self._label_probabilities = label_probabilities  # of every (row, class) in table.positives()
         self._label_ranks = label_ranks
         self._counted_sizes = lru_cache(maxsize=32)(self._count_sizes)
@@ -117,7 +129,7 @@ class SetIndex:
         threshold = self._asked(K, threshold)
         if threshold < self._largest.floor:
             return self._counted_sizes(threshold)
-        return np.bincount(self._rows[: self._largest.count(threshold)], minlength=self.table.n)
+        return np.bincount(self._largest.rows[: self._largest.count(threshold)], minlength=self.table.n)
 
     def hits(self, *, K: float | None = None, threshold: float | None = None) -> np.ndarray:
         """(n,) bool: every label of the row is in its set (a row without a label: True)."""
@@ -144,11 +156,26 @@ class SetIndex:
         found = self._found(self._asked(K, threshold))
         return groups.means(found, self.table.positives()[1], self.table.n_classes)
 
-    def top_k_accuracy(self, K: int) -> float:
-        """The share of rows whose label is among the K most probable classes, for comparison with average-K."""
+    @property
+    def label_ranks(self) -> np.ndarray:
+        """(n,) the rank of the label of each row from 1 (of the last one of many; 0 for none): top-K for every K."""
         self.table.checked_labels()
         assert self._label_ranks is not None
-        return float(np.mean(self._label_ranks <= K))
+        return self._label_ranks
+
+    def efficiency(self) -> pd.DataFrame:
+        """Top-K and average-K accuracy for every K at once: `K`, `average_k`, `top_k` (NaN where K is not whole).
+
+        The accuracy that K classes a row buy, each row alike or each as much as it needs; both on this table's rows.
+        """
+        self.table.checked_labels()
+        assert self._label_probabilities is not None
+        rising = np.sort(last_labels(self.table, self._label_probabilities)[1])
+        missed = np.searchsorted(rising, self.thresholds.astype(rising.dtype), side="left")
+        in_top = np.cumsum(np.bincount(self.label_ranks, minlength=self.table.n_classes + 1)) / self.table.n
+        whole = self.K_values == np.round(self.K_values)
+        top_k = np.where(whole, in_top[np.round(self.K_values).astype(int)], np.nan)
+        return pd.DataFrame({"K": self.K_values, "average_k": 1 - missed / self.table.n, "top_k": top_k})
 
     def curve(self, thresholds: Iterable[float] | None = None) -> pd.DataFrame:
         """Accuracy against mean size, one line per threshold (of this table's `K_values` unless given).
@@ -268,49 +295,6 @@ def _grid(K_max: float, step: float, n_classes: int) -> np.ndarray:
     return np.array([float(1 + exact(step) * position) for position in range(n_steps + 1)])
 
 
-def _label_facts(table: LogitTable) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """The probability of every label, and the rank from 1 of the last label of each row (0: a row without a label)."""
-    if table.labels is None:
-        return None, None
-    rows, classes = table.positives()
-    probabilities = np.empty(len(rows), table.dtype)
-    ranks = np.zeros(table.n, np.int64)
-    for span in table.spans():
-        inside = slice(*np.searchsorted(rows, (span.start, span.stop)))
-        block = table.probabilities(span)
-        probabilities[inside] = block[rows[inside] - span.start, classes[inside]]
-        ranks[span] = label_ranks(block, table.labels[span])
-    return probabilities, ranks
-
-
-def label_ranks(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """The rank from 1 of the label of each row, equal probabilities in order of class; of many labels the last one's.
-
-    A row without a label has rank 0: every set contains all the labels it has.
-
-    >>> label_ranks(np.array([[0.2, 0.5, 0.3], [0.4, 0.4, 0.2]]), np.array([0, 1])).tolist()
-    [3, 2]
-    """
-    n, n_classes = probabilities.shape
-    if labels.ndim == 2:  # the last label to enter: least probable, and of equal ones the one with the highest index
-        labelled = np.where(labels, probabilities, np.inf)[:, ::-1]
-        last = n_classes - 1 - np.argmin(labelled, axis=1)
-        ranks = label_ranks(probabilities, last)
-        return np.where(labels.any(1), ranks, 0)
-    own = probabilities[np.arange(n), labels][:, None]
-    larger = _marked(probabilities > own)
-    at_least = _marked(probabilities >= own)
-    ranks = larger + 1
-    for row in np.flatnonzero(at_least > ranks):  # ties with the label
-        ranks[row] += np.count_nonzero(probabilities[row, : labels[row]] == own[row])
-    return ranks
-
-
-def _marked(mask: np.ndarray) -> np.ndarray:
-    """How many entries of each row are True; eight at a time, which NumPy's own count along an axis is not."""
-    return np.bitwise_count(np.packbits(mask, axis=1)).sum(1, dtype=np.int64)
-
-
 def _histogram(sizes: np.ndarray, codes: np.ndarray, n_groups: int, n_columns: int) -> np.ndarray:
     """(groups, columns): how many rows of each group have each size."""
     return np.bincount(codes * n_columns + sizes, minlength=n_groups * n_columns).reshape(n_groups, n_columns)
@@ -323,7 +307,7 @@ def _read(path: Path, table: LogitTable, K_values: np.ndarray) -> tuple[Any, ...
             same = int(found["format"]) == FORMAT and str(found["key"]) == table.key
             if not same or not np.array_equal(found["K_values"], K_values):
                 return None
-            largest = Largest(found["probabilities"], found["positions"], float(found["floor"]))
+            largest = Largest(found["probabilities"], found["positions"], table.n_classes, float(found["floor"]))
             return largest, found.get("label_probabilities"), found.get("label_ranks")
     except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile):
         return None

@@ -8,8 +8,10 @@ are sorted. The guess changes the time, never the answer: if too little survives
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -72,7 +74,18 @@ class Largest:
 
     probabilities: np.ndarray  # (m',) falling
     positions: np.ndarray  # (m',) row · L + class
+    n_classes: int
     floor: float
+
+    @cached_property
+    def rows(self) -> np.ndarray:
+        """(m',) the row each stands in."""
+        return self.positions // self.n_classes
+
+    @property
+    def classes(self) -> np.ndarray:
+        """(m',) the class each belongs to."""
+        return self.positions - self.rows * self.n_classes
 
     def count(self, threshold: float) -> int:
         """How many probabilities are ≥ threshold; the threshold must not lie below the floor."""
@@ -80,10 +93,15 @@ class Largest:
         return len(rising) - int(np.searchsorted(rising, rising.dtype.type(threshold), side="left"))
 
 
-def largest_probabilities(table: LogitTable, m: int) -> Largest:
-    """At least the m largest of all n·L probabilities (1 ≤ m ≤ n·L): exactly what sorting them all would give."""
-    for slack in (1.2, 4.0, math.inf):
-        found = _at_least(table, _sampled_bound(table, m, slack), m)
+def largest_probabilities(
+    table: LogitTable, m: int, watch: Callable[[slice, np.ndarray], None] | None = None
+) -> Largest:
+    """At least the m largest of all n·L probabilities (1 ≤ m ≤ n·L): exactly what sorting them all would give.
+
+    `watch(rows, probabilities)` sees every block that passes by (again, if the pass is repeated).
+    """
+    for slack in (1.1, 4.0, math.inf):
+        found = _at_least(table, _sampled_bound(table, m, slack), m, watch)
         if found is not None:
             return found
     raise AssertionError("without a bound every probability survives")  # pragma: no cover
@@ -123,13 +141,18 @@ def _sampled_bound(table: LogitTable, m: int, slack: float) -> float:
     return float(np.partition(sample.ravel(), sample.size - wanted)[sample.size - wanted])
 
 
-def _at_least(table: LogitTable, bound: float, m: int) -> Largest | None:
+def _at_least(
+    table: LogitTable, bound: float, m: int, watch: Callable[[slice, np.ndarray], None] | None
+) -> Largest | None:
     """All probabilities ≥ bound, cut to the m largest (with ties, where they fit); None when there are fewer than m."""
     room = 2 * m + 2**19
     parts: list[tuple[np.ndarray, np.ndarray]] = []
     held, lost = 0, -math.inf  # `lost`: the largest value that was dropped after it had reached the bound
     for rows in table.spans():
-        flat = table.probabilities(rows).ravel()
+        probabilities = table.probabilities(rows)
+        if watch is not None:
+            watch(rows, probabilities)
+        flat = probabilities.ravel()
         positions = np.flatnonzero(flat >= flat.dtype.type(bound))
         parts.append((flat[positions], positions + rows.start * table.n_classes))
         held += len(positions)
@@ -145,8 +168,9 @@ def _at_least(table: LogitTable, bound: float, m: int) -> Largest | None:
     smallest = float(values[m - 1])
     if lost < smallest:  # nothing as large as the m-th was dropped, so its ties are all here
         end = len(values) - int(np.searchsorted(values[::-1], values[m - 1], side="left"))
-        return Largest(values[:end], positions[:end], floor=smallest)
-    return Largest(values[:m], positions[:m], floor=float(np.nextafter(values[m - 1], values.dtype.type(np.inf))))
+        return Largest(values[:end], positions[:end], table.n_classes, smallest)
+    above = float(np.nextafter(values[m - 1], values.dtype.type(np.inf)))
+    return Largest(values[:m], positions[:m], table.n_classes, above)
 
 
 def _joined(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:

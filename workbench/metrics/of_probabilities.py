@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from workbench.index import label_ranks
 from workbench.links import log_losses
 from workbench.metrics.base import Parts, PointParts, mean, metric, ratio
+from workbench.ranks import label_ranks
 from workbench.tables import LogitTable, array_of
 
 BINS = 15
