@@ -131,7 +131,7 @@ class Dataset:
         >>> data.class_counts.tolist()
         [8, 8]
 
-        Garcin, thesis, chapter 3 (construction of Pl@ntNet-300K).
+        Garcin, thesis, section 3.2.2 (construction of Pl@ntNet-300K).
         """
         inputs, labels = _checked_inputs(X), _checked_labels(y)
         if len(inputs) != len(labels):

@@ -211,7 +211,7 @@ class Flora:
         tie, and rarely fit exactly: they enter as a fraction, so this is the supremum over randomised sets, never the
         accuracy of one threshold.
 
-        Garcin, thesis, section 2.3 (average-K classification).
+        Garcin, thesis, section 2.2.4 (average-K classification).
         """
         if not 0 < K <= self.species:
             raise ValueError(f"K = {K} with {self.species} species; give a number above 0 and up to {self.species}")
