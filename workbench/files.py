@@ -70,7 +70,7 @@ def import_table(path: str | os.PathLike[str]) -> LogitTable:
         raise
     except Exception as error:  # each format has its own errors for a damaged file, and some have many
         reason = str(error).strip().split("\n")[0]
-        if "allow_pickle" in reason:
+        if "allow_pickle" in reason or "Python objects" in reason:
             reason = "it holds pickled Python objects, which are never loaded; save plain numbers and strings"
         raise ValueError(
             f"{path.name} could not be read as {path.suffix}: it is damaged, incomplete or something else ({reason})"

@@ -185,11 +185,13 @@ class LogitTable:
 
     def rows(self, index: Any) -> Self:
         """The table of some rows: a slice, indices or a mask."""
-        index = index if isinstance(index, slice) else np.atleast_1d(array_of(index))
+        if not isinstance(index, slice):
+            index = np.atleast_1d(array_of(index))
+            index = index if index.size else slice(0)  # NumPy takes an empty list for floats
+        if len(np.arange(self.n)[index]) == 0:
+            raise ValueError("no row was chosen; a table has at least one row")
         per_row = {name: getattr(self, name) for name in ("scores", *self.PER_ROW)}
         chosen: dict[str, Any] = {name: None if values is None else values[index] for name, values in per_row.items()}
-        if len(chosen["scores"]) == 0:
-            raise ValueError("no row was chosen; a table has at least one row")
         if self.attributes is not None:
             chosen["attributes"] = {name: values[index] for name, values in self.attributes.items()}
         kept = {name: getattr(self, name) for name in ("link", "link_constant", *self.PER_CLASS, "chose_model", "note")}
