@@ -8,9 +8,7 @@ from live import Slider
 from workbench.knobs import Knob
 
 
-def slider(
-    name: str, knob: Knob, values: np.ndarray, *, first_row: int, at_rows: np.ndarray, digits: str
-) -> Slider:
+def slider(name: str, knob: Knob, values: np.ndarray, *, first_row: int, at_rows: np.ndarray, digits: str) -> Slider:
     """A linked slider for a knob.
 
     `values` can be chosen and own the rows from `first_row` on; `at_rows` is the value of the knob at every row of the

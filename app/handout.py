@@ -1,4 +1,4 @@
-"""What a person takes away from a picture: the code that makes it, what it says in words, its data, a page of its own."""
+"""What a person takes away from a picture: the code that makes it, what it says in words, its data, its own page."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ def handout(name: str, key: str, make: Callable[[], Figure], dark: bool) -> None
         return
     with shown:
         figure = make()
-        st.code(f"{reading.code(key)}\n{figure.code}", language="python", wrap_lines=True)
+        st.code(reading.code(key, figure), language="python", wrap_lines=True)
         st.caption(figure.text)
         with st.container(horizontal=True):
-            data = {"label": "Data (CSV)", "file_name": f"{name}.csv", "mime": "text/csv"}
-            st.download_button(**data, data=figure.frame.to_csv(index=False), on_click="ignore", key=f"csv {name}")
-            page = {"label": "Picture (HTML)", "file_name": f"{name}.html", "mime": "text/html"}
-            st.download_button(**page, data=lambda: figure.page(dark), on_click="ignore", key=f"html {name}")
+            _download("Data (CSV)", f"{name}.csv", "text/csv", lambda: figure.frame.to_csv(index=False))
+            _download("Picture (HTML)", f"{name}.html", "text/html", lambda: figure.page(dark))
+
+
+def _download(label: str, file_name: str, mime: str, content: Callable[[], str]) -> None:
+    st.download_button(label, content, file_name, mime, key=f"download {file_name}", on_click="ignore")

@@ -21,6 +21,7 @@ export default function ({ data, parentElement, setStateValue }) {
   const live = { id: data.id, tell: setStateValue };
   parentElement.live = live;
 
+  loadPlotly(data.plotly); // begins with the first element of a page, whatever it is
   const channel = channelNamed(data.channel);
   const { draw, stop } = KINDS[data.kind](root, data, channel, live);
   channel.listeners.add(draw);
@@ -113,9 +114,7 @@ function figure(root, data, channel) {
   root.setAttribute("aria-labelledby", heading.id);
   if (data.text) add(root, "p", "wb-spoken", data.text);
 
-  const moves = data.moves.map((item) => ({ ...item, at: reader(item.values) }));
-  const inTraces = moves.filter((item) => item.trace !== null);
-  const traces = [...new Set(inTraces.map((item) => item.trace))];
+  const moves = data.moves.map((item) => ({ ...item, at: reader(item.values), last: undefined }));
   let shown = null; // null until Plotly has drawn the figure
   let visible = true;
 
@@ -124,14 +123,22 @@ function figure(root, data, channel) {
     subtitle.textContent = data.subtitles[data.subtitles.length > 1 ? row : 0];
     if (shown === null || !visible || shown === row) return;
     shown = row;
+    const traces = [];
     const inData = {};
-    for (const { trace, property, at } of inTraces) {
-      inData[property] ??= traces.map(() => undefined);
-      inData[property][traces.indexOf(trace)] = at(row);
-    }
     const inLayout = {};
-    for (const { trace, property, at } of moves) if (trace === null) inLayout[property] = at(row);
-    const drawn = moves.length ? globalThis.Plotly.update(picture, inData, inLayout, traces) : Promise.resolve();
+    for (const item of moves) {
+      const value = item.at(row);
+      if (value === item.last) continue;
+      item.last = value;
+      if (item.trace === null) {
+        setInLayout(picture.layout, inLayout, item.property, value);
+        continue;
+      }
+      if (!traces.includes(item.trace)) traces.push(item.trace);
+      (inData[item.property] ??= [])[traces.indexOf(item.trace)] = value;
+    }
+    const { Plotly } = globalThis;
+    const drawn = traces.length ? Plotly.update(picture, inData, inLayout, traces) : Plotly.relayout(picture, inLayout);
     drawn.then(() => (root.dataset.row = row));
   }
 
@@ -215,10 +222,18 @@ function add(parent, tag, className = "", text = "") {
 
 const share = (index, count) => `${count > 1 ? (100 * index) / (count - 1) : 0}%`;
 
-// One value for every row: a list of values, or a matrix as plotly.py writes it, whose lines are the values.
-function reader(values) {
-  if (Array.isArray(values)) return (row) => values[row];
-  const { dtype, shape, bdata } = values;
+// Plotly is quick when it is given all shapes or all annotations anew; told of one property of one of them, it draws the
+// whole figure again.
+function setInLayout(layout, changes, property, value) {
+  const [, list, index, inner] = /^(shapes|annotations)\[(\d+)\]\.(.+)$/.exec(property) ?? [];
+  if (!list) return void (changes[property] = value);
+  changes[list] ??= layout[list].map((item) => ({ ...item }));
+  changes[list][index][inner] = value;
+}
+
+// One value for every row: the lines of a matrix as plotly.py writes it, or a place in a list of distinct values.
+function reader({ dtype, shape, bdata, distinct, at }) {
+  if (distinct) return (row) => distinct[at[row]];
   const bytes = Uint8Array.from(atob(bdata), (character) => character.charCodeAt(0));
   const matrix = new { f4: Float32Array, f8: Float64Array, i4: Int32Array }[dtype](bytes.buffer);
   return (row) => matrix.subarray(row * shape[1], (row + 1) * shape[1]);

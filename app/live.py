@@ -141,12 +141,18 @@ def _keep() -> None:
     """Streamlit keeps a value that a component sends only if somebody listens."""
 
 
-def _encoded(values: np.ndarray | list[Any]) -> Any:
-    """A matrix in few characters, as plotly.py writes them; a list as it is."""
+def _encoded(values: np.ndarray | list[Any]) -> dict[str, Any]:
+    """A matrix in few characters, as plotly.py writes them; a list as its distinct values and where each stands."""
     if isinstance(values, list):
-        return values
+        written = [json.dumps(value) for value in values]
+        place = {text: position for position, text in enumerate(dict.fromkeys(written))}
+        return {"distinct": [json.loads(text) for text in place], "at": [place[text] for text in written]}
     numbers = np.ascontiguousarray(values, dtype="i4" if values.dtype.kind in "iu" else "f4")
-    return {"dtype": numbers.dtype.str[1:], "shape": numbers.shape, "bdata": base64.b64encode(numbers).decode()}
+    return {
+        "dtype": numbers.dtype.str[1:],
+        "shape": numbers.shape,
+        "bdata": base64.b64encode(numbers.tobytes()).decode(),
+    }
 
 
 @st.cache_resource(show_spinner=False)

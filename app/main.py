@@ -12,6 +12,7 @@ import streamlit as st
 import reading
 from messages import friendly, plain
 from views import sets
+from workbench.figures.style import theme
 
 HERE = Path(__file__).parent
 
@@ -26,7 +27,8 @@ def choose_run() -> None:
     if asked is not None and asked not in titles:
         st.warning(f"The link asks for run {plain(asked[:64])}, which is not here.", icon=":material/link_off:")
     if titles:
-        st.query_params["run"] = st.selectbox("Run", list(titles), format_func=titles.get, key="run")
+        st.selectbox("Run", list(titles), format_func=titles.__getitem__, key="run")
+        st.query_params["run"] = st.session_state["run"]
         st.caption(reading.in_words(st.session_state["run"]))
 
 
@@ -46,7 +48,8 @@ def _choose(key: str) -> None:
 
 
 st.set_page_config(page_title="workbench", page_icon=str(HERE / "icon.svg"), layout="wide")
-st.html(HERE / "frame.css")
+paper = theme(st.context.theme.type == "dark").paper
+st.html(f"<style>:root {{ --wb-paper: {paper}; }}\n{(HERE / 'frame.css').read_text(encoding='utf-8')}</style>")
 page = st.navigation([st.Page(sets.page, title="Sets", icon=":material/stacks:", url_path="sets", default=True)])
 with st.sidebar:
     choose_run()

@@ -39,7 +39,9 @@ def friendly(part: Callable[..., Any]) -> Callable[..., Any]:
 def no_runs() -> None:
     """The state of a fresh machine: nothing to show yet, and three ways to change that."""
     st.subheader("There is no run here yet")
-    st.write("A run is a trained model with its scores on validation and test rows. Make one, or bring your own scores:")
+    st.write(
+        "A run is a trained model with its scores on validation and test rows. Make one, or bring your own scores:"
+    )
     st.code("make demo                              # the runs that ship with the workbench", language="shell")
     st.code("workbench train --dataset garden       # a first run of your own, a few minutes", language="shell")
     st.code("workbench import my_logits.npz         # scores and labels you already have", language="shell")

@@ -46,11 +46,26 @@ def still(figure: Figure, dark: bool) -> Moving:
 def curve(figure: AccuracyAgainstSize, compact: dict[str, Any], dark: bool) -> Moving:
     """Accuracy against size, with a point where the sliders stand."""
     drawn = _untitled(figure.plot(dark))
-    mark = {"color": theme(dark).threshold, "size": 14, "line": {"color": theme(dark).paper, "width": 2}}
-    hover = "%{x:.2f} classes on average<br>accuracy %{y:.1%}<extra>here</extra>"
-    drawn.add_scatter(x=[0], y=[0], mode="markers", marker=mark, hovertemplate=hover, showlegend=False)
-    here = len(drawn.data) - 1
-    moves = [Move("x", compact["mean_size"][:, None], here), Move("y", compact["accuracy"][:, None], here)]
+    # A shape and not a trace: Plotly moves it without drawing the curves again.
+    drawn.add_shape(
+        type="circle",
+        **{
+            "xsizemode": "pixel",
+            "x0": -7,
+            "x1": 7,
+            "xanchor": 0,
+            "ysizemode": "pixel",
+            "y0": -7,
+            "y1": 7,
+            "yanchor": 0,
+        },
+        fillcolor=theme(dark).threshold,
+        line={"color": theme(dark).paper, "width": 2},
+    )
+    moves = [
+        Move("shapes[0].xanchor", compact["mean_size"].tolist()),
+        Move("shapes[0].yanchor", compact["accuracy"].tolist()),
+    ]
     return Moving(drawn, figure.title, [figure.subtitle], moves, figure.text)
 
 

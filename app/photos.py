@@ -8,16 +8,18 @@ import streamlit as st
 import live
 import reading
 import workbench as wb
+from messages import friendly
 from places import Places
 from workbench.figures.sprites import data_url, sprite_sheet
 from workbench.figures.style import theme
 
 ON_A_PAGE = 12
 COLUMNS = 6  # of the sheet that holds the photographs
-NAMES = 6  # written in a card; a larger set says how many more it holds
+NAMES = 5  # written in a card; a larger set says how many more it holds
 CHOICES = ("any rows", "misses", "hits", "largest sets", "empty sets")
 
 
+@friendly
 def wall(channel: str, key: str, places: Places, row: int, dark: bool) -> None:
     """Photographs (or, where there are none, rows) with their sets; which ones is chosen here."""
     index = reading.index(key, "test")
@@ -32,12 +34,16 @@ def wall(channel: str, key: str, places: Places, row: int, dark: bool) -> None:
         page = st.number_input(f"Page (of {n_pages})", 1, n_pages, key="page", bind="query-params", width=140)
     shown = chosen[(page - 1) * ON_A_PAGE :][:ON_A_PAGE]
     if len(shown) == 0:
-        st.info("No test row is of this kind here. Move a slider, or choose another kind.", icon=":material/search_off:")
+        st.info(
+            "No test row is of this kind here. Move a slider, or choose another kind.", icon=":material/search_off:"
+        )
         return
     images = reading.photographs(key)
     sheet = None if images is None else data_url(sprite_sheet(images[shown], COLUMNS))
     colours = {"hit": theme(dark).hit, "miss": theme(dark).miss}
-    live.cards(channel, cards(index.table, shown, places), sheet=sheet, columns=COLUMNS, colours=colours, key=f"wall {key}")
+    live.cards(
+        channel, cards(index.table, shown, places), sheet=sheet, columns=COLUMNS, colours=colours, key=f"wall {key}"
+    )
 
 
 def chosen_rows(index: wb.SetIndex, choice: str, threshold: float) -> np.ndarray:
@@ -95,6 +101,10 @@ def _suggestions(table: wb.LogitTable, row: int, widest: wb.PredictionSets) -> l
     names, right = table.named_classes(), _labels(table, row)
     members = zip(*(part[:NAMES].tolist() for part in widest.members(row)), strict=True)
     return [
-        live.Suggestion(names[member], probability, f"{probability:.0%}", member in right)
+        live.Suggestion(names[member], probability, _percent(probability), member in right)
         for member, probability in members
     ]
+
+
+def _percent(probability: float) -> str:
+    return "< 1%" if 0 < probability < 0.005 else f"{probability:.0%}"

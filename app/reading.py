@@ -6,7 +6,6 @@ different classes for the same thing. Cached objects are shared by all sessions,
 
 from __future__ import annotations
 
-import json
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ import numpy as np
 import streamlit as st
 
 import workbench as wb
-from workbench.figures.base import counted
+from workbench.figures.base import Figure, counted
 from workbench.imports import keep_tables
 from workbench.store import Store, StoredRun
 
@@ -81,15 +80,22 @@ def bring(file_id: str, name: str, _content: bytes) -> Brought:
 def in_words(key: str) -> str:
     """How many rows and classes a run has, and where its halves come from if they were not made by training."""
     tables = run(key).tables
-    sizes = " and ".join(f"{counted(tables[split].n)} {name}" for split, name in (("val", "validation"), ("test", "test")))
+    sizes = " and ".join(
+        f"{counted(tables[split].n)} {name}" for split, name in (("val", "validation"), ("test", "test"))
+    )
     classes = counted(tables["test"].n_classes, "class", "classes")
     return f"{sizes} rows, {classes}. {run(key).info.get('note', '')}"
 
 
-def code(key: str) -> str:
-    """The lines that open the tables of a run, for "Show the code"."""
-    return (
-        "from workbench.store import Store\n\n"
-        f"run = Store().open({json.dumps(key)})\n"
-        'val, test = run.tables["val"], run.tables["test"]\n'
-    )
+def code(key: str, figure: Figure) -> str:
+    """The code of a figure, from opening the run on."""
+    lines = [
+        "import workbench as wb",
+        "from workbench.store import Store",
+        "",
+        f"run = Store().open({key!r})",
+        'val, test = run.tables["val"], run.tables["test"]',
+    ]
+    if "(table" in figure.code:
+        lines.append("table = test")
+    return "\n".join([*lines, figure.code.removeprefix("import workbench as wb\n")])

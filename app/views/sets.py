@@ -101,9 +101,14 @@ def figures(key: str, row: int, dark: bool) -> None:
     with st.container(key="figures"):
         for name, make in makers.items():
             with st.container(key=f"figure-{name}"):
-                part = drawn(name, key, by if name == "sizes" else None, dark)
-                live.figure(CHANNEL, **part._asdict(), key=f"{name} {key}")
-                handout(name, key, make, dark)
+                picture(name, key, by if name == "sizes" else None, make, dark)
+
+
+@messages.friendly
+def picture(name: str, key: str, by: str | None, make: Callable[[], Figure], dark: bool) -> None:
+    """One picture with its code; if it fails, the others stay."""
+    live.figure(CHANNEL, **drawn(name, key, by, dark)._asdict(), key=f"{name} {key}")
+    handout(name, key, make, dark)
 
 
 def grouping(table: wb.LogitTable) -> str | None:
