@@ -54,7 +54,7 @@ def read_table(directory: Path) -> LogitTable:
         arrays["posterior"] = arrays["posterior"][arrays.pop("posterior_index")]
     if facts["attributes"] is not None:
         arrays["attributes"] = {
-            name: arrays.pop(f"attribute_{position}") for position, name in enumerate(facts["attributes"])
+            name: _attribute(arrays, f"attribute_{position}") for position, name in enumerate(facts["attributes"])
         }
     # The values were checked when the table was made; reading them all again would defeat the memory map.
     fields = {name: facts[name] for name in ("link", "link_constant", "chose_model", "note")}
@@ -67,7 +67,12 @@ def _write(table: LogitTable, directory: Path) -> None:
     if table.posterior is not None:
         arrays["posterior"], arrays["posterior_index"] = _distinct_rows(table.posterior)
     attributes = table.attributes or {}
-    arrays |= {f"attribute_{position}": values for position, values in enumerate(attributes.values())}
+    for position, values in enumerate(attributes.values()):
+        if values.dtype.kind == "U":  # a few words, over and over
+            words, index = np.unique(values, return_inverse=True)
+            arrays |= {f"attribute_{position}": words, f"attribute_{position}_index": _compact(index)}
+        else:
+            arrays[f"attribute_{position}"] = values
     for name, values in arrays.items():
         if values is not None:
             _write_array(directory / f"{name}.npy", values)
@@ -103,7 +108,18 @@ def _distinct_rows(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     contiguous = np.ascontiguousarray(matrix)
     as_bytes = contiguous.view(np.dtype((np.void, contiguous.dtype.itemsize * contiguous.shape[1])))[:, 0]
     _, first, index = np.unique(as_bytes, return_index=True, return_inverse=True)
-    return matrix[first], index.astype(np.int32)
+    return matrix[first], _compact(index)
+
+
+def _compact(index: np.ndarray) -> np.ndarray:
+    return index.astype(np.min_scalar_type(index.max(initial=0)))
+
+
+def _attribute(arrays: dict[str, Any], name: str) -> np.ndarray:
+    """Takes one attribute out of the arrays that were read; words come with an index."""
+    values = arrays.pop(name)
+    index = arrays.pop(f"{name}_index", None)
+    return values if index is None else read_only(values[index])
 
 
 def _names(names: Sequence[str] | None) -> tuple[str, ...] | None:
