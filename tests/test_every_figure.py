@@ -34,9 +34,11 @@ TABLES = {
     "sixty classes": table_of(400, 60),
     "1081 classes": table_of(500, 1081),
 }
-NAMES = ("accuracy_against_size", "explore", "level_sets", "lorenz", "per_class", "reliability", "samples", "set_sizes")
+OF_LOSSES = {"binary_surrogates", "gallery", "level_sets", "line_profile"}
+OF_TABLES = ("accuracy_against_size", "explore", "lorenz", "per_class", "reliability", "samples", "set_sizes")
+NAMES = (*sorted(OF_LOSSES), *OF_TABLES)
 # Of these no more than a table of scores is asked.
-WITHOUT_LABELS = {"level_sets", "lorenz", "samples", "set_sizes"}
+WITHOUT_LABELS = {"lorenz", "samples", "set_sizes"}
 
 
 def namespace(table: wb.LogitTable) -> dict[str, object]:
@@ -52,6 +54,12 @@ def made(name: str, table: wb.LogitTable) -> wb.figures.Figure:
     match name:
         case "level_sets":
             return wb.figures.level_sets(wb.losses.CrossEntropy(), label=1, steps=11)
+        case "gallery":
+            return wb.figures.gallery([wb.losses.CrossEntropy, wb.losses.CalibratedTopKHinge(K=1)], label=0, steps=11)
+        case "line_profile":
+            return wb.figures.line_profile([wb.losses.CrossEntropy(), wb.losses.CalibratedTopKHinge(K=2)], steps=31)
+        case "binary_surrogates":
+            return wb.figures.binary_surrogates()
         case "lorenz":
             return wb.figures.lorenz(table.class_counts)
         case "reliability":
@@ -64,9 +72,8 @@ def made(name: str, table: wb.LogitTable) -> wb.figures.Figure:
     return wb.figures.samples(sets, at_hand["images"]) if name == "samples" else getattr(wb.figures, name)(sets)
 
 
-CASES = [(name, size) for size in ("seven classes", "1081 classes") for name in NAMES] + [
-    ("per_class", "sixty classes")
-]
+CASES = [(name, "seven classes") for name in NAMES] + [(name, "1081 classes") for name in OF_TABLES]
+CASES += [("per_class", "sixty classes")]
 
 
 @pytest.fixture(scope="module", params=CASES, ids=lambda case: f"{case[0]}, {case[1]}")
@@ -133,8 +140,7 @@ def test_the_words_are_sentences_with_numbers(figure):
     assert "nan" not in figure.text.lower().split()
 
 
-@pytest.mark.parametrize("size", ["seven classes", "1081 classes"])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "size"), CASES)
 def test_its_code_makes_the_same_frame_again(name, size):
     figure = made(name, TABLES[size])
     at_hand = namespace(TABLES[size])
@@ -173,7 +179,7 @@ def test_it_cannot_be_changed(small):
         small.title = "another"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", OF_TABLES)
 def test_one_row_and_two_classes_are_enough(name):
     table = wb.LogitTable(np.array([[2.0, 0.0]]), [0], class_counts=[3, 1])
     figure = made(name, table)
@@ -181,7 +187,7 @@ def test_one_row_and_two_classes_are_enough(name):
     assert figure.static().axes
 
 
-@pytest.mark.parametrize("name", sorted(set(NAMES) - {"level_sets", "accuracy_against_size", "explore"}))
+@pytest.mark.parametrize("name", OF_TABLES)
 def test_one_class_is_enough(name):
     table = wb.LogitTable(np.zeros((4, 1)), [0, 0, 0, 0], class_counts=[3])
     with warnings.catch_warnings():
@@ -191,7 +197,7 @@ def test_one_class_is_enough(name):
     assert figure.static().axes
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", OF_TABLES)
 def test_a_table_without_labels_is_drawn_or_refused_in_words(name):
     labelled = TABLES["seven classes"]
     table = wb.LogitTable(labelled.scores, class_counts=labelled.class_counts)
@@ -206,7 +212,7 @@ def test_many_labels_are_drawn_too():
     rng = np.random.default_rng(0)
     labels = rng.random((80, 6)) < 0.3  # some rows have none
     table = wb.LogitTable(rng.normal(size=(80, 6)) + 2 * labels, labels, link="sigmoid")
-    for name in set(NAMES) - {"level_sets", "lorenz"}:
+    for name in set(OF_TABLES) - {"lorenz"}:
         assert made(name, table).plot().data, name
 
 

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 import workbench as wb
-from workbench.figures.landscapes import on_three_classes, simplex_grid
-from workbench.figures.triangles import CORNERS
+from workbench.figures.landscapes import loss_values, on_three_classes, simplex_grid
+from workbench.figures.triangles import CORNERS, downhill
 from workbench.losses import LOSSES, Loss
 
 
@@ -222,3 +222,82 @@ def test_a_loss_that_is_not_finite_somewhere_says_where():
 
     with pytest.raises(ValueError, match=r"not finite at s = \[0\.0, 2\.0, 0\.0\]"):
         wb.figures.level_sets(Reciprocal(), steps=11)
+
+
+def test_gradients_are_those_of_the_loss_and_arrows_lead_downhill():
+    figure = wb.figures.level_sets(wb.losses.CrossEntropy(), steps=21, rescale=False, gradients=True)
+    scores = figure.frame[["s0", "s1", "s2"]].to_numpy()
+    softmax = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    assert figure.frame[["g0", "g1", "g2"]].to_numpy() == pytest.approx(softmax - np.eye(3)[2])
+    begins, steps = downhill(figure)
+    ends = np.linalg.solve(
+        np.column_stack([CORNERS, np.ones(3)]).T, np.column_stack([begins + steps, np.ones(len(begins))]).T
+    ).T
+    starts = np.linalg.solve(
+        np.column_stack([CORNERS, np.ones(3)]).T, np.column_stack([begins, np.ones(len(begins))]).T
+    ).T
+    assert (
+        loss_values(wb.losses.CrossEntropy(), 2 * ends, 2) < loss_values(wb.losses.CrossEntropy(), 2 * starts, 2)
+    ).all()
+    assert any(trace.marker.symbol == "arrow" for trace in figure.plot().data)
+    assert figure.static().axes
+
+
+def test_a_loss_without_a_gradient_has_no_arrows():
+    @dataclass(frozen=True)
+    class Rank(MeanOfBatch):
+        couples_batch = False
+
+        def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
+            return (scores > scores.gather(1, labels[:, None])).sum(-1).double()
+
+    figure = wb.figures.level_sets(Rank(), steps=11, gradients=True)
+    assert (figure.frame[["g0", "g1", "g2"]] == 0).all(axis=None)
+    assert not any(trace.marker.symbol == "arrow" for trace in figure.plot().data)
+
+
+def test_the_gallery_shows_every_loss_of_the_catalogue():
+    figure = wb.figures.gallery(steps=11)
+    assert [panel.title for panel in figure.panels] == [loss.title for loss in wb.losses.LOSSES]
+    assert figure.frame["loss"].nunique() == len(wb.losses.LOSSES)
+    notes = " ".join(note.text.replace("<br>", " ") for note in figure.plot().layout.annotations)
+    assert all(loss.title in notes for loss in wb.losses.LOSSES)
+
+
+def test_a_loss_of_a_notebook_joins_the_gallery():
+    figure = wb.figures.gallery((*wb.losses.LOSSES, HeadsApart), steps=11)
+    assert figure.panels[-1].title == "Heads apart"
+
+
+def test_the_gallery_holds_the_numbers_of_the_level_sets_themselves():
+    figure = wb.figures.gallery([wb.losses.CrossEntropy, wb.losses.CalibratedTopKHinge], label=1, K=1, steps=11)
+    alone = wb.figures.level_sets(wb.losses.CalibratedTopKHinge(K=1), label=1, steps=11)
+    part = figure.frame[figure.frame["loss"] == "CalibratedTopKHinge(K=1)"]
+    assert part["value"].tolist() == alone.frame["value"].tolist()
+
+
+@pytest.mark.parametrize(("arguments", "message"), [({"K": 3}, "holds 1 or 2"), ({"losses": []}, "at least one loss")])
+def test_the_gallery_refuses_in_words(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        wb.figures.gallery(**arguments)
+
+
+def test_a_line_profile_equals_the_loss_called_directly():
+    loss = wb.losses.CalibratedTopKHinge(K=2)
+    frame = wb.figures.line_profile([loss], others=(0.5, -1, -2), steps=7).frame
+    rows = torch.tensor([[score, 0.5, -1, -2] for score in frame["score"]])
+    assert frame["value"].to_numpy() == pytest.approx(loss(rows, torch.zeros(7, dtype=torch.long)).numpy())
+
+
+@pytest.mark.parametrize(("losses", "others", "message"), [([], (0,), "1 to 8"), ([MeanOfBatch()], (), "at least one")])
+def test_a_line_profile_refuses_in_words(losses, others, message):
+    with pytest.raises(ValueError, match=message):
+        wb.figures.line_profile(losses, others=others)
+
+
+def test_hinge_and_exponential_lie_above_the_error_and_the_logistic_loss_only_after_division_by_ln_2():
+    """The thesis calls all three upper bounds (Section 2.3); the logistic loss is ln 2 at margin 0, where the error is 1."""
+    wide = wb.figures.binary_surrogates().frame.pivot_table(index="t", columns="loss", values="value")
+    assert (wide[["hinge", "exponential"]].ge(wide["0/1"], axis=0)).all(axis=None)
+    assert not (wide["logistic"] >= wide["0/1"]).all()
+    assert (wide["logistic"] / np.log(2) >= wide["0/1"] - 1e-12).all()

@@ -8,6 +8,7 @@ from workbench.figures.curves import accuracy_against_size
 from workbench.figures.explorer import explore
 from workbench.figures.inequality import lorenz
 from workbench.figures.landscapes import gallery, level_sets
+from workbench.figures.profiles import binary_surrogates, line_profile
 from workbench.figures.reliability import reliability
 from workbench.figures.samples import samples
 from workbench.figures.sizes import set_sizes
@@ -16,9 +17,11 @@ from workbench.figures.sprites import sprite_sheet
 __all__ = [
     "Figure",
     "accuracy_against_size",
+    "binary_surrogates",
     "explore",
     "gallery",
     "level_sets",
+    "line_profile",
     "lorenz",
     "per_class",
     "reliability",

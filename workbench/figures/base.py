@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 HEADER = 0.68  # inches above a static picture, for its title and subtitle
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Figure:
     """A picture whose numbers come first.
 
@@ -45,8 +45,10 @@ class Figure:
         """The interactive picture (Plotly)."""
         theme = style.theme(dark)
         figure = self._plotly(theme)
-        subtitle = f'<span style="font-size: 14px; color: {theme.muted}">{html.escape(self.subtitle)}</span>'
-        title = {"text": f"<b>{html.escape(self.title)}</b><br>{subtitle}"}
+        subtitle = (
+            f'<span style="font-size: 14px; color: {theme.muted}">{html.escape(self.subtitle, quote=False)}</span>'
+        )
+        title = {"text": f"<b>{html.escape(self.title, quote=False)}</b><br>{subtitle}"}
         return figure.update_layout(template=style.plotly_template(theme), title=title)
 
     def static(self, dark: bool = False) -> StaticFigure:
@@ -68,7 +70,7 @@ class Figure:
         """An HTML page of its own that holds the interactive picture and needs no network."""
         options = {"full_html": False, "include_plotlyjs": True, "config": style.PLOTLY_CONFIG, "auto_play": False}
         picture = self.plot(dark).to_html(**options)
-        title, text, paper = html.escape(self.title), html.escape(self.text), style.theme(dark).paper
+        title, text, paper = html.escape(self.title, quote=False), html.escape(self.text), style.theme(dark).paper
         return (
             f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>\n'
             f'<body style="margin: 0; background: {paper}"><main role="img" aria-label="{text}">{picture}</main></body></html>\n'
@@ -79,6 +81,9 @@ class Figure:
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
         raise NotImplementedError(f"{type(self).__name__} must draw itself with matplotlib")  # pragma: no cover
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.title!r}, {self.subtitle})"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         return {**self.plot()._repr_mimebundle_(include, exclude), "text/plain": self.text}
@@ -115,10 +120,10 @@ def round_count(value: float) -> float:
     """The end of an axis of counts that holds the value, likewise.
 
     >>> round_count(7), round_count(130)
-    (8, 150)
+    (8.0, 150.0)
     """
     power = 10 ** max(0, len(str(int(value))) - 1)
-    return next(limit * power for limit in (1, 1.5, 2, 3, 4, 6, 8, 10, 12) if value <= 0.95 * limit * power)
+    return next(float(limit * power) for limit in (1, 1.5, 2, 3, 4, 6, 8, 10, 12) if value <= 0.95 * limit * power)
 
 
 def chosen_by(sets: PredictionSets) -> str:

@@ -85,7 +85,7 @@ def wilson_interval(hits: np.ndarray, n: np.ndarray, z: float = 1.96) -> tuple[n
     return np.clip(centre - reach, 0, 1), np.clip(centre + reach, 0, 1)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class PerClass(Figure):
     """Bars, or for hundreds of classes a histogram of their accuracies; shot groups have their colours."""
 

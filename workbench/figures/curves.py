@@ -34,7 +34,7 @@ def accuracy_against_size(index: SetIndex) -> AccuracyAgainstSize:
     >>> table = wb.LogitTable.from_probabilities([[0.8, 0.1, 0.1], [0.4, 0.35, 0.25]], labels=[0, 1])
     >>> frame = accuracy_against_size(wb.SetIndex(table, K_max=2, step=0.5)).frame
     >>> frame[frame["curve"] == "average-K"][["mean_size", "accuracy"]].to_numpy().tolist()
-    [[1.0, 0.5], [1.5, 1.0], [2.5, 1.0]]
+    [[1.0, 0.5], [1.5, 1.0], [2.0, 1.0]]
 
     Paper: Garcin, thesis, Section 2.2.5.
     """
@@ -81,7 +81,7 @@ def _average_k(frame: pd.DataFrame, K: float) -> float:
     return float(curve["accuracy"].iloc[int((curve["K"] - K).abs().argmin())])
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class AccuracyAgainstSize(Figure):
     """Lines for average-K sets, points for top-K sets."""
 

@@ -69,7 +69,7 @@ def _first(frame: pd.DataFrame) -> int:
     return int((frame["K"] - FIRST_K).abs().argmin())
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Explorer(Figure):
     """Set sizes on the left, accuracy against mean size on the right, K on a slider below."""
 

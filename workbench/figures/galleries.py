@@ -22,7 +22,7 @@ CELL_HEIGHT = 235  # pixels
 TITLE_WIDTH = 25  # letters
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Gallery(Figure):
     """Triangles in rows of five, all with the same label and the same colours."""
 

@@ -56,7 +56,7 @@ def lorenz(class_counts: ArrayLike) -> Lorenz:
     )
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Lorenz(Figure):
     """The curve, the diagonal of equal classes, and what the rarest 80 % hold."""
 

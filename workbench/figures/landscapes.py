@@ -13,6 +13,8 @@ from workbench.figures.galleries import Gallery
 from workbench.figures.triangles import CORNER_NAMES, LevelSets
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from workbench.losses import Loss
 
 HEADS = ("predicting", "candidate")
@@ -27,6 +29,7 @@ def level_sets(
     rescale: bool = True,
     *,
     head: str = "predicting",
+    gradients: bool = False,
     value_range: tuple[float, float] | None = None,
 ) -> LevelSets:
     r"""Level sets of a loss over the scores of three classes.
@@ -36,7 +39,8 @@ def level_sets(
     `label` is y, counted from 0; `steps` are the points on a side of the triangle. With `rescale` the values run from
     0 to 1, as in the paper; without it they are the loss itself, and `value_range` fixes the ends of the colours, so
     that two settings can be compared. Of a loss with two heads, `head` says which one moves (the other rests at 0).
-    A random loss is drawn with a fixed seed, artefacts and all; its exact sister has none to show.
+    A random loss is drawn with a fixed seed, artefacts and all; its exact sister has none to show. With `gradients` the
+    frame also has `g0`, `g1`, `g2`, the gradient of the loss, and arrows show where one step downhill leads.
 
     >>> import workbench as wb
     >>> figure = wb.figures.level_sets(wb.losses.CrossEntropy())
@@ -58,12 +62,19 @@ def level_sets(
     if rescale:
         values = (values - lowest) / (highest - lowest or 1.0)
 
+    frame = pd.DataFrame(scores, columns=["s0", "s1", "s2"]).assign(value=values)
+    flat = ""
+    if gradients:
+        frame[["g0", "g1", "g2"]] = slopes = loss_gradients(loss, scores, label, head)
+        n_flat, moved = int((slopes == 0).all(axis=1).sum()), np.count_nonzero(slopes, axis=1).mean()
+        flat = f" The gradient is zero at {n_flat} of the points and moves {moved:.2f} scores on average."
     options = f", head={head!r}" if loss.heads == 2 else ""
+    options += ", gradients=True" if gradients else ""
     options += f", value_range={value_range!r}" if value_range else ""
-    imports, (name,) = _in_code([loss])
+    imports, (name,) = losses_in_code([loss])
     call = f"wb.figures.level_sets(loss, label={label}, steps={steps}, rescale={rescale}{options})"
     return LevelSets(
-        frame=pd.DataFrame(scores, columns=["s0", "s1", "s2"]).assign(value=values),
+        frame=frame,
         title=loss.title,
         subtitle=", ".join(
             part for part in (f"n = {counted(len(scores), 'score vector')}", knobs_in_words(loss)) if part
@@ -71,7 +82,7 @@ def level_sets(
         text=(
             f"Level sets of {loss!r} on a triangle of n = {len(scores)} score vectors of three classes; the label is "
             f"class {label}, the {CORNER_NAMES[label]} corner. The loss is lowest, {lowest:.3g}, at s = {best} and "
-            f"highest, {highest:.3g}, at s = {worst}.{' Colours are rescaled to run from 0 to 1.' if rescale else ''}"
+            f"highest, {highest:.3g}, at s = {worst}.{' Colours are rescaled to run from 0 to 1.' if rescale else ''}{flat}"
         ),
         code=f"{imports}loss = {name}\nfigure = {call}\nfigure.plot()\n",
         label=label,
@@ -102,7 +113,7 @@ def gallery(losses: Iterable[type[Loss] | Loss] | None = None, label: int = 2, K
     shown = [on_three_classes(loss, K) if isinstance(loss, type) else loss for loss in chosen]
     panels = tuple(level_sets(loss, label, steps) for loss in shown)
     n = len(panels[0].frame)
-    imports, names = _in_code(chosen)
+    imports, names = losses_in_code(chosen)
     which = "" if losses is None else f"losses=[{', '.join(names)}], "
     return Gallery(
         frame=pd.concat([panel.frame.assign(loss=repr(loss)) for panel, loss in zip(panels, shown, strict=True)])
@@ -138,18 +149,34 @@ def loss_values(loss: Loss, scores: np.ndarray, label: int, head: str = "predict
     """
     import torch
 
-    points = torch.as_tensor(scores)
+    with torch.no_grad():
+        return _evaluated(loss, torch.as_tensor(scores), label, head).numpy().astype(np.float64)
+
+
+def loss_gradients(loss: Loss, scores: np.ndarray, label: int, head: str = "predicting") -> np.ndarray:
+    """The gradient of each of those losses with respect to its own scores: (n, L)."""
+    import torch
+
+    points = torch.tensor(scores, requires_grad=True)
+    values = _evaluated(loss, points, label, head)
+    if not values.requires_grad:  # piecewise constant, such as the top-K error
+        return np.zeros_like(scores)
+    (gradients,) = torch.autograd.grad(values.sum(), points)
+    return gradients.numpy()
+
+
+def _evaluated(loss: Loss, points: Tensor, label: int, head: str) -> Tensor:
+    import torch
+
     if loss.heads == 2:
         resting = torch.zeros_like(points)
         points = torch.stack([points, resting] if head == "predicting" else [resting, points], dim=1)
-    labels = torch.full((len(scores),), label)
+    labels = torch.full((len(points),), label)
     if loss.labels == "many":
-        labels = torch.nn.functional.one_hot(labels, scores.shape[1]).bool()
+        labels = torch.nn.functional.one_hot(labels, points.shape[-1]).bool()
     if loss.couples_batch:
-        values = torch.func.vmap(lambda point, its_label: loss(point[None], its_label[None])[0])(points, labels)
-    else:
-        values = loss(points, labels, generator=torch.Generator().manual_seed(0) if loss.random else None)
-    return values.detach().numpy().astype(np.float64)
+        return torch.func.vmap(lambda point, its_label: loss(point[None], its_label[None])[0])(points, labels)
+    return loss(points, labels, generator=torch.Generator().manual_seed(0) if loss.random else None)
 
 
 def on_three_classes(loss_class: type[Loss], K: int = 2) -> Loss:
@@ -167,7 +194,7 @@ def knobs_in_words(loss: Loss, most: int | None = None) -> str:
     return ", ".join(words[:most])
 
 
-def _in_code(losses: Sequence[type[Loss] | Loss]) -> tuple[str, list[str]]:
+def losses_in_code(losses: Sequence[type[Loss] | Loss]) -> tuple[str, list[str]]:
     """The imports that losses need, and each of them as it is written in code."""
     imports, names = ["import workbench as wb"], []
     for loss in losses:

@@ -57,7 +57,7 @@ def reliability(table: LogitTable, bins: int = 15, K: int = 1) -> Reliability:
     )
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Reliability(Figure):
     """The diagram above, how many rows each bin holds below."""
 

@@ -91,7 +91,7 @@ class Cell(NamedTuple):
     members: list[str]  # the whole set
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Samples(Figure):
     """Rows of six photographs, each with the beginning of its set written below it."""
 

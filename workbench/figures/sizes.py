@@ -80,7 +80,7 @@ class Panel(NamedTuple):
     bars: pd.DataFrame  # size, count, share; sizes beyond the last bar are pooled in it
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SetSizes(Figure):
     """One histogram, or one for each group below one another on common axes."""
 

@@ -11,20 +11,21 @@ import numpy as np
 import plotly.graph_objects as go
 
 from workbench.figures.base import Figure, paper
-from workbench.figures.style import SEQUENTIAL, Theme
+from workbench.figures.style import LIGHT, SEQUENTIAL, Theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as StaticFigure
 
 BANDS = len(SEQUENTIAL)
+ARROWS = 10  # along a side
 HEIGHT = math.sqrt(3) / 2  # of the triangle with side 1
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, HEIGHT]])  # where all of the score is on class 0, 1, 2
 CORNER_NAMES = ("bottom left", "bottom right", "top")
 X_RANGE, Y_RANGE = (-0.12, 1.12), (-0.1, 0.97)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class LevelSets(Figure):
     """Level sets on the triangle: class 0 bottom left, class 1 bottom right, class 2 on top, whatever the label is."""
 
@@ -41,7 +42,7 @@ class LevelSets(Figure):
         return (right + up / 2) / (self.steps - 1), HEIGHT * up / (self.steps - 1), values
 
     def _plotly(self, theme: Theme) -> go.Figure:
-        figure = go.Figure([*bands(self), border(theme), hover_points(self), label_mark(self, theme)])
+        figure = go.Figure([*bands(self), border(theme), *arrows(self), hover_points(self), label_mark(self, theme)])
         figure.add_trace(colour_bar(self))
         for corner, (x, y) in enumerate(CORNERS):
             name, colour = _corner(self, corner, theme)
@@ -107,6 +108,42 @@ def label_mark(figure: LevelSets, theme: Theme) -> go.Scatter:
     return go.Scatter(x=x, y=y, mode="markers", marker=marker, hoverinfo="skip", cliponaxis=False)
 
 
+def downhill(figure: LevelSets) -> tuple[np.ndarray, np.ndarray]:
+    """Where the arrows begin, and how far they go: (arrows, 2) each; none for a figure without gradients.
+
+    An arrow is minus the gradient within the plane of the triangle (adding the same number to every score is no move
+    on it); the longest is a little shorter than the way to the next arrow.
+    """
+    if "g0" not in figure.frame:
+        return np.empty((0, 2)), np.empty((0, 2))
+    stride = max(1, (figure.steps - 1) // ARROWS)
+    up, right = np.nonzero(np.add.outer(np.arange(figure.steps), np.arange(figure.steps)) < figure.steps)
+    inside = (figure.frame[["s0", "s1", "s2"]] > 0).all(axis=1)
+    chosen = figure.frame[inside & (up % stride == 0) & (right % stride == 0)]
+    gradients = chosen[["g0", "g1", "g2"]].to_numpy()
+    steps = -(gradients - gradients.mean(axis=1, keepdims=True)) @ CORNERS
+    lengths = np.linalg.norm(steps, axis=1)
+    longest = max(lengths.max(initial=0), 1e-12)
+    moving = lengths > 1e-6 * longest
+    begins = chosen[["s0", "s1", "s2"]].to_numpy() / 2 @ CORNERS
+    return begins[moving], 0.9 / ARROWS * steps[moving] / longest
+
+
+def arrows(figure: LevelSets) -> list[go.Scatter]:
+    """The arrows, dark with a pale rim: the bands below them are the same by day and by night."""
+    begins, steps = downhill(figure)
+    if not len(begins):
+        return []
+    x, y = np.stack([begins, begins + steps, np.full_like(begins, np.nan)], axis=1).reshape(-1, 2).T
+    heads = np.tile([0, 9, 0], len(begins))
+    traces = []
+    for colour, width, rim in ((LIGHT.paper, 4.5, 3), (LIGHT.ink, 1.6, 0)):
+        head = {"symbol": "arrow", "angleref": "previous", "size": heads + rim * (heads > 0), "color": colour}
+        line = {"color": colour, "width": width}
+        traces.append(go.Scatter(x=x, y=y, mode="lines+markers", line=line, marker=head, hoverinfo="skip"))
+    return traces
+
+
 def hover_points(figure: LevelSets) -> go.Scatter:
     """The exact numbers under the pointer, at every grid point."""
     x, y, values = figure.lattice()
@@ -129,6 +166,10 @@ def draw_on(axes: Axes, figure: LevelSets, theme: Theme, named: bool = True) -> 
     borders = _borders(figure)
     filled = axes.contourf(x, y, values.clip(borders[0], borders[-1]), borders, colors=SEQUENTIAL, corner_mask=True)
     axes.plot(*CORNERS[[0, 1, 2, 0]].T, color=theme.muted, linewidth=1)
+    begins, steps = downhill(figure)
+    if len(begins):
+        looks: dict[str, Any] = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.006, "linewidth": 0.8}
+        axes.quiver(*begins.T, *steps.T, color=LIGHT.ink, edgecolor=LIGHT.paper, zorder=3, **looks)
     size = 9 if named else 6
     axes.plot(*CORNERS[figure.label], "o", color=theme.threshold, markeredgecolor=theme.paper, markersize=size)
     for corner, (across, up) in enumerate(CORNERS if named else ()):
