@@ -235,6 +235,17 @@ def test_networks_can_be_mapped_and_differentiated_inside_the_map():
     assert torch.allclose(vmap(gradient)(scores), expected.grad)
 
 
+def test_a_network_first_used_for_validation_can_be_trained_with():
+    scores = draw(2, 13)  # a size no other test uses, so that nothing is kept from before
+    with torch.inference_mode():
+        comparator_network_sort(scores, 3)
+        DifferentiableTopK(m=13)(scores, torch.tensor([0, 1]))
+    scores.requires_grad_()
+    comparator_network_sort(scores, 3)[0, 0, 0].backward()
+    DifferentiableTopK(m=13)(scores, torch.tensor([0, 1])).sum().backward()
+    assert scores.grad.isfinite().all()
+
+
 def test_small_probabilities_keep_their_digits():
     # The loser of a comparison 1e6 apart stays in front with probability 1/(π·1e6); 1 − swap would be 0 in float32.
     P = comparator_network_sort(torch.tensor([0.0, 1e6]), kind="bitonic")

@@ -15,9 +15,9 @@ from torch import Tensor
 from workbench.knobs import knob
 from workbench.losses.base import Loss
 from workbench.operators.networks import KINDS
-from workbench.operators.ranking import log_ranking
+from workbench.operators.ranking import log_ranks_of_last
 
-MASKED = 1e4  # a class masked by −inf stands this far below the others, in units of 1 / steepness
+MASKED = 1e4  # a class masked by −inf stands this far below the label, in units of 1 / steepness
 
 
 @dataclass(frozen=True)
@@ -100,21 +100,17 @@ class DifferentiableTopK(Loss):
 
     def values(self, scores: Tensor, labels: Tensor, *, p_k: Tensor | None = None, **_: Any) -> Tensor:
         p_k = self._p_k_of_rows(scores, labels) if p_k is None else self._checked_p_k(p_k, scores)
+        of_softmax, log_weights = _weights(p_k, self.top1)
         kept = self._kept(scores, labels)
-        log_ranks = log_ranking(kept, p_k.shape[-1], self.operator, self.steepness)[..., -1]  # (n, k): of the label
-        if self.top1 == "sort":
-            return -(rank_weights(p_k).log() + log_ranks).logsumexp(-1)
-
-        top1, beyond = p_k[..., :1], torch.cat([torch.zeros_like(p_k[..., :1]), p_k[..., 1:]], dim=-1)
+        k = log_weights.shape[-1]
+        log_terms = log_weights + log_ranks_of_last(kept, k, self.operator, self.steepness)  # (n, k)
         if self.top1 == "softmax":
-            log_first = kept.log_softmax(-1)[..., -1:]
-            log_weights = torch.cat([top1, rank_weights(beyond)], dim=-1).log()
-            return -(log_weights + torch.cat([log_first, log_ranks], dim=-1)).logsumexp(-1)
-
-        only_top1 = top1 == 1  # then the logarithm below would be that of 0, with weight 0
-        log_weights = torch.where(only_top1, 1.0, rank_weights(beyond)).log()
-        beyond_top1 = -(log_weights + log_ranks).logsumexp(-1)
-        top1 = top1.squeeze(-1)
+            log_first = of_softmax.log() + kept.log_softmax(-1)[..., -1:]
+            log_terms = torch.cat([log_first, log_terms], dim=-1)
+        beyond_top1 = -log_terms.logsumexp(-1)
+        if self.top1 != "cross_entropy":
+            return beyond_top1
+        top1 = of_softmax.squeeze(-1)
         return top1 * F.cross_entropy(scores, labels, reduction="none") + (1 - top1) * beyond_top1
 
     def _p_k_of_rows(self, scores: Tensor, labels: Tensor) -> Tensor:
@@ -147,9 +143,18 @@ class DifferentiableTopK(Loss):
         m = min(self.m, scores.shape[-1])
         others = scores.detach().scatter(-1, labels[:, None], -math.inf).topk(m - 1).indices.flip(-1)
         kept = scores.gather(-1, torch.cat([others, labels[:, None]], dim=-1))
-        masked = kept == -math.inf
-        lowest = kept.detach().masked_fill(masked, math.inf).amin(-1, keepdim=True)
-        return torch.where(masked, lowest - MASKED / self.steepness, kept)
+        return torch.where(kept == -math.inf, kept[:, -1:].detach() - MASKED / self.steepness, kept)
+
+
+def _weights(p_k: Tensor, top1: str) -> tuple[Tensor, Tensor]:
+    """What the top-1 term is worth outside the ranking (n, 1), and the logarithm of what each rank is worth (n, k)."""
+    if top1 == "sort":
+        return torch.zeros_like(p_k[:, :1]), rank_weights(p_k).log()
+    of_softmax, beyond_top1 = p_k[:, :1], torch.cat([torch.zeros_like(p_k[:, :1]), p_k[:, 1:]], dim=-1)
+    weights = rank_weights(beyond_top1)
+    if top1 == "cross_entropy":  # P_K(1) = 1 leaves 0 · log 0, whatever the ranks: keep the logarithm finite
+        weights = torch.where(of_softmax == 1, 1.0, weights)
+    return of_softmax, weights.log()
 
 
 def rank_weights(p_k: Tensor) -> Tensor:

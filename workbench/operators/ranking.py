@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -101,22 +100,35 @@ def comparator_network_sort(
     if relaxation not in RELAXATIONS:
         raise ValueError(f"there is no relaxation {relaxation!r}; give one of {', '.join(RELAXATIONS)}")
     n = scores.shape[-1]
-    wiring = _wiring(n, k, kind, scores.device)
-    values = scores.reshape(-1, n).T  # (n, rows): wires first, so that a wire is contiguous
-    P, *_ = _FrontRows.apply(values, wiring, k, relaxation, steepness)  # (k, n, rows)
-    return P.permute(2, 0, 1).reshape(*scores.shape[:-1], k, n)
+    partners, wants = _wiring(n, k, kind, scores.device)
+    values = _exact(scores)
+    layers = []
+    for partner, slope in zip(partners, steepness * wants, strict=True):
+        met = values.index_select(-1, partner)
+        swap = RELAXATIONS[relaxation]((met - values) * slope)
+        values = values.lerp(met, swap)
+        layers.append((partner, swap.unsqueeze(-2)))
+    P = torch.eye(k, n, dtype=values.dtype, device=values.device).expand(*scores.shape[:-1], k, n)
+    for partner, swap in reversed(layers):
+        P = P.lerp(P.index_select(-1, partner), swap)
+    return P.to(scores.dtype)
 
 
-def log_ranking(scores: Tensor, k: int, operator: str, steepness: float) -> Tensor:
-    """(..., k, n): the logarithm of P by the operator of that name, its temperature being 1 / steepness.
+def log_ranks_of_last(scores: Tensor, k: int, operator: str, steepness: float) -> Tensor:
+    """(..., k): the log-probability that the last class holds rank 1, …, k, by the operator of that name.
 
-    Softmaxes are left in logarithms, so their probabilities never underflow. Those of a network, a product over its
-    layers, stop at the smallest positive number. Networks are relaxed by the Cauchy distribution.
+    One column of P is all that a loss needs. Its temperature is 1 / steepness, and networks are relaxed by the Cauchy
+    distribution. Probabilities too small for a float32 are no trouble: softmaxes stay logarithms throughout, and those
+    of a network are logarithms before they leave double precision.
     """
     if operator in _LOGITS:
-        return _LOGITS[operator](scores, k, 1 / steepness).log_softmax(-1)
-    P = comparator_network_sort(scores, k, kind=operator, steepness=steepness)
-    return P.clamp(min=torch.finfo(P.dtype).tiny).log()
+        return _LOGITS[operator](scores, k, 1 / steepness).log_softmax(-1)[..., -1]
+    n = scores.shape[-1]
+    values = _exact(scores).reshape(-1, n).T.contiguous()  # (n, rows): a layer picks whole wires
+    partners, wants = _wiring(n, k, operator, scores.device)
+    column, *_ = _LastColumn.apply(values, partners, (steepness * wants).to(values)[:, :, None])
+    ranks = column[:k].clamp(min=torch.finfo(column.dtype).tiny).log()
+    return ranks.T.reshape(*scores.shape[:-1], k).to(scores.dtype)
 
 
 def _neural_sort_logits(scores: Tensor, k: int, temperature: float) -> Tensor:
@@ -159,102 +171,86 @@ _LOGITS: dict[str, Callable[[Tensor, int, float], Tensor]] = {
 }
 
 
-@dataclass(frozen=True)
-class Relaxation:
-    """How surely a comparator swaps: a symmetric distribution function F and its density."""
-
-    cdf: Callable[[Tensor], Tensor]
-    density: Callable[[Tensor], Tensor]
+def _cauchy(x: Tensor) -> Tensor:
+    return torch.add(_HALF, x.atan(), alpha=1 / math.pi)
 
 
-_ONE = torch.ones(())
-RELAXATIONS = {
-    "logistic": Relaxation(cdf=torch.sigmoid, density=lambda x: x.sigmoid() * (-x).sigmoid()),
-    # ½ + arctan(x)/π = arctan2(1, −x)/π, which keeps its digits in the lower tail.
-    "cauchy": Relaxation(
-        cdf=lambda x: torch.atan2(_ONE, -x) / math.pi, density=lambda x: 1 / (math.pi * (1 + x.square()))
-    ),
-}
-
-
-@dataclass(frozen=True)
-class _Wiring:
-    """A network as whole-layer operations: layer by layer, whom each wire meets and whether it wants the larger value."""
-
-    partners: tuple[Tensor, ...]  # (n,) int64 each; an idle wire meets itself
-    wants: Tensor  # (depth, n, 1): +1 the larger, −1 the smaller, 0 idle
+_HALF = torch.tensor(0.5)
+RELAXATIONS: dict[str, Callable[[Tensor], Tensor]] = {"logistic": torch.sigmoid, "cauchy": _cauchy}
 
 
 @lru_cache(maxsize=64)
-def _wiring(n: int, k: int, kind: str, device: torch.device) -> _Wiring:
+def _wiring(n: int, k: int, kind: str, device: torch.device) -> tuple[tuple[Tensor, ...], Tensor]:
+    """A network as whole-layer operations: whom each wire meets (an idle one itself), and what it wants of it.
+
+    The partners are (n,), one tensor per layer. The wants are (depth, n): the larger value (+1), the smaller (−1) or
+    nothing (0).
+    """
     network = selection_network(n, k, kind)
-    partners = torch.arange(n, device=device).repeat(len(network), 1)
-    wants = torch.zeros(len(network), n, 1, device=device)
-    for partner, want, layer in zip(partners, wants, network, strict=True):
-        larger, smaller = torch.tensor(layer, device=device).unbind(1)
-        partner[larger], partner[smaller] = smaller, larger
-        want[larger], want[smaller] = 1.0, -1.0
-    return _Wiring(tuple(partners), wants)
+    with torch.inference_mode(False):  # what is kept must also serve training, whoever asks first
+        partners = torch.arange(n, device=device).repeat(len(network), 1)
+        wants = torch.zeros(len(network), n, device=device)
+        for partner, want, layer in zip(partners, wants, network, strict=True):
+            larger, smaller = torch.tensor(layer, device=device).unbind(1)
+            partner[larger], partner[smaller] = smaller, larger
+            want[larger], want[smaller] = 1.0, -1.0
+        return tuple(partners), wants
 
 
-class _FrontRows(torch.autograd.Function):
-    """The first k rows of M_t ⋯ M_1, with its own backward pass: autograd over so many small steps costs twice.
+class _LastColumn(torch.autograd.Function):
+    """The last column of M_t ⋯ M_1 for Cauchy comparators: from each wire of the last layer back to the last class.
 
-    The matrix of a layer is symmetric and acts on a vector v as v + f·(v[partner] − v): the same formula moves the
-    values forward, the rows of P backward and the gradients of both the other way round.
+    The matrix of a layer acts on any vector v as v + f·(v[partner] − v). So the column, which starts as the indicator of
+    the last wire, travels with the values: one pass where k rows need two. The backward pass is written out because
+    autograd over so many small steps costs twice as much.
     """
 
     generate_vmap_rule = True
 
     @staticmethod
     def forward(
-        values: Tensor, wiring: _Wiring, k: int, relaxation: str, steepness: float
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        cdf = RELAXATIONS[relaxation].cdf
-        slopes = (steepness * wiring.wants).to(values)
-        both_ways = torch.stack([slopes, -slopes], dim=1)  # 1 − swap would lose the digits of a small keep
-        n = len(values)
-        layers, gaps, changes = [], [values.new_empty(0, *values.shape)], [values.new_empty(0, k, *values.shape)]
-        for partner, slope in zip(wiring.partners, both_ways.unbind(), strict=True):
-            gap = values.index_select(0, partner) - values
-            swap, keep = cdf(gap * slope).unbind()
-            values = torch.addcmul(values, swap, gap)
-            layers.append((partner, swap, keep))
-            gaps.append(gap[None])
-        P = torch.eye(k, n, dtype=values.dtype, device=values.device)[:, :, None] + torch.zeros_like(values)
-        for partner, swap, keep in reversed(layers):
-            met = P.index_select(1, partner)
-            changes.append((met - P)[None])
-            P = torch.addcmul(keep * P, swap, met)
-        return P, torch.cat(gaps), torch.cat(changes).flip(0)
+        values: Tensor,  # (n, rows)
+        partners: tuple[Tensor, ...],  # (n,) each
+        slopes: Tensor,  # (depth, n, 1): steepness times what each wire wants
+    ) -> tuple[Tensor, ...]:  # the column (n, rows), then what each layer compared (2, n, rows)
+        carried = torch.stack([values, torch.zeros_like(values)])
+        carried[1, -1] = 1
+        gaps = []
+        for partner, slope in zip(partners, slopes, strict=True):
+            met = carried.index_select(1, partner)
+            gap = met - carried
+            carried = carried.lerp(met, _cauchy(gap[0] * slope))
+            gaps.append(gap)
+        return carried[1], *gaps
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        _, ctx.wiring, _, ctx.relaxation, ctx.steepness = inputs
-        _, gaps, changes = output
-        ctx.mark_non_differentiable(gaps, changes)
-        ctx.save_for_backward(gaps, changes)
+        _, ctx.partners, slopes = inputs
+        _, *gaps = output
+        ctx.mark_non_differentiable(*gaps)
+        ctx.save_for_backward(slopes, *gaps)
 
     @staticmethod
-    def backward(ctx: Any, into_P: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
-        gaps, changes = ctx.saved_tensors  # (depth, n, rows) and (depth, k, n, rows)
-        partners, relaxation = ctx.wiring.partners, RELAXATIONS[ctx.relaxation]
-        slopes = (ctx.steepness * ctx.wiring.wants).to(gaps)
-        swaps = relaxation.cdf(gaps * slopes)
-        slopes = relaxation.density(gaps * slopes) * slopes  # of swap against gap
+    def backward(ctx: Any, into_column: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
+        slopes, *gaps = ctx.saved_tensors
+        sureness = torch.stack([gap[0] for gap in gaps]) * slopes
+        swaps = _cauchy(sureness)
+        slopes = slopes / (math.pi * (1 + sureness.square()))  # of swap by gap: the density of the distribution
+        into = torch.stack([torch.zeros_like(into_column), into_column])
+        for partner, swap, slope, gap in reversed(list(zip(ctx.partners, swaps, slopes, gaps, strict=True))):
+            into_gap = (into * gap).sum(0) * slope
+            into = into.lerp(into.index_select(1, partner), swap)
+            into[0] += into_gap.index_select(0, partner) - into_gap
+        return into[0], None, None
 
-        into_swaps = []
-        for partner, swap, change in zip(partners, swaps, changes, strict=True):
-            into_swaps.append((into_P * change).sum(0))
-            into_P = torch.addcmul(into_P, swap, into_P.index_select(1, partner) - into_P)
 
-        into_values = torch.zeros_like(into_P[0])
-        slopes_of_step = swaps + slopes * gaps  # of swap · gap against gap
-        layers = zip(partners, slopes, slopes_of_step, into_swaps, strict=True)
-        for partner, slope, slope_of_step, into_swap in reversed(list(layers)):
-            into_gap = torch.addcmul(slope * into_swap, slope_of_step, into_values)
-            into_values = into_values + (into_gap.index_select(0, partner) - into_gap)
-        return into_values, None, None, None, None
+def _exact(scores: Tensor) -> Tensor:
+    """The scores in double precision, where the device has it.
+
+    A class that loses a comparison stays in front with probability 1 − f. In float32 that is 0 from f = 1 − 3e-8 on,
+    and a product of such tails over the layers would be nothing but rounding errors.
+    """
+    return scores if scores.device.type == "mps" else scores.double()
 
 
 def _checked(scores: Tensor, k: int | None, **positive: float) -> tuple[int, float]:
