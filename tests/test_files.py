@@ -175,5 +175,5 @@ def test_a_csv_of_words_is_refused(tmp_path):
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match="nowhere.npz"):
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.npz"):
         wb.import_table(tmp_path / "nowhere.npz")

@@ -113,7 +113,7 @@ def test_probabilities_passed_as_scores_are_noticed():
 
 
 def test_probabilities_are_checked_row_by_row():
-    with pytest.raises(ValueError, match="row 1 of the probabilities sums to 0.9"):
+    with pytest.raises(ValueError, match=r"row 1 of the probabilities sums to 0\.9"):
         wb.LogitTable.from_probabilities([[0.5, 0.5], [0.5, 0.4]])
     many = wb.LogitTable.from_probabilities([[0.9, 0.8]], labels=[[True, True]])
     assert many.link == "identity"

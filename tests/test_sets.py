@@ -1,0 +1,244 @@
+"""Top-K, average-K and threshold sets: sizes, ties, and the arithmetic of the threshold."""
+
+from __future__ import annotations
+
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import workbench as wb
+from workbench import selection
+from workbench.selection import (
+    _counted_order_statistic,
+    exact,
+    largest_probabilities,
+    midpoint,
+    returned_classes,
+    rounded_up,
+    threshold_at_mean_size,
+)
+from workbench.sets import filled, most_probable
+
+rng = np.random.default_rng(0)
+
+
+def table(n: int, n_classes: int, dtype: str = "float32", labels: bool = True) -> wb.LogitTable:
+    scores = (rng.normal(size=(n, n_classes)) * 2).astype(dtype)
+    return wb.LogitTable(scores, rng.integers(0, n_classes, n) if labels else None)
+
+
+def tied_tables() -> st.SearchStrategy[wb.LogitTable]:
+    """Small tables whose probabilities tie often."""
+    shapes = st.tuples(st.integers(1, 12), st.integers(2, 6), st.integers(0, 2**31))
+    return shapes.map(
+        lambda shape: wb.LogitTable(
+            np.random.default_rng(shape[2]).integers(-4, 1, shape[:2]).astype("float32"),
+            np.random.default_rng(shape[2]).integers(0, shape[1], shape[0]),
+        )
+    )
+
+
+def test_K_n_is_computed_with_the_decimal_that_K_prints_as():
+    # In floating point 2.3 · 25 = 57.49999…, and half a class would be lost; the exact product is a half, rounded up.
+    assert 2.3 * 25 < 57.5
+    assert returned_classes(2.3, 25) == 58
+    assert exact(np.float64(0.1)) == Fraction(1, 10)
+    assert all(returned_classes(K / 10, 10) == K for K in range(10, 200))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_midpoint_is_rounded_up_so_that_it_never_lets_the_lower_one_in(dtype):
+    kind = np.dtype(dtype)
+    for below in rng.random(200).astype(kind):
+        for above in (np.nextafter(below, kind.type(2)), below + kind.type(0.01)):
+            threshold = midpoint(float(above), float(below), kind)
+            assert float(above) >= threshold > float(below)
+            assert kind.type(threshold) == threshold
+    assert midpoint(0.25, 0.25, kind) == 0.25
+
+
+def test_a_threshold_between_two_float32_is_rounded_up():
+    given = 0.7  # the nearest float32 is smaller
+    assert float(np.float32(given)) < given
+    assert rounded_up(given, np.dtype("float32")) == float(np.nextafter(np.float32(given), np.float32(1)))
+    probabilities = wb.LogitTable.from_probabilities(np.array([[np.float32(given), 1 - np.float32(given)]]))
+    with pytest.warns(UserWarning, match="empty"):
+        assert wb.Threshold(given).fit(probabilities)(probabilities).sizes.tolist() == [0]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("shape", [(1, 7), (61, 13), (2500, 900)])
+def test_average_k_on_validation_returns_exactly_K_n_classes_without_ties(dtype, shape):
+    val = table(*shape, dtype, labels=False)
+    sorted_all = np.sort(val.probabilities().ravel())[::-1]
+    for K in (1, 1.1, 2.3, 3.7, 5.9):
+        m = returned_classes(K, val.n)
+        above, below = sorted_all[m - 1 : m + 1]
+        threshold = wb.AverageK(K).fit(val).threshold
+        assert above >= threshold >= below
+        if above > below:
+            assert np.count_nonzero(val.probabilities() >= threshold) == m
+            assert wb.AverageK(K).fit(val).sets(val).sizes.sum() == m
+
+
+def test_the_bound_guessed_from_a_sample_never_changes_the_answer(monkeypatch):
+    misleading = rng.normal(size=(3000, 800)).astype("float32")
+    misleading[::2] *= 8  # the sampled rows are more confident than the others, or less
+    val = wb.LogitTable(misleading)
+    expected = np.sort(val.probabilities().ravel())[::-1]
+    for sampled in (2**30, 2**12, 2**11):
+        monkeypatch.setattr(selection, "SAMPLED", sampled)
+        for m in (1, 3000, 60_001):
+            found = largest_probabilities(val, m)
+            assert np.array_equal(found.probabilities[:m], expected[:m])
+            assert np.array_equal(val.probabilities().ravel()[found.positions], found.probabilities)
+            assert found.count(found.floor) == np.count_nonzero(expected >= found.floor)
+
+
+def test_a_table_of_nothing_but_ties_fits_in_memory_and_says_what_it_holds():
+    val = wb.LogitTable(np.zeros((2000, 1000), np.float32))
+    found = largest_probabilities(val, 5001)
+    assert len(found.probabilities) == 5001
+    assert found.floor > 1 / 1000  # it does not claim to know all that are equal
+    assert threshold_at_mean_size(val, 2.5) == val.probabilities([0])[0, 0]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_counting_bits_finds_the_same_order_statistic_as_sorting(dtype):
+    val = table(50, 40, dtype)
+    falling = np.sort(val.probabilities().ravel())[::-1]
+    for m in (1, 2, 999, 1999, 2000):
+        assert _counted_order_statistic(val, m) == falling[m - 1]
+
+
+def test_thresholds_for_large_K_are_exact_too(monkeypatch):
+    val = table(300, 50)
+    expected = threshold_at_mean_size(val, 30.5)
+    monkeypatch.setattr(selection, "HELD", 10)
+    assert threshold_at_mean_size(val, 30.5) == expected
+
+
+@settings(max_examples=60, deadline=None)
+@given(val=tied_tables(), K=st.floats(1, 6).map(lambda K: round(K, 1)))
+def test_with_ties_all_tied_classes_enter(val, K):
+    if K >= val.n_classes:
+        return
+    sets = wb.AverageK(K).fit(val).sets(val)
+    falling = np.sort(val.probabilities().ravel())[::-1]
+    m = returned_classes(K, val.n)
+    assert sets.sizes.sum() >= m
+    if falling[m - 1] == falling[m]:
+        assert sets.sizes.sum() == np.count_nonzero(falling >= falling[m])
+    else:
+        assert sets.sizes.sum() == m
+
+
+@settings(max_examples=60, deadline=None)
+@given(val=tied_tables(), low=st.floats(1, 5), more=st.floats(0, 2))
+def test_average_k_sets_are_nested_in_K(val, low, more):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # K ≥ L is allowed here
+        small = wb.AverageK(low).fit(val).sets(val).matrix()
+        large = wb.AverageK(low + more).fit(val).sets(val).matrix()
+    assert not (small & ~large).any()
+
+
+@settings(max_examples=60, deadline=None)
+@given(val=tied_tables(), K=st.integers(1, 6))
+def test_top_k_sets_have_exactly_K_classes_whatever_the_ties(val, K):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sets = wb.TopK(K).fit(val).sets(val)
+    assert (sets.sizes == min(K, val.n_classes)).all()
+    order = np.argsort(-val.probabilities(), axis=1, kind="stable")[:, :K]
+    assert np.array_equal(sets.classes.reshape(val.n, -1), order)
+
+
+def test_K_of_all_classes_has_threshold_zero_and_warns():
+    val = table(5, 4)
+    with pytest.warns(UserWarning, match="every class"):
+        fitted = wb.AverageK(4).fit(val)
+    assert fitted.threshold == 0
+    assert (fitted(val).sizes == 4).all()
+    with pytest.warns(UserWarning, match="every class"):
+        assert (wb.TopK(9).fit(val)(val).sizes == 4).all()
+
+
+def test_sets_are_sparse_and_by_falling_probability():
+    test = table(700, 20)
+    sets = wb.Threshold(0.05).fit(test)(test)
+    probabilities = test.probabilities()
+    expected = probabilities >= rounded_up(0.05, test.dtype)
+    assert np.array_equal(sets.matrix(), expected)
+    assert np.array_equal(sets.sizes, expected.sum(1))
+    assert np.array_equal(sets.hits, expected[np.arange(700), test.labels])
+    assert sets.offsets[-1] == len(sets.classes) == len(sets.probabilities)
+    for i, members in enumerate(sets):
+        classes, values = sets.members(i)
+        assert np.array_equal(members, classes)
+        assert set(classes.tolist()) == set(np.flatnonzero(expected[i]).tolist())
+        assert (np.diff(values) <= 0).all()
+        assert np.array_equal(values, probabilities[i, classes])
+    assert np.array_equal(sets.members(-1)[0], sets.members(699)[0])
+    with pytest.raises(IndexError, match="row 700"):
+        sets.members(700)
+
+
+def test_many_labels_are_hit_when_all_are_in_the_set_and_a_row_without_is_always_hit():
+    labels = np.array([[True, True, False], [True, False, True], [False, False, False]])
+    test = wb.LogitTable(np.array([[2.0, 1, -3], [2, 1, -3], [0, 0, 0]]), labels, link="sigmoid")
+    sets = wb.Threshold(0.6).fit(test).sets(test)
+    assert sets.hits.tolist() == [True, False, True]
+    assert sets.recalled.tolist() == [2, 1, 0]
+
+
+def test_without_labels_sizes_are_known_and_hits_are_not():
+    test = table(5, 4, labels=False)
+    sets = wb.TopK(2).fit(test)(test)
+    assert (sets.sizes == 2).all()
+    with pytest.raises(ValueError, match="no labels"):
+        sets.hits
+    with pytest.raises(ValueError, match="no labels"):
+        sets.recalled
+
+
+def test_empty_sets_are_reported_and_min_size_fills_them_with_the_most_probable():
+    test = wb.LogitTable.from_probabilities([[0.5, 0.3, 0.2], [0.9, 0.05, 0.05]], labels=[0, 0])
+    with pytest.warns(UserWarning, match=r"1 of 2 sets are empty.*min_size=1"):
+        assert wb.Threshold(0.6).fit(test)(test).sizes.tolist() == [0, 1]
+    filled_sets = wb.Threshold(0.6, min_size=2).fit(test)(test)
+    assert [members.tolist() for members in filled_sets] == [[0, 1], [0, 1]]
+
+
+def test_filling_adds_only_what_is_missing():
+    mask = np.array([[False, False, True]])
+    assert filled(mask, np.array([[0.5, 0.4, 0.1]]), 2).tolist() == [[True, False, True]]
+
+
+def test_of_equally_probable_classes_the_first_is_taken():
+    assert most_probable(np.array([[0.25, 0.25, 0.25, 0.25]]), 2).tolist() == [[True, True, False, False]]
+    assert most_probable(np.array([[0.1, 0.2], [0.3, 0.3]]), np.array([0, 1])).tolist() == [[False] * 2, [True, False]]
+
+
+def test_a_rule_fitted_on_other_classes_is_refused():
+    fitted = wb.AverageK(2).fit(table(5, 4))
+    with pytest.raises(ValueError, match="4 classes and the table has 6"):
+        fitted(table(5, 6))
+
+
+def test_a_fitted_rule_says_what_it_is():
+    val = wb.LogitTable.from_probabilities([[0.8, 0.2], [0.6, 0.4]])
+    assert repr(wb.AverageK(1.5).fit(val)) == "AverageK(K=1.5, min_size=0) at 0.3"
+    assert repr(wb.TopK(1).fit(val)(val)) == "PredictionSets(2 rows, mean size 1; TopK(K=1, min_size=0))"
+
+
+def test_sets_may_come_from_people():
+    test = table(3, 4)
+    chosen = np.array([[1, 0, 0, 1]] * 3)
+    assert np.array_equal(wb.PredictionSets.from_matrix(test, chosen).matrix(), chosen.astype(bool))
+    with pytest.raises(ValueError, match=r"give \(n, L\) = \(3, 4\)"):
+        wb.PredictionSets.from_matrix(test, chosen[:2])
