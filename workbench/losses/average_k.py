@@ -260,8 +260,8 @@ class AverageKTwoHead(Loss):
         def spread(negative: float, candidate: float, label: float) -> Tensor:
             """(n, L): one number for each of the three kinds of classes."""
             everywhere = torch.full_like(log_proposals, negative).flatten()
-            with_candidates = everywhere.scatter(-1, chosen, torch.where(allowed, candidate, negative).to(everywhere))
-            return with_candidates.view_as(log_proposals).scatter(-1, labels[:, None], label)
+            at_chosen = negative + (candidate - negative) * allowed.to(everywhere)
+            return everywhere.scatter(-1, chosen, at_chosen).view_as(log_proposals).scatter(-1, labels[:, None], label)
 
         # n times the weights of the batch loss, so that the mean over rows is that loss; +1 for a class that should be
         # in the set and −1 for one that should not, because log(1 − σ(z)) = log σ(−z).

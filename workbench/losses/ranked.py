@@ -153,7 +153,7 @@ def _weights(p_k: Tensor, top1: str) -> tuple[Tensor, Tensor]:
     of_softmax, beyond_top1 = p_k[:, :1], torch.cat([torch.zeros_like(p_k[:, :1]), p_k[:, 1:]], dim=-1)
     weights = rank_weights(beyond_top1)
     if top1 == "cross_entropy":  # P_K(1) = 1 leaves 0 · log 0, whatever the ranks: keep the logarithm finite
-        weights = torch.where(of_softmax == 1, 1.0, weights)
+        weights = torch.where(beyond_top1.any(-1, keepdim=True), weights, 1.0)
     return of_softmax, weights.log()
 
 
