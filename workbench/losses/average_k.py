@@ -129,7 +129,7 @@ class ROLE(Loss):
     paper = "Garcin et al. 2023"
     equation = "Sec. 4.6"
     convex = False
-    smooth = True
+    smooth = False  # the value is, but with its targets held fixed it is not the gradient of the value that is followed
     calibrated = False
     couples_batch = True
 
@@ -158,12 +158,10 @@ class ROLE(Loss):
     def _taught_by(self, teacher: Tensor, student: Tensor, labels: Tensor) -> Tensor:
         """ℓ'(student | teacher): the teacher's sigmoids are targets without gradient."""
         target = teacher.detach().sigmoid()
-        cross_entropy = -(target * F.logsigmoid(student) + (1 - target) * F.logsigmoid(-student)).sum(-1)
-        return (
-            cross_entropy
-            - F.logsigmoid(score_of_label(student, labels))
-            + self.beta * (_expected_size(student) - self.K) ** 2
-        )
+        cross_entropy = -(target * F.logsigmoid(student) + (1 - target) * F.logsigmoid(-student))
+        cross_entropy = cross_entropy.where(student > -math.inf, 0.0).sum(-1)  # masked classes have no target
+        positive = -F.logsigmoid(score_of_label(student, labels))
+        return cross_entropy + positive + self.beta * (_expected_size(student) - self.K) ** 2
 
 
 class LabelEstimates(nn.Module):
