@@ -1,6 +1,7 @@
 """Are the probabilities worth what they say: calibration errors, scoring rules, confidence inside and outside.
 
-Bins are (a, b], so that a confidence of exactly 1 has a bin and a bound is never counted twice.
+Bins are (a, b], so that a confidence of exactly 1 has a bin and a bound is never counted twice. A quasibinary q above 1
+counts as 1 here; `share_above_one` says how many there are.
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ def top_label_calibration_error(table: LogitTable, bins: int = BINS) -> Parts:
     Gupta & Ramdas 2022. Rarely predicted classes have few rows in a bin, which biases it upwards.
     """
     confidence, predicted, right = top_classes(table, 1)
+    confidence = np.minimum(confidence, 1)
     cells = predicted[:, 0] * bins + equal_width_bins(confidence[:, 0], bins)
     occupied, cells = np.unique(cells, return_inverse=True)
     columns = _reliability_columns(confidence[:, 0], right[:, 0])
@@ -80,7 +82,7 @@ def classwise_calibration_error(table: LogitTable, bins: int = BINS) -> Parts:
     return PointParts.of(table.n, np.abs(sums[..., 1] - sums[..., 2]).sum(-1).mean() / table.n)
 
 
-@metric(title="Brier score", direction="lower", bounds=(0, 2), subject="table")
+@metric(title="Brier score", direction="lower", bounds=(0, np.inf), subject="table")
 def brier_score(table: LogitTable) -> Parts:
     r"""$\frac1n \sum_i \sum_j (p_j(x_i) - \mathbb 1[j \text{ is a label of } i])^2$: squared distance to the truth."""
     return mean(np.concatenate([_squared_errors(table, rows) for rows in table.spans()]))
@@ -126,7 +128,7 @@ def negative_log_likelihood(table: LogitTable) -> Parts:
 @metric(title="Mean maximum confidence", direction="none", subject="table", labels="none")
 def max_confidence(table: LogitTable) -> Parts:
     """The mean probability of the most probable class (MMC). Low is good for rows that belong to no class (Liao et al.)."""
-    return mean(confidences(table))
+    return mean(np.minimum(confidences(table), 1))
 
 
 @metric(title="Share of q above 1", direction="lower", subject="table", labels="none", links=("quasibinary",))
@@ -171,7 +173,7 @@ def confidences(table: LogitTable) -> np.ndarray:
 
 
 def top_classes(table: LogitTable, K: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(n, K) probabilities of the K most probable classes, the classes, and whether each is a label of the row.
+    """(n, K) float64 probabilities of the K most probable classes, the classes, and whether each is a label of the row.
 
     Without labels the last is all False. Of equally probable classes the first comes first.
     """
@@ -216,7 +218,7 @@ def classwise_sums(table: LogitTable, bins: int) -> np.ndarray:
     sums = np.zeros((5, n_cells))
     rows_of, classes_of = table.positives()
     for rows in table.spans():
-        probabilities = table.probabilities(rows).astype(np.float64)
+        probabilities = np.minimum(table.probabilities(rows).astype(np.float64), 1)
         cells = equal_width_bins(probabilities, bins) + np.arange(table.n_classes) * bins
         flat, values = cells.ravel(), probabilities.ravel()
         inside = slice(*np.searchsorted(rows_of, (rows.start, rows.stop)))
@@ -232,6 +234,7 @@ def classwise_sums(table: LogitTable, bins: int) -> np.ndarray:
 def _calibration(table: LogitTable, K: int, bins: int, equal_mass: bool, formula: Any) -> Parts:
     table.checked_labels()
     confidence, _, right = (values.ravel() for values in top_classes(table, K))
+    confidence = np.minimum(confidence, 1)
     cells = (equal_mass_bins if equal_mass else equal_width_bins)(confidence, bins)
     rows = None if K == 1 else np.repeat(np.arange(table.n), K)
     return Parts(table.n, _reliability_columns(confidence, right), formula, cells, bins, rows)
@@ -251,7 +254,7 @@ def _largest_error(sums: np.ndarray) -> np.ndarray:
 
 def _squared_errors(table: LogitTable, rows: slice) -> np.ndarray:
     labels = table.checked_labels()[rows]
-    errors = table.probabilities(rows).astype(np.float64)
+    errors = np.minimum(table.probabilities(rows).astype(np.float64), 1)
     if table.many_labels:
         errors -= labels
     else:

@@ -30,6 +30,7 @@ def reliability_bins(
     if not 0 < band < 1:
         raise ValueError(f"band = {band} must lie strictly between 0 and 1, such as 0.9")
     confidence, _, right = (values.ravel() for values in top_classes(table, K))
+    confidence = np.minimum(confidence, 1)
     cells = (equal_mass_bins if equal_mass else equal_width_bins)(confidence, bins)
     count = np.bincount(cells, minlength=bins)
     low, high = _consistency_band(confidence, cells, bins, band, seed)
@@ -55,7 +56,7 @@ def _consistency_band(
     """Quantiles of the accuracy in each bin when every row is right with exactly its confidence."""
     generator = np.random.default_rng(seed)
     order = np.argsort(cells, kind="stable")
-    chances = np.minimum(confidence[order], 1)
+    chances = confidence[order]
     ends = np.concatenate([[0], np.cumsum(np.bincount(cells, minlength=bins))])
     low, high = np.full(bins, np.nan), np.full(bins, np.nan)
     for bin_ in np.flatnonzero(np.diff(ends)):

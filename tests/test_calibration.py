@@ -1,0 +1,107 @@
+"""Temperature and vector scaling: they find the optimum and do what they say to the table."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+import workbench as wb
+from workbench.calibration import _loss_and_gradient
+from workbench.links import sigmoid, softmax
+
+rng = np.random.default_rng(0)
+
+
+def calibrated(n: int = 3000, n_classes: int = 5, scale: float = 1.0) -> wb.LogitTable:
+    """Labels drawn from softmax(scores), scores then multiplied: the right temperature is `scale`."""
+    scores = rng.normal(size=(n, n_classes)) * 2
+    labels = (softmax(scores).cumsum(1) < rng.random((n, 1))).sum(1)
+    return wb.LogitTable(scores * scale, labels, class_names=list("abcdefgh")[:n_classes])
+
+
+def many_labels(scale: float = 1.0) -> wb.LogitTable:
+    scores = rng.normal(size=(3000, 4)) * 2
+    return wb.LogitTable(scores * scale, rng.random((3000, 4)) < sigmoid(scores), link="sigmoid")
+
+
+@pytest.mark.parametrize("make", [calibrated, many_labels])
+@pytest.mark.parametrize("scale", [0.2, 1.0, 7.0])
+def test_temperature_scaling_finds_the_temperature_that_was_put_in(make, scale):
+    table = make(scale=scale)
+    fitted = wb.TemperatureScaling().fit(table)
+    assert fitted.temperature == pytest.approx(scale, rel=0.1)
+    best = minimize_scalar(lambda T: _loss_at(table, T), bounds=(scale / 3, scale * 3), method="bounded").fun
+    assert fitted.after <= best + 1e-9
+    assert fitted.after <= fitted.before
+
+
+def _loss_at(table: wb.LogitTable, temperature: float) -> float:
+    return wb.metrics.negative_log_likelihood(wb.LogitTable(table.scores / temperature, table.labels, link=table.link))
+
+
+def test_the_fitted_losses_are_the_likelihoods_of_the_tables():
+    table = calibrated(scale=4)
+    for scaling in (wb.TemperatureScaling(), wb.VectorScaling()):
+        fitted = scaling.fit(table)
+        assert fitted.before == pytest.approx(wb.metrics.negative_log_likelihood(table))
+        assert fitted.after == pytest.approx(wb.metrics.negative_log_likelihood(fitted(table)))
+
+
+def test_temperature_scaling_repairs_confidence_and_leaves_the_ranking():
+    val, test = calibrated(scale=4).split()
+    repaired = wb.TemperatureScaling().fit(val)(test)
+    assert wb.metrics.expected_calibration_error(repaired) < wb.metrics.expected_calibration_error(test) / 2
+    assert np.array_equal(repaired.scores.argsort(1), test.scores.argsort(1))
+    assert repaired.class_names == test.class_names
+    assert repaired.key != test.key
+
+
+def test_scaled_scores_keep_the_precision_of_probabilities():
+    table = calibrated()
+    halved = wb.LogitTable(table.scores.astype("float16"), table.labels)
+    assert wb.TemperatureScaling().fit(halved)(halved).scores.dtype == np.float32
+
+
+def test_labels_that_are_always_right_give_a_small_temperature_and_no_error():
+    scores = rng.normal(size=(50, 3))
+    fitted = wb.TemperatureScaling().fit(wb.LogitTable(scores, scores.argmax(1)))
+    assert 0 < fitted.temperature < 0.05
+    assert fitted.after < 1e-3
+    wrong = wb.TemperatureScaling().fit(wb.LogitTable(scores, scores.argmin(1)))
+    assert wrong.temperature > 1e3
+
+
+def test_vector_scaling_finds_factors_and_shifts_that_were_put_in():
+    table = calibrated(20_000, 3)
+    factors, shifts = np.array([2.0, 0.5, 1.0]), np.array([1.0, -1.0, 0.0])
+    distorted = wb.LogitTable((table.scores - shifts) / factors, table.labels)
+    fitted = wb.VectorScaling().fit(distorted)
+    assert fitted.scale == pytest.approx(factors, rel=0.15)
+    assert fitted.shift - fitted.shift[2] == pytest.approx(shifts, abs=0.15)  # a common shift changes nothing
+    assert fitted.after <= wb.TemperatureScaling().fit(distorted).after
+
+
+@pytest.mark.parametrize("table", [calibrated(40, 3), many_labels().rows(slice(40))], ids=["one label", "many labels"])
+def test_the_gradient_of_vector_scaling_is_that_of_finite_differences(table):
+    at = np.concatenate([rng.uniform(0.5, 2, table.n_classes), rng.normal(size=table.n_classes)])
+    _, gradient = _loss_and_gradient(at, table)
+    for place in range(len(at)):
+        step = np.eye(len(at))[place] * 1e-5
+        slope = (_loss_and_gradient(at + step, table)[0] - _loss_and_gradient(at - step, table)[0]) / 2e-5
+        assert gradient[place] == pytest.approx(slope, abs=1e-8)
+
+
+@pytest.mark.parametrize("scaling", [wb.TemperatureScaling(), wb.VectorScaling()])
+def test_scaling_says_what_it_needs(scaling):
+    table = calibrated(20)
+    with pytest.raises(ValueError, match="no labels"):
+        scaling.fit(wb.LogitTable(table.scores))
+    with pytest.raises(ValueError, match="link is identity"):
+        scaling.fit(wb.LogitTable.from_probabilities(softmax(table.scores), table.labels))
+    with pytest.raises(ValueError, match="needs softmax"):
+        scaling.fit(table.with_link("sigmoid"))
+    with pytest.raises(ValueError, match="5 classes and the table has 3"):
+        wb.VectorScaling().fit(table)(calibrated(20, 3))
+    with pytest.raises(ValueError, match="one scale per class"):
+        wb.VectorScaling().fit(table).temperature

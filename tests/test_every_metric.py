@@ -1,0 +1,369 @@
+"""What is true of every metric, and each metric against its definition written out."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import workbench as wb
+from workbench.links import softmax
+from workbench.metrics import METRICS
+from workbench.metrics.base import bootstrap_weights
+from workbench.metrics.of_probabilities import equal_mass_bins, equal_width_bins
+from workbench.reporting import FORMATS
+
+M = wb.metrics
+rng = np.random.default_rng(0)
+
+
+def one_label(n: int = 300, n_classes: int = 12, link: str = "softmax") -> wb.LogitTable:
+    scores = rng.normal(size=(n, n_classes)) * 2
+    labels = rng.integers(0, n_classes - 1, n)  # the last class is absent
+    scores[np.arange(n), labels] += 2
+    return wb.LogitTable(
+        scores,
+        labels,
+        link=link,
+        link_constant=4.0,
+        class_counts=[3, 30, 300] * (n_classes // 3),
+        groups=[f"genus {j // 3}" for j in range(n_classes)],
+        attributes={"organ": rng.choice(["leaf", "fruit"], n)},
+    )
+
+
+def many_labels(n: int = 200, n_classes: int = 6) -> wb.LogitTable:
+    scores = rng.normal(size=(n, n_classes)) * 2
+    labels = rng.random((n, n_classes)) < 1 / (1 + np.exp(-scores))
+    labels[:20] = False
+    return wb.LogitTable(scores, labels, link="sigmoid", class_counts=np.arange(n_classes) * 30 + 1)
+
+
+ONE, MANY = one_label(), many_labels()
+SETS = {"one": wb.AverageK(2).fit(ONE).sets(ONE), "many": wb.Threshold(0.5).fit(MANY).sets(MANY)}
+
+
+def subjects(metric: M.Metric, table: wb.LogitTable, sets: wb.PredictionSets) -> tuple:
+    return {
+        "sets": (sets,),
+        "table": (table,),
+        "tables": (table, table),
+        "grouped sets": (sets, np.arange(table.n) % 2),
+    }[metric.subject]
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
+def test_every_metric_is_declared_in_full_and_stays_in_its_bounds(metric):
+    assert getattr(M, metric.name) is metric
+    assert metric.title
+    assert metric.definition.endswith((".", ")", "$"))
+    assert metric.direction in ("higher", "lower", "none")
+    applied = 0
+    for table, sets in ((ONE, SETS["one"]), (MANY, SETS["many"]), (one_label(link="quasibinary"), None)):
+        if not metric.applies(table):
+            continue
+        applied += 1
+        sets = wb.TopK(2).fit(table).sets(table) if sets is None else sets
+        value = metric(*subjects(metric, table, sets))
+        values = list(value.values()) if isinstance(value, dict) else [value]
+        assert all(isinstance(number, float) for number in values)
+        low, high = metric.bounds
+        assert all(math.isnan(number) or low <= number <= high + 1e-12 for number in values)
+    assert applied
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
+def test_every_metric_gives_an_interval_or_says_that_it_cannot(metric):
+    table, sets = (MANY, SETS["many"]) if metric.labels == "many" else (ONE, SETS["one"])
+    if not metric.applies(table):
+        table = one_label(link="quasibinary")
+    chosen = subjects(metric, table, sets)
+    found = metric.interval(*chosen, resamples=60, seed=1)
+    pairs = list(found.values()) if isinstance(found, dict) else [found]
+    assert repr(found) == repr(metric.interval(*chosen, resamples=60, seed=1))  # the same seed, the same interval
+    assert all(math.isnan(low) or low <= high for low, high in pairs)
+    if metric.name in ("classwise_calibration_error", "brier_decomposition"):
+        assert all(math.isnan(low) for low, _ in pairs)
+
+
+# Two have no interval; the gap compares with the accuracy of the whole table; AU-ROC and the like take two tables; the
+# share above 1 is for another link.
+RESAMPLED = [
+    metric
+    for metric in METRICS
+    if metric.subject != "tables"
+    and metric.name not in ("classwise_calibration_error", "brier_decomposition", "coverage_gap", "share_above_one")
+]
+
+
+@pytest.mark.parametrize("metric", RESAMPLED, ids=lambda metric: metric.name)
+def test_a_resample_is_the_metric_of_the_table_with_rows_repeated(metric):
+    table, sets = (MANY, SETS["many"]) if metric.labels == "many" else (ONE, SETS["one"])
+    drawn = rng.integers(0, table.n, table.n)
+    weights = np.bincount(drawn, minlength=table.n)[None].astype(float)
+    repeated = table.rows(np.sort(drawn))
+    their_sets = wb.PredictionSets.from_matrix(repeated, sets.matrix()[np.sort(drawn)], sets.rule)
+    resampled = metric.parts(*subjects(metric, table, sets)).resampled(weights)
+    if metric.subject == "grouped sets":
+        expected = metric(their_sets, (np.arange(table.n) % 2)[np.sort(drawn)])
+    else:
+        expected = metric(their_sets if metric.subject == "sets" else repeated)
+    expected = expected if isinstance(expected, dict) else {"": expected}
+    assert {name: value[0] for name, value in resampled.items()} == pytest.approx(expected, nan_ok=True)
+
+
+def test_bootstrap_weights_count_n_draws_and_come_in_chunks(monkeypatch):
+    monkeypatch.setattr("workbench.metrics.base.CHUNK", 100)
+    chunks = list(bootstrap_weights(30, 7, seed=0))
+    assert [len(chunk) for chunk in chunks] == [3, 3, 1]
+    assert (np.concatenate(chunks).sum(1) == 30).all()
+    assert abs(np.concatenate(chunks).mean() - 1) < 1e-12
+
+
+def test_the_interval_of_a_mean_is_as_wide_as_theory_says():
+    sets = SETS["one"]
+    low, high = M.accuracy.interval(sets, resamples=2000)
+    share = M.accuracy(sets)
+    expected = 2 * 1.96 * math.sqrt(share * (1 - share) / sets.table.n)
+    assert high - low == pytest.approx(expected, rel=0.1)
+    assert (low + high) / 2 == pytest.approx(share, abs=0.01)
+
+
+def test_accuracy_macro_and_shots_by_their_definitions():
+    sets = SETS["one"]
+    shares = np.array([sets.hits[ONE.labels == j].mean() if (ONE.labels == j).any() else np.nan for j in range(12)])
+    assert M.accuracy(sets) == sets.hits.mean()
+    assert np.allclose(M.class_accuracy(sets), shares, equal_nan=True)
+    assert M.macro_accuracy(sets) == pytest.approx(np.nanmean(shares))
+    assert M.shot_accuracy(sets) == pytest.approx(
+        {"few": np.nanmean(shares[0::3]), "medium": np.nanmean(shares[1::3]), "many": np.nanmean(shares[2::3])}
+    )
+    assert math.isnan(M.shot_accuracy(sets, few=1, many=1000)["few"])  # an empty group
+    assert M.count_bin_accuracy(sets)["10–49"] == pytest.approx(np.nanmean(shares[1::3]))
+
+
+def test_group_accuracy_asks_for_a_relative_of_the_label():
+    table = wb.LogitTable(np.eye(4)[[1, 2, 0]] * 9, [0, 0, 3], groups=["a", "a", "b", "b"])
+    sets = wb.TopK(1).fit(table).sets(table)
+    assert M.group_accuracy(sets) == pytest.approx(
+        1 / 3
+    )  # only the first answer, class 1, is of the genus of its label
+
+
+def test_sizes_by_their_definitions():
+    sets = SETS["one"]
+    assert M.mean_size(sets) == sets.sizes.mean()
+    quantiles = np.quantile(sets.sizes, [0.05, 0.5, 0.95], method="inverted_cdf")
+    assert list(M.size_quantiles(sets).values()) == quantiles.tolist()
+    assert M.empty_share(sets) == (sets.sizes == 0).mean()
+    by_size = M.accuracy_by_size(sets)
+    assert list(by_size) == ["0", "1", "2–3", "4–10", "11–100", "≥ 101"]
+    assert by_size["2–3"] == pytest.approx(sets.hits[(sets.sizes == 2) | (sets.sizes == 3)].mean())
+    assert M.size_stratified_coverage(sets) == pytest.approx(np.nanmin(list(by_size.values())))
+
+
+def test_coverage_gap_takes_the_promise_of_the_rule():
+    sets = wb.LAC(0.8).fit(ONE).sets(ONE)
+    shares = M.class_accuracy(sets)
+    assert M.coverage_gap(sets) == pytest.approx(np.nanmean(np.abs(shares - 0.8)))
+    assert M.coverage_gap(sets, confidence=0.5) == pytest.approx(np.nanmean(np.abs(shares - 0.5)))
+    plain = SETS["one"]
+    assert M.coverage_gap(plain) == pytest.approx(np.nanmean(np.abs(M.class_accuracy(plain) - plain.hits.mean())))
+
+
+def test_accuracy_and_size_by_any_row_attribute():
+    sets = SETS["one"]
+    leaves = ONE.attributes["organ"] == "leaf"
+    assert M.accuracy_by(sets, "organ")["leaf"] == pytest.approx(sets.hits[leaves].mean())
+    assert M.size_by(sets, "organ")["fruit"] == pytest.approx(sets.sizes[~leaves].mean())
+    assert set(M.accuracy_by(sets, "groups")) == {f"genus {j}" for j in range(4)}
+
+
+def test_many_label_metrics_by_their_definitions():
+    sets = SETS["many"]
+    predicted, truth = sets.matrix(), MANY.labels
+    both, either = (predicted & truth).sum(0), predicted.sum(0) + truth.sum(0)
+    assert M.micro_f1(sets) == pytest.approx(2 * both.sum() / either.sum())
+    assert M.macro_f1(sets) == pytest.approx(np.mean(2 * both / either))
+    assert M.recall(sets) == pytest.approx(both.sum() / truth.sum())
+    assert M.exact_match(sets) == (predicted == truth).all(1).mean()
+    assert M.cardinality(sets) == pytest.approx(predicted.sum(1).mean() - truth.sum(1).mean())
+    assert M.macro_accuracy(sets) == pytest.approx(np.mean(both / truth.sum(0)))
+
+
+def test_calibration_errors_by_their_definitions():
+    p = ONE.probabilities()
+    confidence, right = p.max(1), p.argmax(1) == ONE.labels
+    gaps, weights = [], []
+    for a in np.arange(15) / 15:
+        inside = (confidence > a) & (confidence <= a + 1 / 15)
+        if inside.any():
+            gaps.append(abs(confidence[inside].mean() - right[inside].mean()))
+            weights.append(inside.mean())
+    assert M.expected_calibration_error(ONE) == pytest.approx(np.dot(gaps, weights))
+    assert M.maximum_calibration_error(ONE) == pytest.approx(max(gaps))
+    order = np.argsort(confidence, kind="stable").reshape(10, -1)
+    equal_mass = np.mean([abs(confidence[rows].mean() - right[rows].mean()) for rows in order])
+    assert M.expected_calibration_error(ONE, bins=10, equal_mass=True) == pytest.approx(equal_mass)
+
+
+def test_top_label_error_bins_within_the_predicted_class():
+    table = wb.LogitTable.from_probabilities([[0.7, 0.3]] * 2 + [[0.3, 0.7]] * 2, labels=[0, 0, 0, 0])
+    assert M.expected_calibration_error(table) == pytest.approx(0.2)  # half are right, at confidence 0.7
+    assert M.top_label_calibration_error(table) == pytest.approx(0.5)  # class 0: |1 − 0.7|; class 1: |0 − 0.7|
+
+
+def test_classwise_error_and_brier_parts_by_their_definitions():
+    p, truth = ONE.probabilities(), np.eye(12)[ONE.labels]
+    errors = []
+    for j in range(12):
+        bins = equal_width_bins(p[:, j], 15)
+        errors.append(sum(abs((p[:, j] - truth[:, j])[bins == b].sum()) for b in range(15)) / ONE.n)
+    assert M.classwise_calibration_error(ONE) == pytest.approx(np.mean(errors))
+    assert M.brier_score(ONE) == pytest.approx(((p - truth) ** 2).sum(1).mean())
+    parts = M.brier_decomposition(ONE)
+    assert parts["reliability"] - parts["resolution"] + parts["uncertainty"] + parts["within"] == pytest.approx(
+        M.brier_score(ONE)
+    )
+    base = truth.mean(0)
+    assert parts["uncertainty"] == pytest.approx((base * (1 - base)).sum())
+    constant = wb.LogitTable.from_probabilities(np.tile(base, (ONE.n, 1)), ONE.labels)
+    known = M.brier_decomposition(constant)
+    assert [known[name] for name in ("reliability", "resolution", "within")] == pytest.approx([0, 0, 0], abs=1e-9)
+
+
+def test_log_likelihood_comes_from_scores_and_does_not_underflow():
+    table = wb.LogitTable(np.array([[0.0, 1000.0], [3.0, 3.0]], dtype="float32"), [0, 1])
+    assert M.negative_log_likelihood(table) == pytest.approx((1000 + math.log(2)) / 2)
+    p = 1 / (1 + np.exp(-MANY.scores))
+    expected = -np.where(MANY.labels, np.log(p), np.log(1 - p)).sum(1).mean()
+    assert M.negative_log_likelihood(MANY) == pytest.approx(expected)
+    as_probabilities = wb.LogitTable.from_probabilities(ONE.probabilities(), ONE.labels)
+    assert M.negative_log_likelihood(as_probabilities) == pytest.approx(M.negative_log_likelihood(ONE))
+    with pytest.raises(ValueError, match="needs softmax"):
+        M.negative_log_likelihood(ONE.with_link("sigmoid"))
+    with pytest.raises(ValueError, match="needs sigmoid"):
+        M.negative_log_likelihood(MANY.with_link("softmax"))
+
+
+def test_top_k_reliability_pools_the_most_probable_classes_of_many_labels():
+    table = wb.LogitTable.from_probabilities([[0.9, 0.8, 0.1]], labels=[[True, False, False]])
+    # (0.9, right) and (0.8, wrong): bins (0.8, 0.9] and (0.7, 0.8], gaps 0.1 and 0.8, half of the pairs each.
+    assert M.top_k_calibration_error(table, K=2) == pytest.approx((0.1 + 0.8) / 2)
+    assert M.top_k_calibration_error(ONE, K=1, bins=15) == pytest.approx(M.expected_calibration_error(ONE))
+
+
+def test_share_above_one_looks_at_the_unclipped_q():
+    table = wb.LogitTable(np.log([[2.0, 0.5, 0.1], [0.9, 0.8, 0.1]]), link="quasibinary", link_constant=0.0)
+    assert M.share_above_one(table, K=2) == pytest.approx(1 / 4)
+    assert M.max_confidence(table) == pytest.approx((1 + 0.9) / 2)  # a confidence is at most 1
+
+
+def test_auroc_and_false_positives_by_their_definitions():
+    inside, outside = rng.normal(1, 1, 80).round(1), rng.normal(0, 1, 60).round(1)  # rounded, so that some tie
+    wins = (inside[:, None] > outside) + 0.5 * (inside[:, None] == outside)
+    assert M.auroc(inside, outside) == pytest.approx(wins.mean())
+    threshold = np.sort(inside)[::-1][math.ceil(0.95 * 80) - 1]
+    assert M.fpr_at_95(inside, outside) == pytest.approx((outside >= threshold).mean())
+    confident = wb.LogitTable(np.eye(3)[[0, 1]] * 9)
+    unsure = wb.LogitTable(np.zeros((4, 3)))
+    assert M.auroc(confident, unsure) == 1
+    assert M.fpr_at_95(confident, unsure) == 0
+    assert M.auroc(unsure, unsure) == 0.5
+    with pytest.raises(ValueError, match="one finite confidence per row"):
+        M.auroc(inside, np.array([np.nan]))
+
+
+def test_bins_are_open_below_and_closed_above():
+    assert equal_width_bins(np.array([0, 1 / 15, 1 / 15 + 1e-9, 1.0, 1.7]), 15).tolist() == [0, 0, 1, 14, 14]
+    assert np.bincount(equal_mass_bins(rng.random(100), 7)).tolist() == [15, 14, 14, 15, 14, 14, 14]
+    with pytest.raises(ValueError, match="at least 1"):
+        equal_width_bins(np.zeros(3), 0)
+
+
+def test_the_reliability_frame_holds_counts_and_bands_that_a_calibrated_table_obeys():
+    scores = rng.normal(size=(5000, 4)) * 2
+    p = softmax(scores)
+    labels = (p.cumsum(1) < rng.random((5000, 1))).sum(1)
+    table = wb.LogitTable(scores, labels)
+    for equal_mass in (False, True):
+        frame = M.reliability_bins(table, bins=10, equal_mass=equal_mass)
+        assert frame["count"].sum() == 5000
+        inside = frame[frame["count"] > 0]
+        assert inside["confidence"].between(inside["low"], inside["high"]).all()
+        assert inside["accuracy"].between(inside["band_low"], inside["band_high"]).mean() >= 0.6
+        ece = (frame["count"] * (frame["confidence"] - frame["accuracy"]).abs()).sum() / 5000
+        assert ece == pytest.approx(M.expected_calibration_error(table, bins=10, equal_mass=equal_mass))
+    wrong = M.reliability_bins(wb.LogitTable(scores * 3, labels), bins=10)
+    assert wrong["accuracy"].between(wrong["band_low"], wrong["band_high"]).sum() <= 1
+    assert M.reliability_bins(MANY, bins=10, K=4)["count"].sum() == 4 * MANY.n
+
+
+def test_metrics_that_need_labels_or_counts_say_so():
+    bare = wb.LogitTable(rng.normal(size=(5, 3)))
+    sets = wb.TopK(1).fit(bare).sets(bare)
+    for metric in (M.accuracy, M.macro_accuracy, M.shot_accuracy):
+        with pytest.raises(ValueError, match=r"no labels|training images"):
+            metric(sets)
+    for metric in (M.expected_calibration_error, M.negative_log_likelihood, M.top_k_accuracy, M.brier_score):
+        with pytest.raises(ValueError, match="no labels"):
+            metric(bare)
+    labelled = wb.LogitTable(bare.scores, [0, 1, 2, 0, 1])
+    sets = wb.TopK(1).fit(labelled).sets(labelled)
+    with pytest.raises(ValueError, match="class_counts"):
+        M.shot_accuracy(sets)
+    with pytest.raises(ValueError, match="groups"):
+        M.group_accuracy(sets)
+    with pytest.raises(ValueError, match="whole number"):
+        M.top_k_accuracy(labelled, K=1.5)
+
+
+def test_the_report_is_one_line_per_rule_metric_and_group():
+    val, test = ONE.split()
+    frame = wb.report(test, rules=[wb.TopK(2), wb.LAC(0.8).fit(val)], interval=0.9, val=val, resamples=30)
+    assert list(frame.columns) == ["rule", "metric", "group", "value", "low", "high", "n"]
+    sets = wb.LAC(0.8).fit(val).sets(test)
+    line = frame[(frame["rule"] == "LAC(confidence=0.8, min_size=0)") & (frame["metric"] == "shot_accuracy")]
+    assert dict(zip(line["group"], line["value"], strict=True)) == M.shot_accuracy(sets)
+    ece = frame[(frame["rule"] == "") & (frame["metric"] == "expected_calibration_error")].iloc[0]
+    assert (ece["value"], ece["n"]) == (M.expected_calibration_error(test), test.n)
+    assert (ece["low"], ece["high"]) == M.expected_calibration_error.interval(test, confidence=0.9, resamples=30)
+    assert not frame.duplicated(["rule", "metric", "group"]).any()
+
+
+def test_without_val_the_report_splits_the_table_and_says_so():
+    with pytest.warns(UserWarning, match="judged on the other 150"):
+        frame = wb.report(ONE)
+    assert (frame["n"] == 150).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert (wb.report(ONE, rules=[wb.TopK(1)])["n"] == 300).all()  # nothing to fit, nothing to split
+
+
+def test_the_report_takes_a_metric_of_yours():
+    @M.metric(title="Singletons", direction="higher", labels="none")
+    def singletons(sets: wb.PredictionSets) -> M.Parts:
+        """The share of sets with exactly one class."""
+        return M.mean(sets.sizes == 1)
+
+    frame = wb.report(ONE, rules=[wb.TopK(1)], metrics=(*METRICS, singletons))
+    assert frame[frame["metric"] == "singletons"]["value"].item() == 1
+
+
+@pytest.mark.parametrize("table", [MANY, wb.LogitTable(rng.normal(size=(40, 3)))], ids=["many labels", "no labels"])
+def test_the_report_takes_any_table(table):
+    frame = wb.report(table, rules=[wb.TopK(2)])
+    assert set(frame["metric"]) >= {"mean_size", "max_confidence"}
+    assert frame["value"].notna().mean() > 0.8
+
+
+def test_the_report_can_be_written_in_every_format():
+    frame = wb.report(ONE, rules=[wb.TopK(1)], metrics=[M.accuracy, M.shot_accuracy])
+    assert len(json.loads(FORMATS["json"](frame))) == len(frame)
+    assert FORMATS["csv"](frame).count("\n") == len(frame) + 1
+    assert FORMATS["markdown"](frame).startswith("| rule | metric | group | value | n |\n| --- |")
+    assert FORMATS["markdown"](frame).count("\n") == len(frame) + 2
+    assert "shot_accuracy" in FORMATS["text"](frame)
