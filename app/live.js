@@ -51,7 +51,7 @@ function move(channel, row) {
 }
 
 const KINDS = { sliders, figure, cards };
-const SYMBOLS = { hit: "✓ hit ·", miss: "✗ miss ·", "": "" };
+const SIGNS = { hit: "✓ ", miss: "✗ ", "": "" };
 
 // Sliders that say the same in different words. The one that was moved last says it exactly; the others follow.
 function sliders(root, data, channel, live) {
@@ -184,6 +184,8 @@ function cards(root, data, channel) {
     }
     const body = add(item, "div", "wb-body");
     const verdict = add(body, "p", "wb-verdict");
+    const sign = add(verdict, "span", "wb-sign");
+    const words = add(verdict, "span");
     add(body, "p", "wb-truth", card.truth);
     const classes = add(body, "ol", "wb-classes");
     const rows = card.classes.map(({ name, text, probability, right }) => {
@@ -194,16 +196,17 @@ function cards(root, data, channel) {
       return line;
     });
     const more = add(body, "p", "wb-more");
-    return { card, item, verdict, rows, more };
+    return { card, item, sign, words, rows, more };
   });
 
   function draw(row) {
-    for (const { card, item, verdict, rows, more } of drawn) {
+    for (const { card, item, sign, words, rows, more } of drawn) {
       const size = card.sizes[row];
-      const verdictNow = card.hits === null ? "" : card.hits[row] ? "hit" : "miss";
-      item.dataset.verdict = verdictNow;
+      const verdict = card.hits === null ? "" : card.hits[row] ? "hit" : "miss";
+      item.dataset.verdict = verdict;
       item.dataset.size = size;
-      verdict.textContent = `${SYMBOLS[verdictNow]} ${size} ${size === 1 ? "class" : "classes"}`;
+      sign.textContent = SIGNS[verdict];
+      words.textContent = `${verdict && `${verdict} · `}${size} ${size === 1 ? "class" : "classes"}`;
       rows.forEach((line, rank) => (line.hidden = rank >= size));
       more.textContent = size > rows.length ? `and ${size - rows.length} more` : "";
     }

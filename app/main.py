@@ -48,8 +48,9 @@ def _choose(key: str) -> None:
 
 
 st.set_page_config(page_title="workbench", page_icon=str(HERE / "icon.svg"), layout="wide")
-paper = theme(st.context.theme.type == "dark").paper
-st.html(f"<style>:root {{ --wb-paper: {paper}; }}\n{(HERE / 'frame.css').read_text(encoding='utf-8')}</style>")
+colours = theme(st.context.theme.type == "dark")
+css = (HERE / "frame.css").read_text(encoding="utf-8")
+st.html(f"<style>:root {{ --wb-paper: {colours.paper}; --wb-ink: {colours.ink}; }}\n{css}</style>")
 page = st.navigation([st.Page(sets.page, title="Sets", icon=":material/stacks:", url_path="sets", default=True)])
 with st.sidebar:
     choose_run()

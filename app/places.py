@@ -15,7 +15,8 @@ from live import Slider
 from workbench.groups import means, rows_by
 from workbench.knobs import three_digits
 
-THRESHOLDS = 121  # values of the threshold slider
+THRESHOLDS = 121  # values of the threshold slider, evenly spaced in their logarithm …
+LOWEST = 1e-4  # … from here, or from the threshold of the largest K, up to 1
 
 
 @dataclass(frozen=True)
@@ -66,9 +67,9 @@ class Places:
 
 @st.cache_resource(show_spinner=False, max_entries=8)
 def places(key: str) -> Places:
-    """The places of a run. Thresholds are spaced evenly in their logarithm, from that of the largest K up to 1."""
+    """The places of a run."""
     val = reading.index(key, "val")
-    lowest = max(val.thresholds.min(), np.finfo(np.float32).tiny)
+    lowest = max(val.thresholds.min(), LOWEST)
     threshold_values = np.unique([three_digits(value) for value in np.geomspace(lowest, 1, THRESHOLDS)])
     mean_sizes = [val.mean_size(threshold) for threshold in threshold_values]
     return Places(

@@ -1,0 +1,66 @@
+"""Reading and moving a page of the app, as a person would."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# The runs of the test server.
+KEYS = {"garden": "a" * 64, "sharper": "b" * 64, "many labels": "c" * 64, "no labels": "d" * 64}
+
+
+def settled(page: Any) -> None:
+    """Wait until every part of the page shows the row of the sliders and Python has nothing left to do."""
+    page.wait_for_function(
+        """() => {
+            const strip = document.querySelector(".wb-sliders");
+            const parts = [...document.querySelectorAll(".wb-figure, .wb-cards")];
+            return strip?.dataset.row && parts.every((part) => part.dataset.row === strip.dataset.row)
+                && !document.querySelector('[data-testid="stStatusWidget"]');
+        }"""
+    )
+
+
+def pressed(page: Any, slider: str, key: str, times: int = 1) -> None:
+    """Press an arrow key on a slider and wait until the page, its address included, has followed."""
+    page.locator(f"input[name={slider}]").focus()
+    for _ in range(times):
+        page.keyboard.press(key)
+    page.wait_for_function(
+        """name => {
+            const said = document.querySelector(`input[name=${name}]`).getAttribute("aria-valuetext");
+            return Number(new URL(location).searchParams.get(name)) === Number(said);
+        }""",
+        arg=slider,
+    )
+    settled(page)
+
+
+def reads(page: Any, expected: dict[str, str]) -> None:
+    """The page says, at the latest after a while, exactly these numbers."""
+    for _ in range(100):
+        if numbers(page) == expected:
+            break
+        page.wait_for_timeout(100)
+    assert numbers(page) == expected
+
+
+def numbers(page: Any) -> dict[str, str]:
+    """The headline numbers and what the sliders say, as a person reads them."""
+    tiles = page.locator(".wb-number").evaluate_all(
+        "all => all.map(tile => [...tile.children].map(e => e.textContent))"
+    )
+    said = page.locator(".wb-slider").evaluate_all(
+        "all => all.map(box => [box.querySelector('input').name, box.querySelector('output').textContent])"
+    )
+    return dict(tiles) | dict(said)
+
+
+def figure(page: Any, name: str) -> dict[str, Any]:
+    """What Plotly shows in a picture: its traces' numbers and its shapes."""
+    return page.locator(f".st-key-figure-{name} .wb-picture").evaluate(
+        """picture => ({
+            data: picture._fullData.map(({ x, y }) => ({ x: Array.from(x), y: Array.from(y) })),
+            shapes: picture.layout.shapes ?? [],
+            last: Math.round(picture._fullLayout.xaxis.range[1] - 0.5),
+        })"""
+    )

@@ -1,0 +1,128 @@
+"""One server for all browser tests, with four small runs of its own, and a browser that must not leave the machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from browsing import KEYS, settled
+
+import workbench as wb
+from workbench.launching import ADDRESS, app_command, free_port
+from workbench.store import Store
+
+FLAGS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update"),
+)
+GARDEN = {"species": 20, "genera": 6, "n_train": 600, "n_val": 300, "n_test": 400}
+
+
+def _keep(store: Store, name: str, val: wb.LogitTable, test: wb.LogitTable, spec: dict[str, Any] | None = None) -> None:
+    about = {"title": name, "dataset": spec, "finished": f"2025-01-0{len(KEYS) - list(KEYS).index(name)}"}
+    with store.writing(KEYS[name]) as directory:
+        (directory / "run.json").write_text(json.dumps(about), encoding="utf-8")
+        val.save(directory / "val")
+        test.save(directory / "test")
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """Two models of the same small garden, a table with many labels and rude class names, and one without labels."""
+    store = Store(tmp_path_factory.mktemp("home"))
+    garden = wb.load_dataset("garden", **GARDEN)
+    for name, blur in (("garden", 1.5), ("sharper", 0.5)):
+        random = np.random.default_rng(0)
+        tables = []
+        for split in (garden.val, garden.test):
+            scores = np.log(split.posterior + 1e-3) + blur * random.normal(size=split.posterior.shape)
+            about = {"class_names": garden.class_names, "groups": garden.groups, "class_counts": garden.class_counts}
+            tables.append(wb.LogitTable(scores.astype(np.float16), split.labels, attributes=split.attributes, **about))
+        _keep(store, name, *tables, garden.spec)
+    scores = np.random.default_rng(1).normal(size=(120, 6)).astype(np.float32)
+    names = ["<b>bold</b>", "<img src=x onerror=alert(1)>", "*star*", "$x$", "{{ e }}", "&amp;"]
+    many = wb.LogitTable(scores, scores > 0.8, link="sigmoid", class_names=names)
+    _keep(store, "many labels", *many.split())
+    _keep(store, "no labels", *wb.LogitTable(scores).split())
+    return store
+
+
+@pytest.fixture(scope="session")
+def server(store: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a running app, started as `workbench app` starts it, in a folder that knows nothing of it."""
+    port = free_port(8600 + os.getpid() % 400)
+    folder = tmp_path_factory.mktemp("elsewhere")
+    environment = {**os.environ, "WORKBENCH_HOME": str(store.root), "OMP_NUM_THREADS": "1"}
+    with (folder / "log").open("w") as log:
+        running = subprocess.Popen(
+            app_command(port, headless=True), cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT
+        )
+    try:
+        _wait_for(f"http://{ADDRESS}:{port}/_stcore/health", running, folder / "log")
+        yield f"http://{ADDRESS}:{port}"
+    finally:
+        running.terminate()
+        running.wait(20)
+
+
+def _wait_for(address: str, running: subprocess.Popen[bytes], log: Path) -> None:
+    for _ in range(300):
+        if running.poll() is not None:
+            break
+        try:
+            urllib.request.urlopen(address, timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.2)
+    pytest.fail(f"the app did not start:\n{log.read_text()}")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if program is None:
+        pytest.skip("no chromium on this machine: install it (Debian: apt-get install chromium) to test the app")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
+        yield browser.new_context()  # one for all tests: scripts are fetched and compiled once
+        browser.close()
+
+
+@pytest.fixture
+def opened(browser: Any, server: str) -> Iterator[Callable[..., Any]]:
+    """`opened("garden", width=1024, K=3)`: the page of a run, drawn; it may not complain or call elsewhere."""
+    pages, complaints = [], []
+
+    def open_page(run: str = "garden", *, width: int = 1440, scheme: str = "light", **asked: Any) -> Any:
+        page = browser.new_page()
+        page.set_viewport_size({"width": width, "height": 2600})
+        page.emulate_media(color_scheme=scheme)
+        page.set_default_timeout(30_000)
+        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: complaints.append(request.url) if _leaves(request.url, server) else None)
+        pages.append(page)
+        page.goto(f"{server}/?{urllib.parse.urlencode({'run': KEYS[run][:12], **asked})}")
+        page.wait_for_selector(".wb-wall")
+        settled(page)
+        return page
+
+    yield open_page
+    for page in pages:
+        page.close()
+    assert complaints == []
+
+
+def _leaves(address: str, server: str) -> bool:
+    return not address.startswith((server, server.replace("http", "ws", 1), "data:", "blob:"))

@@ -1,0 +1,49 @@
+"""Files people bring: a good one becomes a run, a broken one gives a message, and the app lives on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from browsing import numbers, pressed, settled
+
+import workbench as wb
+from workbench.imports import SPLIT_NOTE
+
+pytestmark = pytest.mark.browser
+
+
+def bring(page, path):
+    page.get_by_text("Open a file of logits").click()
+    page.locator("input[type=file]").set_input_files(path)
+
+
+def test_a_broken_file_gives_a_message_and_the_app_lives_on(opened, tmp_path):
+    broken = tmp_path / "broken.npz"
+    broken.write_bytes(b"PK\x03\x04 this is no archive")
+    page = opened(K=4)
+    bring(page, broken)
+    message = page.get_by_role("alert")
+    message.wait_for()
+    assert "broken.npz could not be read" in message.inner_text()
+    assert "Traceback" not in page.content()
+    before = numbers(page)
+    pressed(page, "K", "ArrowRight", 3)
+    assert numbers(page)["Target K"] == "4.30" != before["Target K"]
+
+
+def test_a_good_file_becomes_a_run_split_in_halves_and_says_so(opened, store, tmp_path):
+    random = np.random.default_rng(3)
+    labels = random.integers(0, 8, 200)
+    scores = random.normal(size=(200, 8)) + 2 * np.eye(8)[labels]
+    np.savez(tmp_path / "mine.npz", scores=scores, labels=labels)
+    page = opened()
+    bring(page, tmp_path / "mine.npz")
+    page.get_by_text(SPLIT_NOTE).wait_for()
+    assert page.get_by_text("200 rows × 8 classes").is_visible()
+    page.get_by_role("button", name="Show it").click()
+    page.wait_for_function("() => document.querySelector('.wb-truth')?.textContent.startsWith('class ')")
+    settled(page)
+    val, test = wb.import_table(tmp_path / "mine.npz").split()
+    sets = wb.AverageK(5.0).fit(val).sets(test)
+    assert numbers(page)["Accuracy"] == f"{wb.metrics.accuracy(sets):.1%}"
+    assert numbers(page)["Mean size"] == f"{wb.metrics.mean_size(sets):.2f}"

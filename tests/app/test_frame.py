@@ -1,0 +1,89 @@
+"""The frame without a browser: settings, theme, empty state, errors, and what the app may import."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import workbench as wb
+from workbench import store as stores
+from workbench.figures.style import streamlit_theme
+
+APP = Path(__file__).resolve().parents[2] / "app"
+SETTINGS = tomllib.loads((APP / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def app_modules(monkeypatch):
+    monkeypatch.syspath_prepend(str(APP))
+
+
+def test_the_theme_is_the_palette_of_the_figures():
+    assert SETTINGS["theme"] == streamlit_theme()
+
+
+def test_the_app_listens_here_only_sends_no_statistics_and_shows_no_stack_trace():
+    assert SETTINGS["server"] == {"address": "127.0.0.1", "allowedHosts": ["127.0.0.1", "localhost"]}
+    assert SETTINGS["browser"] == {"gatherUsageStats": False}
+    assert SETTINGS["client"]["showErrorDetails"] == "none"
+    assert SETTINGS["client"]["showErrorLinks"] is False
+
+
+def test_the_app_loads_no_torch():
+    code = f"import sys; sys.path.insert(0, {str(APP)!r}); import views.sets; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_without_a_run_the_page_says_what_to_type(monkeypatch, tmp_path, app_modules):
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
+    monkeypatch.setattr(stores, "DEMO", tmp_path / "no-demo")
+    app = AppTest.from_file(str(APP / "main.py"), default_timeout=30).run()
+    assert not app.exception
+    assert app.subheader[0].value == "There is no run here yet"
+    assert any("workbench train --dataset garden" in block.value for block in app.code)
+
+
+def test_an_unexpected_error_leaves_a_message_and_no_stack_trace(app_modules):
+    def script():
+        import streamlit as st
+
+        from messages import friendly
+
+        friendly(lambda: 1 / 0)()
+        friendly(lambda: int("seven"))()
+        st.write("the rest of the page")
+
+    app = AppTest.from_function(script).run()
+    assert not app.exception
+    assert app.error[0].value.startswith("Something went wrong here.")
+    assert "seven" in app.error[1].value
+    assert app.markdown[0].value == "the rest of the page"
+
+
+def test_text_of_users_is_not_read_as_markdown(app_modules):
+    from messages import plain
+
+    assert plain("a_b*c* [x](y) $z$") == r"a\_b\*c\* \[x\]\(y\) \$z\$"
+
+
+@pytest.mark.parametrize("name", ["set_sizes", "per_class", "accuracy_against_size", "reliability"])
+def test_the_code_that_is_shown_makes_the_picture_again(monkeypatch, store, app_modules, name):
+    import reading
+
+    monkeypatch.setenv("WORKBENCH_HOME", str(store.root))
+    tables = store.open("aaaa").tables
+    drawn = {
+        "set_sizes": lambda: wb.figures.set_sizes(wb.AverageK(2.5).fit(tables["val"])(tables["test"]), by="shots"),
+        "per_class": lambda: wb.figures.per_class(wb.Threshold(0.01).fit(tables["val"])(tables["test"])),
+        "accuracy_against_size": lambda: wb.figures.accuracy_against_size(wb.SetIndex(tables["test"])),
+        "reliability": lambda: wb.figures.reliability(tables["test"]),
+    }[name]()
+    made = {}
+    exec(reading.code("aaaaaaaaaaaa", drawn), made)
+    assert made["figure"].frame.equals(drawn.frame)

@@ -1,0 +1,150 @@
+"""The Sets view in a real browser: every number on the page is the number the library gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from browsing import KEYS, figure, numbers, pressed, reads
+
+import workbench as wb
+
+pytestmark = pytest.mark.browser
+
+
+def headline(store, name, rule):
+    """What the page must say, computed by the library from the tables."""
+    tables = store.open(KEYS[name]).tables
+    sets = rule.fit(tables["val"]).sets(tables["test"])
+    val_sets = rule.fit(tables["val"]).sets(tables["val"])
+    target = f"{rule.K if isinstance(rule, wb.AverageK) else wb.metrics.mean_size(val_sets):.2f}"
+    shots = wb.metrics.shot_accuracy(sets)
+    return {
+        "Target K": target,
+        "K": target,
+        "threshold": f"{sets.rule.threshold:.3g}",
+        "Mean size": f"{wb.metrics.mean_size(sets):.2f}",
+        "Accuracy": f"{wb.metrics.accuracy(sets):.1%}",
+        "Macro": f"{wb.metrics.macro_accuracy(sets):.1%}",
+        **{shot.capitalize(): f"{accuracy:.1%}" for shot, accuracy in shots.items()},
+    }, sets
+
+
+def assert_same_bars(drawn, frame):
+    """The bars on the page are the shares of the library's figure; sizes beyond the last bar are pooled in it."""
+    groups = [part for _, part in frame.groupby("group", sort=False)]
+    for trace, part in zip(drawn["data"], groups, strict=True):
+        shares = np.bincount(np.minimum(part["size"], drawn["last"]), part["share"], minlength=len(trace["y"]))
+        np.testing.assert_allclose(trace["y"], shares, atol=1e-6)
+
+
+def test_moving_K_with_the_keyboard_shows_exactly_what_the_library_gives(opened, store):
+    page = opened()
+    expected, _ = headline(store, "garden", wb.AverageK(5.0))
+    reads(page, expected)
+
+    pressed(page, "K", "ArrowLeft", times=17)
+    expected, sets = headline(store, "garden", wb.AverageK(3.3))
+    reads(page, expected)
+    assert "K=3.3" in page.url
+    assert f"run={KEYS['garden'][:12]}" in page.url
+
+    assert_same_bars(figure(page, "sizes"), wb.figures.set_sizes(sets).frame)
+    assert figure(page, "sizes")["shapes"][0]["x0"] == pytest.approx(sets.sizes.mean())
+    shown = np.concatenate([trace["y"] for trace in figure(page, "classes")["data"]])
+    of_classes = np.concatenate([trace.y for trace in wb.figures.per_class(sets).plot().data])
+    np.testing.assert_allclose(shown, of_classes, atol=1e-6)
+    point = figure(page, "curve")["shapes"][0]
+    assert (point["xanchor"], point["yanchor"]) == pytest.approx((sets.sizes.mean(), sets.hits.mean()))
+
+
+def test_the_threshold_slider_moves_K_and_takes_its_place_in_the_address(opened, store):
+    page = opened(K=2)
+    pressed(page, "threshold", "ArrowRight", times=4)
+    threshold = float(numbers(page)["threshold"])
+    expected, _ = headline(store, "garden", wb.Threshold(threshold))
+    reads(page, expected)
+    assert f"threshold={threshold:g}" in page.url
+    assert "K=2" not in page.url
+    nearest = round((float(expected["K"]) - 1) / 0.1)
+    assert abs(int(page.locator("input[name=K]").input_value()) - nearest) <= 1
+
+    pressed(page, "K", "ArrowRight")
+    assert "threshold=" not in page.url
+
+
+def test_a_link_restores_run_place_grouping_and_photographs(opened, store):
+    page = opened("sharper", K=1.7, by="shots", show="misses", page=2)
+    expected, sets = headline(store, "sharper", wb.AverageK(1.7))
+    reads(page, expected)
+    assert_same_bars(figure(page, "sizes"), wb.figures.set_sizes(sets, by="shots").frame)
+    assert page.locator(".wb-card").count() == min(12, np.count_nonzero(~sets.hits) - 12)
+    assert page.locator(".wb-card[data-verdict=hit]").count() == 0
+
+
+def test_cards_show_the_predicted_sets_with_a_sign_for_hit_and_miss(opened, store):
+    page = opened(K=2)
+    for K, presses in ((2.0, 0), (2.5, 5)):
+        if presses:
+            pressed(page, "K", "ArrowRight", presses)
+        _, sets = headline(store, "garden", wb.AverageK(K))
+        names = sets.table.class_names
+        for row, card in enumerate(page.locator(".wb-card").all()):
+            classes, probabilities = sets.members(row)
+            assert card.get_attribute("data-size") == str(len(classes))
+            assert card.locator(".wb-verdict").inner_text().startswith("✓ hit" if sets.hits[row] else "✗ miss")
+            assert card.locator(".wb-truth").inner_text() == names[sets.table.labels[row]]
+            assert card.locator(".wb-class:visible").all_inner_texts() == [names[c] for c in classes[:5]]
+            shown = card.locator(".wb-probability:visible").all_inner_texts()
+            assert shown == [f"{p:.0%}" if p >= 0.005 else "< 1%" for p in probabilities[:5]]
+    assert page.locator(".wb-photo").count() == 12
+
+
+def test_another_run_gives_its_own_numbers_at_the_same_place(opened, store):
+    page = opened(K=3)
+    page.get_by_role("combobox", name="Run").click()
+    page.get_by_role("option", name="sharper").click()
+    reads(page, headline(store, "sharper", wb.AverageK(3.0))[0])
+    assert f"run={KEYS['sharper'][:12]}" in page.url
+    assert "K=3" in page.url
+
+
+def test_a_table_with_many_labels_shows_rude_names_as_they_are(opened, store):
+    page = opened("many labels", K=2)
+    tables = store.open(KEYS["many labels"]).tables
+    sets = wb.AverageK(2.0).fit(tables["val"]).sets(tables["test"])
+    assert numbers(page)["Accuracy"] == f"{wb.metrics.accuracy(sets):.1%}"
+    assert "Few" not in numbers(page)
+    shown = set(page.locator(".wb-class").all_text_contents())
+    assert shown == set(sets.table.class_names)
+    assert page.locator(".wb-wall img, .wb-wall b").count() == 0
+
+
+def test_a_table_without_labels_shows_sizes_and_says_why_there_is_no_accuracy(opened):
+    page = opened("no labels")
+    assert page.get_by_text("no labels: there are sizes to show").is_visible()
+    assert set(numbers(page)) == {"K", "threshold", "Target K", "Mean size"}
+    assert page.locator(".wb-figure").count() == 1
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_is_wider_than_a_small_laptop_and_the_headline_stays_in_sight(opened, scheme):
+    page = opened(width=1024, scheme=scheme)
+    wide = page.evaluate("() => { const m = document.querySelector('.stMain'); return m.scrollWidth - m.clientWidth; }")
+    assert wide == 0
+    page.set_viewport_size({"width": 1024, "height": 700})
+    page.locator(".wb-card").last.scroll_into_view_if_needed()
+    assert page.locator(".wb-numbers").bounding_box()["y"] < 700
+    assert page.locator(".wb-numbers").bounding_box()["y"] >= 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_serious_violation(opened, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+    found = axe.Axe().run(opened(scheme=scheme, by="shots", K=1.5))
+    serious = [
+        (problem["id"], node["target"], node["failureSummary"])
+        for problem in found.response["violations"]
+        if problem["impact"] in ("serious", "critical")
+        for node in problem["nodes"]
+    ]
+    assert serious == []
