@@ -60,7 +60,8 @@ class Figure:
         with matplotlib.rc_context(settings):
             figure = self._matplotlib(theme)
             width, height = figure.get_size_inches()
-            figure.set_layout_engine("constrained", rect=(0, 0, 1, 1 - HEADER / height))
+            if figure.get_layout_engine() is not None:  # a sheet that places its parts itself has none
+                figure.set_layout_engine("constrained", rect=(0, 0, 1, 1 - HEADER / height))
             figure.text(0.12 / width, 1 - 0.12 / height, self.title, va="top", weight="bold", size=13)
             figure.text(0.12 / width, 1 - 0.38 / height, self.subtitle, va="top", color=theme.muted)
             figure.draw_without_rendering()  # ticks are made on the first drawing: make them in this style
@@ -89,11 +90,14 @@ class Figure:
         return {**self.plot()._repr_mimebundle_(include, exclude), "text/plain": self.text}
 
 
-def paper(width: float, height: float) -> StaticFigure:
-    """An empty static figure of that many inches; pyplot, and the state it keeps, is left alone."""
+def paper(width: float, height: float, *, arranged: bool = True) -> StaticFigure:
+    """An empty static figure of that many inches, whose axes matplotlib arranges unless told not to.
+
+    pyplot, and the state it keeps, is left alone.
+    """
     from matplotlib.figure import Figure as StaticFigure
 
-    return StaticFigure(figsize=(width, height), layout="constrained")
+    return StaticFigure(figsize=(width, height), layout="constrained" if arranged else None)
 
 
 def counted(number: int, noun: str = "", plural: str = "") -> str:

@@ -142,28 +142,21 @@ class Samples(Figure):
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
         cells = self.cells(theme)
+        width, height, line = 1.6, 2.6, 0.175  # inches of a cell, and of a line of text in it
         n_rows = -(-len(cells) // COLUMNS)
-        figure = paper(9.6, HEADER + 2.65 * n_rows)
-        panels = figure.subplots(n_rows, COLUMNS, squeeze=False).flat
-        for axes in panels:
-            axes.axis("off")
-        for axes, cell in zip(figure.axes, cells, strict=False):
+        figure = paper(COLUMNS * width, HEADER + n_rows * height, arranged=False)
+        full_width, full_height = figure.get_size_inches()
+        for place, cell in enumerate(cells):
+            left, top = place % COLUMNS * width, full_height - HEADER - place // COLUMNS * height
+            side = 0.93 * width
+            corner = ((left + (width - side) / 2) / full_width, (top - side) / full_height)
+            axes = figure.add_axes((*corner, side / full_width, side / full_height))
             axes.imshow(cell.picture)
-            heading = (cell.heading, cell.colour, "bold")
-            lines = [heading, *((text, theme.ink, "bold" if is_label else "normal") for text, is_label in cell.lines)]
-            for place, (text, colour, weight) in enumerate(lines):
-                height = -0.04 - 0.125 * place
-                axes.text(
-                    0.5,
-                    height,
-                    text,
-                    color=colour,
-                    weight=weight,
-                    size=8.5,
-                    ha="center",
-                    va="top",
-                    transform=axes.transAxes,
-                )
+            axes.axis("off")
+            lines = [(text, theme.ink, "bold" if is_label else "normal") for text, is_label in cell.lines]
+            for number, (text, colour, weight) in enumerate([(cell.heading, cell.colour, "bold"), *lines]):
+                middle, down = (left + width / 2) / full_width, (top - side - 0.08 - number * line) / full_height
+                figure.text(middle, down, text, color=colour, weight=weight, size=8.5, ha="center", va="top")
         return figure
 
 

@@ -48,16 +48,12 @@ class Theme:
 
     @property
     def categories(self) -> tuple[str, ...]:
-        """Colours for groups that have no colour of their own, such as the organs of a plant."""
+        """Colours for lines that meet in a picture and have no colour of their own, such as losses of one's choice."""
         return (self.model_a, self.model_b, self.hit, self.few, self.many, self.medium, self.miss, self.bayes)
 
     def colours(self, names: Sequence[str]) -> list[str]:
-        """One colour for each group of that name: shots have their own, a single group has the accent."""
-        if set(names) <= set(SHOTS):
-            return [getattr(self, name) for name in names]
-        if len(names) == 1:
-            return [self.accent]
-        return [self.categories[place % len(self.categories)] for place in range(len(names))]
+        """The colours of groups that are drawn apart: shots have their own, all others the accent."""
+        return [getattr(self, name) if name in SHOTS else self.accent for name in names]
 
 
 LIGHT = Theme(
