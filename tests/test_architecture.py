@@ -19,7 +19,7 @@ PACKAGE = ROOT / "workbench"
 READING_HALF = (
     {"knobs", "counts", "links"},
     {"tables", "table_directories"},
-    {"selection", "groups"},
+    {"selection", "groups", "ranks"},
     {"sets", "conformal", "index", "files", "store"},
     {"calibration", "bayes", "metrics", "votes"},
     {"reporting", "comparison", "imports"},
