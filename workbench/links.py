@@ -81,28 +81,34 @@ LINKS: dict[str, Callable[[np.ndarray, float | None], np.ndarray]] = {
 }
 
 
+def has_likelihood(link: str, many_labels: bool) -> bool:
+    """Whether probabilities of this link are those of one label a row (softmax) or of each class by itself (sigmoid)."""
+    return link in ("identity", "sigmoid" if many_labels else "softmax")
+
+
 def log_losses(scores: np.ndarray, labels: np.ndarray, link: str) -> np.ndarray:
     """(n,) minus the log-likelihood of the labels of each row, from the scores, so that nothing underflows.
 
-    One label a row needs the softmax link (or probabilities, the identity); (n, L) labels the sigmoid link, and the
-    binary cross-entropies of all classes are summed.
+    One label a row needs the softmax link, (n, L) labels the sigmoid link (the binary cross-entropies of all classes are
+    summed); probabilities, the identity link, serve for both.
 
     >>> log_losses(np.zeros((1, 4)), np.array([2]), "softmax").round(3).tolist()  # log 4
     [1.386]
     """
     many_labels = labels.ndim == 2
-    wanted = ("sigmoid",) if many_labels else ("softmax", "identity")
-    if link not in wanted:
+    if not has_likelihood(link, many_labels):
+        one_or_many, wanted = ("many labels", "sigmoid") if many_labels else ("one label", "softmax")
         raise ValueError(
-            f"the link is {link}; the likelihood of {'many labels' if many_labels else 'one label'} a row needs "
-            f"{' or '.join(wanted)} (see LogitTable.with_link)"
+            f"the link is {link}; the likelihood of {one_or_many} a row needs {wanted} (LogitTable.with_link)"
         )
+    if link == "identity":
+        with np.errstate(divide="ignore"):  # a probability of 0 for what happened is an infinite loss
+            if many_labels:
+                return -np.log(np.where(labels, scores, 1 - scores)).sum(-1)
+            return -np.log(scores[np.arange(len(scores)), labels])
     if many_labels:
         softplus = np.maximum(scores, 0) + np.log1p(np.exp(-np.abs(scores)))  # log(1 + e^s), safe for large s
         return (softplus - scores * labels).sum(-1)
-    own = scores[np.arange(len(scores)), labels]
-    if link == "identity":
-        with np.errstate(divide="ignore"):  # a probability of 0 for what happened is an infinite loss
-            return -np.log(own)
     largest = scores.max(-1)
+    own = scores[np.arange(len(scores)), labels]
     return np.log(np.exp(scores - largest[:, None]).sum(-1)) + largest - own

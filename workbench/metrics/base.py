@@ -85,7 +85,7 @@ class Metric:
     subject: str  # "sets", "table", "tables" (inside and outside) or "grouped sets" (sets and what to group by)
     labels: str  # "none", "any" (needs labels), "one" or "many"
     needs: tuple[str, ...]  # fields of the table it cannot do without
-    links: tuple[str, ...]  # links it makes sense for; empty: all
+    suits: Callable[[Any], bool]  # further conditions on the table, such as its link
     parts: Callable[..., Parts]
 
     def __call__(self, *subjects: Any, **options: Any) -> Any:
@@ -111,9 +111,7 @@ class Metric:
             return False
         if (self.labels == "one" and table.many_labels) or (self.labels == "many" and not table.many_labels):
             return False
-        if self.links and table.link not in self.links:
-            return False
-        return all(getattr(table, field) is not None for field in self.needs)
+        return self.suits(table) and all(getattr(table, field) is not None for field in self.needs)
 
     def __repr__(self) -> str:
         return f"wb.metrics.{self.name}"
@@ -127,13 +125,13 @@ def metric(
     subject: str = "sets",
     labels: str = "any",
     needs: tuple[str, ...] = (),
-    links: tuple[str, ...] = (),
+    suits: Callable[[Any], bool] = lambda table: True,
 ) -> Callable[[Callable[..., Parts]], Metric]:
     """Declares a metric: the function below it returns its parts; its docstring is the definition."""
 
     def declared(parts: Callable[..., Parts]) -> Metric:
         definition = inspect.getdoc(parts) or ""
-        found = Metric(parts.__name__, title, definition, direction, bounds, subject, labels, needs, links, parts)
+        found = Metric(parts.__name__, title, definition, direction, bounds, subject, labels, needs, suits, parts)
         signature = inspect.signature(parts).replace(return_annotation=Value)
         for name, value in {"__signature__": signature, "__doc__": definition, "__name__": parts.__name__}.items():
             object.__setattr__(found, name, value)

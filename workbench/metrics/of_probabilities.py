@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.links import log_losses
+from workbench.links import has_likelihood, log_losses
 from workbench.metrics.base import Parts, PointParts, mean, metric, ratio
 from workbench.ranks import label_ranks
 from workbench.tables import LogitTable, array_of
@@ -113,12 +113,13 @@ def brier_decomposition(table: LogitTable, bins: int = BINS) -> Parts:
     direction="lower",
     bounds=(0, np.inf),
     subject="table",
-    links=("softmax", "identity", "sigmoid"),
+    suits=lambda table: has_likelihood(table.link, table.many_labels),
 )
 def negative_log_likelihood(table: LogitTable) -> Parts:
     """Minus the mean log-probability of the label, in float64 from the scores (probabilities would underflow).
 
-    With many labels: the binary cross-entropy of all classes, summed over classes; it needs the sigmoid link.
+    With many labels: the binary cross-entropy of all classes, summed over classes; it needs the sigmoid link (or
+    probabilities), one label a row the softmax link.
     """
     labels = table.checked_labels()
     blocks = [log_losses(table.scores[rows].astype(np.float64), labels[rows], table.link) for rows in table.spans()]
@@ -131,7 +132,13 @@ def max_confidence(table: LogitTable) -> Parts:
     return mean(np.minimum(confidences(table), 1))
 
 
-@metric(title="Share of q above 1", direction="lower", subject="table", labels="none", links=("quasibinary",))
+@metric(
+    title="Share of q above 1",
+    direction="lower",
+    subject="table",
+    labels="none",
+    suits=lambda table: table.link == "quasibinary",
+)
 def share_above_one(table: LogitTable, K: int = 4) -> Parts:
     """The share of the K most probable classes of every row whose quasibinary q exceeds 1, as no probability should."""
     values, _, _ = top_classes(table, min(K, table.n_classes))

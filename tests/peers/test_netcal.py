@@ -1,0 +1,41 @@
+"""Agreement with netcal on real networks: calibration errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import workbench as wb
+
+pytest.importorskip("netcal", reason="the peer netcal is not installed")
+from netcal.metrics import ECE, MCE
+
+M = wb.metrics
+
+
+def networks(shared_data):
+    for name, key in (("cifar100_resnets_logits", "logits"), ("cifar10_models_logp", "logp")):
+        real = shared_data(name)
+        for scores in real[key][:4]:
+            yield wb.LogitTable(scores, real["y"])
+
+
+def test_expected_and_maximum_calibration_errors_are_those_of_netcal(shared_data):
+    for table in networks(shared_data):
+        p, y = table.probabilities().astype(np.float64), np.asarray(table.labels)
+        assert M.expected_calibration_error(table) == pytest.approx(ECE(15).measure(p, y), abs=1e-9)
+        assert M.maximum_calibration_error(table) == pytest.approx(MCE(15).measure(p, y), abs=1e-9)
+
+
+def test_equal_mass_errors_are_close_to_those_of_netcal(shared_data):
+    """netcal places quantile edges between rows and keeps equal confidences together; with ties bins differ slightly."""
+    for table in networks(shared_data):
+        p, y = table.probabilities().astype(np.float64), np.asarray(table.labels)
+        theirs = ECE(15, equal_intervals=False).measure(p, y)
+        assert M.expected_calibration_error(table, equal_mass=True) == pytest.approx(theirs, abs=2e-3)
+
+
+def test_the_published_calibration_errors_of_the_two_networks(shared_data):
+    real = shared_data("cifar100_resnets_logits")
+    errors = [M.expected_calibration_error(wb.LogitTable(scores, real["y"])) for scores in real["logits"]]
+    assert errors == pytest.approx([0.090, 0.108], abs=1e-3)
