@@ -183,10 +183,31 @@ def test_a_half_written_directory_of_a_killed_writer_is_swept_after_a_day(store)
     old, fresh = store.root / ".writing-old", store.root / ".writing-fresh"
     old.mkdir(parents=True)
     fresh.mkdir()
-    os.utime(old, (0, 0))
+    file = store.root / ".writing-file"
+    file.write_text("half a checkpoint")
+    for path in (old, file):
+        os.utime(path, (0, 0))
     write(store)
     assert leftovers(store) == [".writing-fresh", KEY]
     assert [run.key for run in store.runs()] == [KEY]
+
+
+def test_a_single_file_is_replaced_as_a_whole_or_not_at_all(store):
+    file = store.unfinished(KEY)
+    for content in ("first", "second"):
+        with store.replacing(file) as aside:
+            aside.write_text(content)
+            assert not file.exists() or file.read_text() == "first"
+
+    def fails() -> None:
+        with store.replacing(file) as aside:
+            aside.write_text("half")
+            full()
+
+    with pytest.raises(OSError, match="is full"):
+        fails()
+    assert file.read_text() == "second"
+    assert leftovers(store) == [".unfinished"]
 
 
 @pytest.mark.parametrize("file", ["val/scores.npy", "val/table.json"])

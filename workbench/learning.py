@@ -10,14 +10,11 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
-import os
 import signal
 import threading
 import time
-import uuid
 import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import lightning.pytorch as pl
@@ -30,7 +27,7 @@ from workbench.batches import Batches, generator, seed_of
 from workbench.datasets import Split
 from workbench.models import build_network
 from workbench.scoring import ROWS_AT_ONCE, accuracies, split_tables, tables_of
-from workbench.store import sync
+from workbench.store import Store
 from workbench.tables import LogitTable
 
 if TYPE_CHECKING:
@@ -55,7 +52,7 @@ class Learner(pl.LightningModule):
 
     bar: tqdm
 
-    def __init__(self, run: Run, checkpoint: Path) -> None:
+    def __init__(self, run: Run, store: Store) -> None:
         super().__init__()
         # A step is written out below. The learning rate is a function of the step, so that no scheduler's state can
         # get lost, and Lightning's automatic step costs more than a small head does.
@@ -70,7 +67,7 @@ class Learner(pl.LightningModule):
         self.state = self._initial_state()
         self.n_batches = math.ceil(self.data.train.n / run.batch_size)
         self.K = min(max(self.loss.settings().get("K", 5), 1), self.data.n_classes - 1)  # of the average-K accuracy
-        self.checkpoint, self.saved_at = checkpoint, time.monotonic()
+        self.store, self.checkpoint, self.saved_at = store, store.unfinished(run.key), time.monotonic()
         self.history: list[dict[str, float]] = []
         self.best: dict[str, Tensor] = {}
         self.optimizer_state: dict[str, Any] | None = None
@@ -136,7 +133,8 @@ class Learner(pl.LightningModule):
         scores = self.network(inputs)
         loss = self.loss(scores, self._readable(labels), generator=self.noise, state=self.state, rows=rows).mean()
         if not torch.isfinite(loss):
-            raise FloatingPointError(self._diverged(f"the loss is {loss.item()} in batch {batch_idx + 1}"))
+            batch = f"batch {batch_idx + 1} of {self.n_batches}"
+            raise FloatingPointError(self._diverged(f"the loss is {loss.item()} in {batch}"))
         optimizer = self._optimizer()
         done = (self.epoch * self.n_batches + batch_idx) / (self.run.epochs * self.n_batches)
         for group in optimizer.param_groups:
@@ -161,7 +159,7 @@ class Learner(pl.LightningModule):
     def on_train_epoch_end(self) -> None:
         scores = torch.cat(self.val_scores).cpu()
         if not torch.isfinite(scores).all():
-            raise FloatingPointError(self._diverged("some validation scores are not finite after the epoch"))
+            raise FloatingPointError(self._diverged("some validation scores are not finite"))
         self.history.append(
             {
                 "epoch": self.epoch,
@@ -190,7 +188,7 @@ class Learner(pl.LightningModule):
         run = self.run
         knobs = ", ".join(f"{name} = {value}" for name, value in run.loss.settings().items())
         return (
-            f"epoch {self.epoch} of {run.epochs}: {what} of {self.n_batches}. Most often the learning rate is too large: "
+            f"epoch {self.epoch + 1} of {run.epochs}: {what}. Most often the learning rate is too large: "
             f"try learning_rate={run.learning_rate / 10:g}"
             + (f"; then look at {knobs} of {type(run.loss).__name__}" if knobs else "")
             + ("; or try precision='32'" if run.precision != "32" else "")
@@ -219,20 +217,15 @@ class Learner(pl.LightningModule):
             self.state.load_state_dict({name.removeprefix(prefix): value for name, value in of_state.items()})
 
     def save(self) -> None:
-        """Writes the checkpoint aside and renames it: there is always a whole one."""
+        """Writes the checkpoint; there is always a whole one."""
         content = {
             "weights": self.weights(),
             "best": self.best,
             "history": self.history,
             "optimizer": self._optimizer().state_dict(),
         }
-        aside = self.checkpoint.with_suffix(f".{uuid.uuid4().hex}")
-        try:
-            torch.save(content, aside)
-            sync(aside)
-            os.replace(aside, self.checkpoint)
-        finally:
-            aside.unlink(missing_ok=True)
+        with self.store.replacing(self.checkpoint) as aside, aside.open("wb") as file:
+            torch.save(content, file)
         self.saved_at = time.monotonic()
 
     def resume(self) -> None:
@@ -262,7 +255,7 @@ def fit(learner: Learner, *, progress: bool) -> torch.device:
             _quiet(),
             _keyboard_interrupt_passed_on(learner),
             # A module with dropout draws from the global generators: the user gets them back as they were.
-            torch.random.fork_rng(devices=range(torch.cuda.device_count())),
+            torch.random.fork_rng(devices=range(torch.cuda.device_count()) if device.type == "cuda" else []),
             learner.progress_bar(disable=not progress) as learner.bar,
         ):
             trainer = pl.Trainer(
@@ -330,7 +323,7 @@ def _keyboard_interrupt_passed_on(learner: Learner) -> Iterator[None]:
         if not isinstance(error.__context__, KeyboardInterrupt):
             raise
         raise KeyboardInterrupt(
-            f"stopped in epoch {learner.epoch} of {learner.run.epochs}; the same call goes on from the last checkpoint"
+            f"stopped in epoch {learner.epoch + 1} of {learner.run.epochs}; the same call goes on from the last checkpoint"
         ) from None
     finally:
         if in_main_thread:

@@ -35,7 +35,7 @@ def mlp(input_shape: tuple[int, ...], width: int = 256) -> nn.Module:
     return nn.Sequential(nn.Flatten(), nn.Linear(n_inputs, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU())
 
 
-def cnn(input_shape: tuple[int, ...], width: int = 64) -> nn.Module:
+def cnn(input_shape: tuple[int, ...], width: int = 48) -> nn.Module:
     """Four convolutions for photographs of 28 to 64 pixels, quick enough for one CPU core."""
     channels = _channels(input_shape, "cnn")
     return nn.Sequential(

@@ -98,6 +98,19 @@ class Store:
             finally:
                 shutil.rmtree(aside, ignore_errors=True)
 
+    @contextlib.contextmanager
+    def replacing(self, file: Path) -> Iterator[Path]:
+        """A path to write a single file to; it takes the place of `file` when the block ends, or vanishes."""
+        aside = self.root / f".writing-{uuid.uuid4().hex}"
+        with self.explained():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                yield aside
+                _sync(aside)
+                os.replace(aside, file)
+            finally:
+                aside.unlink(missing_ok=True)
+
     def unfinished(self, key: str) -> Path:
         """The file that holds the last checkpoint of a run in progress (or would hold it)."""
         return self.root / ".unfinished" / f"{key}.ckpt"
@@ -125,7 +138,7 @@ class Store:
         for leftover in self.root.glob(".writing-*"):
             with contextlib.suppress(FileNotFoundError):
                 if time.time() - leftover.stat().st_mtime > ABANDONED:
-                    shutil.rmtree(leftover, ignore_errors=True)
+                    shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
 
 
 @dataclass(frozen=True)
@@ -248,10 +261,10 @@ def _write_checksums(directory: Path) -> None:
 
 def _sync_tree(directory: Path) -> None:
     for path in [*_files(directory), *(path for path in directory.rglob("*") if path.is_dir()), directory]:
-        sync(path)
+        _sync(path)
 
 
-def sync(path: Path) -> None:
+def _sync(path: Path) -> None:
     """Waits until a file, or the list of names in a directory, is on the disk and not only on its way."""
     if path.is_dir() and os.name != "posix":
         return  # only POSIX opens directories
@@ -277,5 +290,5 @@ def _publish(aside: Path, target: Path, replace: bool) -> None:
                 os.rename(target, retired)
         else:
             break
-    sync(target.parent)
+    _sync(target.parent)
     shutil.rmtree(retired, ignore_errors=True)

@@ -204,8 +204,8 @@ class TrainedRun:
 def train(run: Run, *, store: Store | None = None, progress: bool = True, again: bool = False) -> TrainedRun:
     """Train a run, or read it from the store if it was trained before (`again` trains it anew).
 
-    A run that was interrupted, however, goes on from its last checkpoint when it is trained again. Demo runs that ship
-    with the package count as trained; their weights are rounded to half precision.
+    A run that was interrupted goes on from its last checkpoint. The demo runs that ship with the package count as
+    trained; their weights are rounded to half precision.
 
     >>> import tempfile
     >>> store = Store(tempfile.mkdtemp())
@@ -220,14 +220,13 @@ def train(run: Run, *, store: Store | None = None, progress: bool = True, again:
     from workbench import learning  # Lightning takes seconds to import, and a stored run does without
 
     checkpoint = store.unfinished(run.key)
-    with store.explained():
+    with store.explained():  # better to fail now than after the first epoch
         checkpoint.parent.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=checkpoint.parent).close()  # better to fail now than after the first epoch
-        learner = learning.Learner(run, checkpoint)
-        device = learning.fit(learner, progress=progress)
-    tables = learner.tables(device)
+        tempfile.TemporaryFile(dir=checkpoint.parent).close()
+    learner = learning.Learner(run, store)
+    device = learning.fit(learner, progress=progress)
     with store.writing(run.key, replace=again) as directory:
-        write_run(directory, run, learner.weights(), learner.history, tables)
+        write_run(directory, run, learner.weights(), learner.history, learner.tables(device))
     checkpoint.unlink(missing_ok=True)
     return TrainedRun(run, store.open(run.key))
 

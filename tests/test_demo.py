@@ -1,0 +1,73 @@
+"""The runs that ship with the package are small, whole, and what the code of today would make."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from workbench.demo_runs import demo_runs
+from workbench.sets import AverageK, TopK
+from workbench.store import DEMO, Store
+from workbench.training import Run, TrainedRun
+
+ROWS = 300
+
+
+@pytest.fixture(scope="module")
+def runs() -> list[Run]:
+    return demo_runs()
+
+
+@pytest.fixture(params=range(4), ids=["cross-entropy", "noised top-K", "two heads", "meadow"])
+def trained(request, runs) -> TrainedRun:
+    run = runs[request.param]
+    return TrainedRun(run, Store(DEMO).open(run.key))
+
+
+def test_the_demo_folder_holds_the_listed_runs_in_their_order_and_nothing_else(runs):
+    assert [stored.key for stored in Store(DEMO).runs()] == [run.key for run in runs]
+    assert {path.name for path in DEMO.iterdir() if path.name != "__pycache__"} == {run.key for run in runs}
+
+
+def test_the_demo_folder_is_small():
+    sizes = [path.stat().st_size for path in DEMO.rglob("*") if path.is_file()]
+    assert sum(sizes) <= 5e6
+
+
+def test_the_weights_reproduce_the_scores_on_photographs_drawn_again(trained):
+    photographs = torch.from_numpy(np.array(trained.run.data.test.inputs[:ROWS]))
+    with torch.no_grad():
+        features = trained.model.features(photographs)
+        scores = trained.model.head(features)
+    test = trained.tables["test"]
+    # Half precision keeps 11 bits: an error of 2⁻¹¹ relative to the largest numbers of a row.
+    expected = trained.run.loss.logits(scores).numpy()
+    np.testing.assert_allclose(test.scores[:ROWS], expected, atol=2**-10 * np.abs(expected).max())
+    np.testing.assert_allclose(test.features[:ROWS], features.numpy(), atol=2**-10 * float(features.max()))
+    if trained.run.loss.heads == 2:
+        candidates = trained.tables["test/candidates"].scores[:ROWS]
+        np.testing.assert_allclose(candidates, scores[:, 1].numpy(), atol=2**-10 * scores.abs().max().item())
+
+
+def test_a_demo_run_knows_its_rows(trained):
+    test, split = trained.tables["test"], trained.run.data.test
+    np.testing.assert_array_equal(test.labels, split.labels)
+    np.testing.assert_array_equal(test.posterior, split.posterior)
+    np.testing.assert_array_equal(test.attributes["organs"], split.attributes["organs"])
+    assert test.scores.dtype == test.features.dtype == np.float16
+    assert trained.stored.info["rounded"] == "float16"
+
+
+def test_a_demo_run_is_opened_by_its_key_alone(trained):
+    assert TrainedRun.open(trained.run.key[:12]).run.key == trained.run.key
+
+
+def test_the_garden_runs_are_good_and_no_better_than_the_law_allows(runs):
+    garden = runs[0].data
+    for run in runs[:3]:
+        tables = Store(DEMO).open(run.key).tables
+        val, test = tables["val"], tables["test"]
+        best = garden.test.posterior.max(axis=1).mean()  # Bayes top-1 accuracy on these rows
+        assert 0.6 < TopK(1).fit(val)(test).hits.mean() < best + 0.02
+        assert 0.85 < AverageK(3).fit(val)(test).hits.mean() < 0.97

@@ -1,0 +1,76 @@
+"""Builds the runs that ship with the package: `make demo`, or `python -m workbench.demo_runs`.
+
+They are trained by `train` as any run, then rounded to half precision so that they are small: the weights first, and the
+scores and features are those of the rounded weights. Photographs are not stored; they are drawn again from the seed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import tempfile
+
+import numpy as np
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from workbench.datasets import load_dataset
+from workbench.losses import AverageKTwoHead, CrossEntropy, NoisedTopK, Quasibinary
+from workbench.store import DEMO, Store
+from workbench.tables import LogitTable
+from workbench.training import Run, TrainedRun, train, write_run
+
+SIZES = {"n_val": 1000, "n_test": 3000}  # half of the usual: the package must stay small
+SETTINGS = {"model": "cnn", "epochs": 10, "batch_size": 64, "learning_rate": 3e-3}
+
+
+def demo_runs() -> list[Run]:
+    """The runs that ship, in the order the app lists them."""
+    garden, meadow = load_dataset("garden", **SIZES), load_dataset("meadow", **SIZES)
+    return [
+        Run(garden, loss=CrossEntropy(), **SETTINGS),
+        Run(garden, loss=NoisedTopK(K=3), **SETTINGS),
+        Run(garden, loss=AverageKTwoHead(K=3), **SETTINGS),
+        Run(meadow, loss=Quasibinary(), **SETTINGS),
+    ]
+
+
+def write_rounded(trained: TrainedRun, store: Store) -> None:
+    """Writes a trained run in half precision; its scores and features are those of the rounded weights."""
+    from workbench.learning import Learner
+
+    weights = safetensors.torch.load_file(trained.stored.verified("weights.safetensors"))
+    rounded = {name: _rounded(value) for name, value in weights.items()}
+    learner = Learner(trained.run, store)
+    learner.load(rounded)
+    tables = {name: _half(table) for name, table in learner.tables(torch.device("cpu")).items()}
+    history = trained.history.to_dict("records")
+    with store.writing(trained.run.key, replace=True) as directory:
+        write_run(directory, trained.run, rounded, history, tables, rounded="float16")
+
+
+def _rounded(value: Tensor) -> Tensor:
+    return value.half() if value.is_floating_point() else value
+
+
+def _half(table: LogitTable) -> LogitTable:
+    features = None if table.features is None else table.features.astype(np.float16)
+    return dataclasses.replace(table, scores=table.scores.astype(np.float16), features=features)
+
+
+def main() -> None:
+    """Train every demo run anew and replace what is in `workbench/demo`."""
+    runs, demo = demo_runs(), Store(DEMO)
+    with tempfile.TemporaryDirectory() as folder:
+        for run in runs:
+            write_rounded(train(run, store=Store(folder), again=True), demo)
+    for leftover in {path for path in DEMO.iterdir() if path.is_dir()} - {DEMO / run.key for run in runs}:
+        shutil.rmtree(leftover)
+    for run in runs:
+        n_bytes = sum(path.stat().st_size for path in (DEMO / run.key).rglob("*") if path.is_file())
+        print(f"{n_bytes / 1e6:.2f} MB  {run.title}")
+
+
+if __name__ == "__main__":
+    main()
