@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -143,7 +144,9 @@ class PerClass(Figure):
         figure.add_hline(y=self.macro, line=line)
         figure.update_xaxes(range=(-0.6, len(ordered) - 0.4), title=self._order_in_words(), showgrid=False)
         if len(ordered) <= MOST_NAMES:
-            figure.update_xaxes(tickvals=ordered["place"], ticktext=ordered["name"], tickangle=-45, automargin=True)
+            figure.update_xaxes(
+                tickvals=ordered["place"], ticktext=ordered["name"].map(html.escape), tickangle=-45, automargin=True
+            )
         else:
             figure.update_xaxes(showticklabels=False, ticks="")
         figure.update_yaxes(range=(0, 1), tickformat=".0%", title="accuracy")
@@ -202,4 +205,5 @@ def _hover(part: pd.DataFrame) -> list[str]:
         + training
         + "<br>{mean_size:.1f} classes in a set"
     )
+    part = part.assign(name=part["name"].map(html.escape))
     return [template.format(**dict(zip(part.columns, row, strict=True))) for row in part.itertuples(index=False)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -130,7 +131,7 @@ class SetSizes(Figure):
             top = {"y": 1, "yref": "y domain", "yanchor": "top", "showarrow": False, "row": row, "col": 1}
             side = "left" if panel.mean < self.last_bar() / 2 else "right"
             figure.add_annotation(text=f" mean {panel.mean:.2f} ", x=panel.mean, xanchor=side, **top)
-            figure.add_annotation(text=panel.caption, x=1, xref="x domain", xanchor="right", **top)
+            figure.add_annotation(text=html.escape(panel.caption), x=1, xref="x domain", xanchor="right", **top)
         figure.update_xaxes(range=(-0.5, self.last_bar() + 0.5), tickvals=ticks, ticktext=names, showgrid=False)
         figure.update_xaxes(title="classes in the set", row=len(panels))
         figure.update_yaxes(range=(0, highest), tickformat=".0%", nticks=5)

@@ -178,6 +178,7 @@ def matplotlib_rc(theme: Theme) -> dict[str, Any]:
         "legend.frameon": False,
         "hatch.linewidth": 0.6,
         "figure.dpi": 110,
+        "text.parse_math": False,  # the name of a class may hold dollars
         "svg.fonttype": "none",  # text stays text: smaller, searchable, editable
     }
 

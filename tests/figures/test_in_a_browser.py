@@ -1,0 +1,95 @@
+"""Pages that figures write, opened in a real browser: they are alive, and they fetch nothing."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import workbench as wb
+
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
+FLAGS += ["--disable-background-networking", "--disable-component-update"]
+RUDE = ["<b>bold</b>", "$x$", "&amp;", "{0}", "%{x}", "*star*"]
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api")
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("no chromium on this machine")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=FLAGS)
+        page = browser.new_page(viewport={"width": 1000, "height": 700})
+        yield page
+        browser.close()
+
+
+@pytest.fixture
+def opened(page, tmp_path):
+    """Opens the page of a figure and watches it: no error, no request beyond the file itself."""
+    errors: list[str] = []
+    requests: list[str] = []
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("request", lambda request: requests.append(request.url))
+
+    def open_figure(figure: wb.figures.Figure) -> Any:
+        path = tmp_path / "figure.html"
+        path.write_text(figure.page(), encoding="utf-8")
+        page.goto(path.as_uri())
+        page.wait_for_selector(".main-svg")
+        return page
+
+    yield open_figure
+    assert not errors
+    assert all(url.startswith(("file:", "data:", "blob:")) for url in requests)
+
+
+def table() -> wb.LogitTable:
+    scores = np.random.default_rng(0).normal(size=(300, 6))
+    return wb.LogitTable(
+        2 * scores, (scores + np.random.default_rng(1).normal(size=scores.shape)).argmax(1), class_names=RUDE
+    )
+
+
+def shown(page: Any, trace: int, axis: str) -> list[float]:
+    """The numbers of a trace as Plotly holds them after drawing."""
+    return page.evaluate(
+        "([trace, axis]) => Array.from(document.querySelector('.js-plotly-plot').calcdata[trace], point => point[axis])",
+        [trace, axis],
+    )
+
+
+def test_the_explorer_follows_its_slider_without_a_kernel(opened):
+    figure = wb.figures.explore(*table().split(), K_max=4, step=0.5)
+    page = opened(figure)
+    assert shown(page, 1, "s") == pytest.approx(figure.shares()[-1], abs=1e-4)  # opens at the K nearest to 5
+    rail = page.locator(".slider-rail-touch-rect").bounding_box()
+    page.mouse.click(rail["x"] + 2, rail["y"] + rail["height"] / 2)
+    page.wait_for_function("document.querySelector('.slider-label').textContent.startsWith('K = 1 ')")
+    assert shown(page, 1, "s") == pytest.approx(figure.shares()[0], abs=1e-4)
+    assert shown(page, 3, "y") == pytest.approx([figure.frame["accuracy"].iloc[0]])
+
+
+def test_the_pointer_reads_the_exact_loss_off_the_triangle(opened):
+    figure = wb.figures.level_sets(wb.losses.CrossEntropy(), steps=21)
+    page = opened(figure)
+    box = page.locator(".nsewdrag").bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    told = page.locator(".hovertext").text_content(timeout=5000)
+    s2, value = float(told.split(",")[2].split(")")[0]), float(told.split()[-1])
+    near = figure.frame[np.isclose(figure.frame["s2"], s2, atol=0.006)]
+    assert np.isclose(near["value"], value, atol=6e-4).any()
+
+
+def test_rude_class_names_are_shown_as_they_are(opened):
+    sets = wb.AverageK(2).fit(table())(table())
+    page = opened(wb.figures.per_class(sets))
+    assert sorted(page.locator(".xtick text").all_text_contents()) == sorted(RUDE)
