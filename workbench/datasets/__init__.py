@@ -1,22 +1,55 @@
 """Datasets: three named splits, class names, groups, counts, and P(y|x) where it is known.
 
-load_dataset("garden")      plants drawn by a program, with an exactly known posterior
-load_dataset("meadow")      their many-label sister
-load_dataset("letters")     UCI Letter Recognition, 26 confusable classes
-load_dataset("digits")      handwritten digits of scikit-learn
-Dataset.from_arrays(X, y)   your own
+load_dataset("garden")        plants drawn by a program, with an exactly known posterior
+load_dataset("meadow")        their many-label sister
+load_dataset("letters")       UCI Letter Recognition, 26 confusable classes
+load_dataset("digits")        handwritten digits of scikit-learn
+Dataset.from_arrays(X, y)     your own arrays
+load_dataset("path/to/data")  your own files:
+
+    train/<class>/…, val/<class>/…, test/<class>/…        images; also <class>/… alone
+    labels.csv: file,label                                images with one label, several (a;b;c) or none
+    plantnet300K_species_id_2_name.json, images/, …       Pl@ntNet-300K
+    data_batch_1.bin, …  or  train.bin, test.bin, …       CIFAR-10 and CIFAR-100, binary version
+    train-images-idx3-ubyte.gz, …                         MNIST and Fashion-MNIST
+
+data.transformed(LabelNoise(0.2), LongTail(100), ZeroLabels(2)) changes a dataset, and its key, name and spec tell so.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from workbench.datasets import transforms
 from workbench.datasets.base import Dataset, Split
 from workbench.datasets.bundled import Digits, Letters
+from workbench.datasets.disk import OnDisk
+from workbench.datasets.folders import kind_at
 from workbench.datasets.garden import Garden
+from workbench.datasets.image_files import ImageFiles
 from workbench.datasets.meadow import Meadow
+from workbench.datasets.transforms import TRANSFORMS, LabelNoise, LongTail, Transform, ZeroLabels
 
-__all__ = ["DATASETS", "Dataset", "Digits", "Garden", "Letters", "Meadow", "Split", "load_dataset"]
+__all__ = [
+    "DATASETS",
+    "TRANSFORMS",
+    "Dataset",
+    "Digits",
+    "Garden",
+    "ImageFiles",
+    "LabelNoise",
+    "Letters",
+    "LongTail",
+    "Meadow",
+    "Split",
+    "Transform",
+    "ZeroLabels",
+    "load_dataset",
+    "load_spec",
+    "recipe_class",
+]
 
 # Name → the frozen dataclass of its knobs; `.dataset()` makes it.
 DATASETS: dict[str, type[Garden] | type[Meadow] | type[Letters] | type[Digits]] = {
@@ -27,21 +60,41 @@ DATASETS: dict[str, type[Garden] | type[Meadow] | type[Letters] | type[Digits]] 
 }
 
 
-def load_dataset(name_or_path: str, **knobs: Any) -> Dataset:
-    """A dataset by its name, with its knobs set.
+def load_dataset(name_or_path: str | Path, **knobs: Any) -> Dataset:
+    """A dataset by its name or its path, with its knobs set.
 
     >>> load_dataset("letters")
     Dataset('letters': 15 974 / 2 013 / 2 013 rows of 16, 26 classes)
     >>> load_dataset("letter")
     Traceback (most recent call last):
         ...
-    ValueError: there is no dataset 'letter'; there are garden, meadow, letters, digits (your own: Dataset.from_arrays)
+    ValueError: there is no dataset and no path 'letter'; there are garden, meadow, letters, digits (arrays: Dataset.from_arrays)
     """
-    name = str(name_or_path)
-    known = ", ".join(DATASETS)
-    if name not in DATASETS:
-        raise ValueError(f"there is no dataset {name!r}; there are {known} (your own: Dataset.from_arrays)")
-    recipe = DATASETS[name]
+    recipe = recipe_class(name_or_path)
     if unknown := [knob for knob in knobs if knob not in recipe.knobs()]:
-        raise ValueError(f"{name} has no knob {', '.join(unknown)}; it has {', '.join(recipe.knobs())}")
+        raise ValueError(f"{name_or_path} has no knob {', '.join(unknown)}; it has {', '.join(recipe.knobs())}")
+    if issubclass(recipe, OnDisk):
+        return recipe(Path(name_or_path), **knobs).dataset()
     return recipe(**knobs).dataset()
+
+
+def recipe_class(name_or_path: str | Path) -> type[Garden] | type[Meadow] | type[Letters] | type[Digits] | type[OnDisk]:
+    """The class that makes the dataset of this name or path; its `knobs()` are what `load_dataset` takes."""
+    if (name := str(name_or_path)) in DATASETS:
+        return DATASETS[name]
+    if (path := Path(name_or_path).expanduser()).exists():
+        return kind_at(path)
+    raise ValueError(
+        f"there is no dataset and no path {name!r}; there are {', '.join(DATASETS)} (arrays: Dataset.from_arrays)"
+    )
+
+
+def load_spec(spec: Mapping[str, Any]) -> Dataset:
+    """The dataset that `dataset.spec` describes, transforms included.
+
+    >>> noisy = load_dataset("garden", n_train=500, n_val=100, n_test=100).transformed(LabelNoise(0.2))
+    >>> load_spec(noisy.spec).key == noisy.key
+    True
+    """
+    changes = [transforms.from_spec(transform) for transform in spec.get("transforms", ())]
+    return load_dataset(spec["name"], **spec["knobs"]).transformed(*changes)

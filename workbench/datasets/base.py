@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from workbench.datasets.image_files import ImageFiles
+from workbench.datasets.splitting import divided
+
+Inputs = np.ndarray | ImageFiles
 
 SMALLEST_CLASS = 4  # fewer rows cannot give one to val, one to test and two to training
 SPLITS = ("train", "val", "test")
@@ -19,12 +24,13 @@ SPLITS = ("train", "val", "test")
 class Split:
     """The rows of one split: what a model sees, what is written down, and what else is known of each row.
 
-    `inputs` are images, uint8 (n, H, W, 1) or (n, H, W, 3), or rows of features, float32 (n, d). `labels` are class
-    indices, int64 (n,), or, where a row has several labels or none, bool (n, L). `posterior` is the true P(y|x), (n, L),
-    of data drawn from a known law. `attributes` are facts of a row to group by: organ, author, place.
+    `inputs` are images, uint8 (n, H, W, 1) or (n, H, W, 3), which may stay in their files until they are indexed, or
+    rows of features, float32 (n, d). `labels` are class indices, int64 (n,), or, where a row has several labels or none,
+    bool (n, L). `posterior` is the true P(y|x), (n, L), of data drawn from a known law. `attributes` are facts of a row
+    to group by: organ, author, place.
     """
 
-    inputs: np.ndarray
+    inputs: Inputs
     labels: np.ndarray
     posterior: np.ndarray | None = None
     attributes: Mapping[str, np.ndarray] | None = None
@@ -36,8 +42,9 @@ class Split:
 
     def rows(self, index: Any) -> Split:
         """The chosen rows, as a split: `index` is a slice, a mask or an array of row numbers."""
+        inputs = self.inputs
         return Split(
-            self.inputs[index],
+            inputs.rows(index) if isinstance(inputs, ImageFiles) else inputs[index],
             self.labels[index],
             None if self.posterior is None else self.posterior[index],
             None if self.attributes is None else {name: values[index] for name, values in self.attributes.items()},
@@ -50,8 +57,8 @@ class Dataset:
 
     `groups` names the group of each class (the genus of a species), `class_counts` counts its training rows. `key` is
     the sha256 of the content (or of the recipe that fixes the content, for data that a program draws), so that the same
-    data has the same key wherever it is loaded. `spec` is enough to load a named dataset again:
-    `load_dataset(spec["name"], **spec["knobs"])`; it is None for arrays that somebody brought.
+    data has the same key wherever it is loaded. `spec` is enough to load the dataset again, `load_spec(spec)`; it is None
+    for arrays that somebody brought.
     """
 
     name: str
@@ -107,7 +114,7 @@ class Dataset:
     @classmethod
     def from_arrays(
         cls,
-        X: ArrayLike,
+        X: ArrayLike | ImageFiles,
         y: ArrayLike,
         class_names: Sequence[str] | None = None,
         groups: Sequence[str] | None = None,
@@ -123,7 +130,8 @@ class Dataset:
         `seed`. A class with fewer than 4 rows is refused, or left out when `drop_small` is set (the classes that stay
         are then numbered anew). Rows with many labels have no class to be split by: ⌈0.1·n⌉ of all rows each.
 
-        X is (n, d) numbers, or uint8 images (n, H, W, 1) or (n, H, W, 3); y is (n,) class indices or (n, L) bool.
+        X is (n, d) numbers, or uint8 images (n, H, W, 1) or (n, H, W, 3), or `ImageFiles`; y is (n,) class indices or
+        (n, L) bool.
 
         >>> data = Dataset.from_arrays(np.eye(20), np.arange(20) % 2, class_names=["even", "odd"])
         >>> data
@@ -148,11 +156,15 @@ class Dataset:
         _check_attributes(everything, "attributes")
         if labels.ndim == 1:
             everything, names, groups = _without_small_classes(everything, names, groups, drop_small)
-            parts = _split_within_classes(everything.labels, len(names), seed)
-        else:
-            parts = _split_rows(len(labels), seed)
-        train, val, test = (everything.rows(part) for part in parts)
+        train, val, test = (everything.rows(part) for part in divided(everything.labels, len(names), seed))
         return cls(name, train, val, test, names, None if groups is None else tuple(groups), spec)
+
+    def transformed(self, *transforms: Callable[[Dataset], Dataset]) -> Dataset:
+        """This dataset after each of the transforms in turn; name, key and spec of the result tell of them."""
+        dataset = self
+        for transform in transforms:
+            dataset = transform(dataset)
+        return dataset
 
     def _check(self, split_name: str, split: Split) -> None:
         where = f"{self.name}, {split_name}"
@@ -165,7 +177,7 @@ class Dataset:
                 f"{where}: inputs are {inputs.dtype} of shape {inputs.shape}; "
                 "give uint8 images (n, H, W, 1 or 3) or float32 rows (n, d)"
             )
-        if not images and not np.isfinite(inputs).all():
+        if isinstance(inputs, np.ndarray) and not images and not np.isfinite(inputs).all():
             raise ValueError(f"{where}: inputs hold NaN or infinite numbers; fill or drop those rows first")
         if inputs.shape[1:] != self.input_shape:
             raise ValueError(f"{where}: inputs have shape {inputs.shape[1:]}, those of train {self.input_shape}")
@@ -194,11 +206,14 @@ def _content_key(dataset: Dataset) -> str:
         split = getattr(dataset, split_name)
         for array in (split.inputs, split.labels):
             digest.update(f"{split_name} {array.dtype.str} {array.shape}".encode())
-            digest.update(np.ascontiguousarray(array).data)
+            images = isinstance(array, ImageFiles)
+            digest.update(array.digest().encode() if images else np.ascontiguousarray(array).data)
     return digest.hexdigest()
 
 
-def _checked_inputs(X: ArrayLike) -> np.ndarray:
+def _checked_inputs(X: ArrayLike | ImageFiles) -> Inputs:
+    if isinstance(X, ImageFiles):
+        return X
     inputs = np.asarray(X)
     if inputs.ndim == 4 and inputs.shape[-1] in (1, 3):
         if inputs.dtype != np.uint8:
@@ -286,25 +301,6 @@ def _without_small_classes(
         tuple(names[j] for j in stay),
         None if groups is None else [groups[j] for j in stay],
     )
-
-
-def _split_within_classes(labels: np.ndarray, n_classes: int, seed: int) -> list[np.ndarray]:
-    """Row numbers of train, val and test: ⌈0.1·n_j⌉ of the n_j rows of class j to val and to test, the rest to train."""
-    shuffled = np.random.default_rng(seed).permutation(len(labels))
-    by_class = shuffled[np.argsort(labels[shuffled], kind="stable")]
-    counts = np.bincount(labels, minlength=n_classes)
-    first = np.cumsum(counts) - counts
-    place = np.arange(len(labels)) - np.repeat(first, counts)  # 0, 1, … inside each class
-    tenth = np.repeat(-(-counts // 10), counts)
-    which = np.where(place < tenth, 1, np.where(place < 2 * tenth, 2, 0))
-    return [np.sort(by_class[which == part]) for part in range(3)]
-
-
-def _split_rows(n: int, seed: int) -> list[np.ndarray]:
-    """Row numbers of train, val and test: ⌈0.1·n⌉ of all rows to val and to test, the rest to train."""
-    shuffled = np.random.default_rng(seed).permutation(n)
-    tenth = -(-n // 10)
-    return [np.sort(shuffled[2 * tenth :]), np.sort(shuffled[:tenth]), np.sort(shuffled[tenth : 2 * tenth])]
 
 
 def _listed(names: Sequence[str], most: int = 5) -> str:
