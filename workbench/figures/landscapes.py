@@ -110,13 +110,13 @@ def gallery(losses: Iterable[type[Loss] | Loss] | None = None, label: int = 2, K
     chosen = list(LOSSES if losses is None else losses)
     if not chosen:
         raise ValueError("losses is empty; give at least one loss, such as wb.losses.CrossEntropy")
-    shown = [on_three_classes(loss, K) if isinstance(loss, type) else loss for loss in chosen]
-    panels = tuple(level_sets(loss, label, steps) for loss in shown)
+    drawn = [on_three_classes(loss, K) if isinstance(loss, type) else loss for loss in chosen]
+    panels = tuple(level_sets(loss, label, steps) for loss in drawn)
     n = len(panels[0].frame)
     imports, names = losses_in_code(chosen)
     which = "" if losses is None else f"losses=[{', '.join(names)}], "
     return Gallery(
-        frame=pd.concat([panel.frame.assign(loss=repr(loss)) for panel, loss in zip(panels, shown, strict=True)])
+        frame=pd.concat([panel.frame.assign(loss=repr(loss)) for panel, loss in zip(panels, drawn, strict=True)])
         .reset_index(drop=True)
         .loc[:, ["loss", "s0", "s1", "s2", "value"]],
         title="What each loss asks for",
@@ -124,11 +124,11 @@ def gallery(losses: Iterable[type[Loss] | Loss] | None = None, label: int = 2, K
         text=(
             f"Level sets of {counted(len(panels), 'loss', 'losses')} on triangles of n = {n} score vectors of three classes, "
             f"label {label} at the {CORNER_NAMES[label]} corner, each rescaled to run from 0 to 1: "
-            f"{', '.join(repr(loss) for loss in shown)}."
+            f"{', '.join(repr(loss) for loss in drawn)}."
         ),
         code=f"{imports}figure = wb.figures.gallery({which}label={label}, K={K}, steps={steps})\nfigure.plot()\n",
         panels=panels,
-        captions=tuple(knobs_in_words(loss, most=MOST_KNOBS) for loss in shown),
+        captions=tuple(knobs_in_words(loss, most=MOST_KNOBS) for loss in drawn),
     )
 
 
@@ -183,8 +183,8 @@ def on_three_classes(loss_class: type[Loss], K: int = 2) -> Loss:
     """A loss of that class as the triangle can show it: sets of K ≤ 2 classes, everything else at its default."""
     if K not in (1, 2):
         raise ValueError(f"K = {K!r}; of three classes a set holds 1 or 2")
-    shown = {"K": K, "p_k": (1 / K,) * K}
-    return loss_class(**{name: shown[name] for name in loss_class.knobs() if name in shown})
+    fitting = {"K": K, "p_k": (1 / K,) * K}
+    return loss_class(**{name: fitting[name] for name in loss_class.knobs() if name in fitting})
 
 
 def knobs_in_words(loss: Loss, most: int | None = None) -> str:
