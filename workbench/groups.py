@@ -61,7 +61,7 @@ def classes_by(table: LogitTable, by: str, few: int = FEW, many: int = MANY) -> 
     """The group of each class, as a code, and the names of the groups: by "shots", "groups" or "label"."""
     if by == "shots":
         words = shot_groups(training_images(table), few, many)
-        return np.array([SHOTS.index(word) for word in words]), SHOTS
+        return np.select([words == shot for shot in SHOTS], range(len(SHOTS))), SHOTS
     if by == "groups":
         if table.groups is None:
             raise ValueError(

@@ -6,7 +6,7 @@ import os
 import tempfile
 import zipfile
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +85,7 @@ class SetIndex:
         self._label_probabilities = label_probabilities  # of every (row, class) in table.positives()
         self._label_ranks = label_ranks
         self._counted_sizes = lru_cache(maxsize=32)(self._count_sizes)
+        self._rows_by = lru_cache(maxsize=32)(lambda by: groups.rows_by(table, by))
         self._selected_threshold = lru_cache(maxsize=32)(lambda K: threshold_at_mean_size(table, K))
         self.thresholds = np.array([self.threshold(K) for K in K_values])
 
@@ -129,7 +130,17 @@ class SetIndex:
         threshold = self._asked(K, threshold)
         if threshold < self._largest.floor:
             return self._counted_sizes(threshold)
-        return np.bincount(self._largest.rows[: self._largest.count(threshold)], minlength=self.table.n)
+        n = self.table.n
+        count = self._largest.count(threshold)
+        whole = count // n  # the first whole·n entries are counted already
+        return self._sizes_after[whole] + np.bincount(self._largest.rows[whole * n : count], minlength=n)
+
+    @cached_property
+    def _sizes_after(self) -> np.ndarray:
+        """(·, n): the sizes of the sets after n, 2n, 3n, … of the largest probabilities, so that few are left to count."""
+        n, rows = self.table.n, self._largest.rows
+        counts = [np.bincount(rows[start : start + n], minlength=n) for start in range(0, len(rows) - n + 1, n)]
+        return np.cumsum([np.zeros(n, np.int64), *counts], axis=0)
 
     def hits(self, *, K: float | None = None, threshold: float | None = None) -> np.ndarray:
         """(n,) bool: every label of the row is in its set (a row without a label: True)."""
@@ -148,7 +159,7 @@ class SetIndex:
         sizes = self.sizes(K=K, threshold=threshold)
         if by is None:
             return np.bincount(sizes)
-        codes, names = groups.rows_by(self.table, by)
+        codes, names = self._rows_by(by) if isinstance(by, str) else groups.rows_by(self.table, by)
         return dict(zip(names, _histogram(sizes, codes, len(names), int(sizes.max()) + 1), strict=True))
 
     def class_accuracy(self, *, K: float | None = None, threshold: float | None = None) -> np.ndarray:
