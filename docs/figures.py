@@ -75,16 +75,17 @@ def losses() -> Image.Image:
 
 
 def smoothing() -> Image.Image:
-    """What ε does to the noised top-2 loss: Figure 5 of Garcin et al. 2022 without its sampling artefacts."""
-    settings = [wb.losses.ExactNoisedTopK(K=2, epsilon=epsilon) for epsilon in (0.05, 0.2, 0.5, 1.0, 2.0)]
-    return picture(wb.figures.gallery(settings, steps=101))
+    """What the number of draws M and the scale ε do to the noised top-2 loss: Figures 4 and 5 of Garcin et al. 2022."""
+    draws = [wb.losses.NoisedTopK(K=2, epsilon=0.5, n_samples=n) for n in (1, 5, 30, 100, 1000)]
+    scales = [wb.losses.NoisedTopK(K=2, epsilon=epsilon, n_samples=1000) for epsilon in (0.05, 0.1, 0.2, 0.5, 1.0)]
+    return picture(wb.figures.gallery([*draws, *scales], steps=101))
 
 
 def main(folder: Path) -> None:
     """Draw every published figure into the folder."""
     for draw in (hero, losses, smoothing):
         path = folder / f"{draw.__name__}.png"
-        draw().quantize(256).save(path, optimize=True)
+        draw().save(path, optimize=True)
         print(f"{path}  {path.stat().st_size / 1000:.0f} kB")
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from workbench.losses import Loss
 
 HEADS = ("predicting", "candidate")
-MOST_KNOBS = 2  # named below a triangle of the gallery
+CAPTION_WIDTH = 30  # letters below a triangle of the gallery
 TOTAL = 2.0  # scores lie in 2·Δ₃, so that a margin of 1 has room (Garcin et al. 2022, Figure 1)
 
 
@@ -128,7 +128,7 @@ def gallery(losses: Iterable[type[Loss] | Loss] | None = None, label: int = 2, K
         ),
         code=f"{imports}figure = wb.figures.gallery({which}label={label}, K={K}, steps={steps})\nfigure.plot()\n",
         panels=panels,
-        captions=tuple(knobs_in_words(loss, most=MOST_KNOBS) for loss in drawn),
+        captions=tuple(knobs_in_words(loss, CAPTION_WIDTH) for loss in drawn),
     )
 
 
@@ -187,11 +187,13 @@ def on_three_classes(loss_class: type[Loss], K: int = 2) -> Loss:
     return loss_class(**{name: fitting[name] for name in loss_class.knobs() if name in fitting})
 
 
-def knobs_in_words(loss: Loss, most: int | None = None) -> str:
-    """The settings of a loss as a reader says them, `K = 2, ε = 0.2`, the first few or all; nothing without knobs."""
+def knobs_in_words(loss: Loss, width: int | None = None) -> str:
+    """The settings of a loss as a reader says them, `K = 2, ε = 0.2`: all, or the first that fit in so many letters."""
     knobs = type(loss).knobs()
     words = [f"{knobs[name].symbol or name} = {shown(value)}" for name, value in loss.settings().items()]
-    return ", ".join(words[:most])
+    while width is not None and len(", ".join(words)) > width:
+        words.pop()
+    return ", ".join(words)
 
 
 def losses_in_code(losses: Sequence[type[Loss] | Loss]) -> tuple[str, list[str]]:
