@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
+
+from workbench.datasets import ImageFiles
 
 
 def generator(seed: int, epoch: int, purpose: str, device: torch.device | str = "cpu") -> torch.Generator:
@@ -20,13 +23,21 @@ def seed_of(seed: int, epoch: int, purpose: str) -> int:
 
 
 class Batches:
-    """Slices of a split as (inputs, labels, rows); in-memory data needs no DataLoader.
+    """Slices of a split as (inputs, labels, rows). Arrays need no DataLoader, and images in files bring their threads.
 
-    Batches differ by at most one row in size, so that none is too small for batch statistics.
+    Batches differ by at most one row in size, so that none is too small for batch statistics. `places` (n, 2) says where
+    a square is cut out of each image in a file; without it, from the middle.
     """
 
-    def __init__(self, inputs: Tensor, labels: Tensor, batch_size: int, order: Tensor | None = None) -> None:
-        self.inputs, self.labels = inputs, labels
+    def __init__(
+        self,
+        inputs: Tensor | ImageFiles,
+        labels: Tensor,
+        batch_size: int,
+        order: Tensor | None = None,
+        places: Tensor | None = None,
+    ) -> None:
+        self.inputs, self.labels, self.places = inputs, labels, places
         order = torch.arange(len(inputs)) if order is None else order
         self.rows = order.tensor_split(math.ceil(len(inputs) / batch_size))
 
@@ -34,5 +45,18 @@ class Batches:
         return len(self.rows)
 
     def __iter__(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        for rows in self.rows:
-            yield self.inputs[rows], self.labels[rows], rows
+        for inputs, rows in zip(in_turn(self.inputs, self.rows, self.places), self.rows, strict=True):
+            yield inputs, self.labels[rows], rows
+
+
+def in_turn(inputs: Tensor | ImageFiles, batches: Sequence[Tensor], places: Tensor | None = None) -> Iterator[Tensor]:
+    """The inputs of each batch of rows; images in files are decoded ahead of their turn."""
+    if isinstance(inputs, Tensor):
+        return (inputs[rows] for rows in batches)
+    wanted = (rows.numpy() for rows in batches)
+    return map(torch.from_numpy, inputs.batches(wanted, None if places is None else places.numpy()))
+
+
+def readable(inputs: np.ndarray | ImageFiles) -> Tensor | ImageFiles:
+    """The inputs of a split as a tensor, unless they are images in files."""
+    return torch.from_numpy(inputs) if isinstance(inputs, np.ndarray) else inputs

@@ -23,10 +23,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from workbench.batches import Batches, generator, seed_of
-from workbench.datasets import Split
+from workbench.batches import Batches, generator, readable, seed_of
+from workbench.datasets import ImageFiles, Split
 from workbench.models import build_network
-from workbench.scoring import ROWS_AT_ONCE, accuracies, split_tables, tables_of
+from workbench.scoring import accuracies, rows_at_once, split_tables, tables_of
 from workbench.store import Store
 from workbench.tables import LogitTable
 
@@ -63,7 +63,8 @@ class Learner(pl.LightningModule):
             run.model, run.loss, input_shape=self.data.input_shape, n_classes=self.data.n_classes, seed=run.seed
         )
         self.train_rows, self.val_rows = _tensors(self.data.train), _tensors(self.data.val)
-        self.network.standardise(self.train_rows[0])
+        if isinstance(self.train_rows[0], Tensor):  # images in files need no standardising
+            self.network.standardise(self.train_rows[0])
         self.state = self._initial_state()
         self.n_batches = math.ceil(self.data.train.n / run.batch_size)
         self.K = min(max(self.loss.settings().get("K", 5), 1), self.data.n_classes - 1)  # of the average-K accuracy
@@ -95,10 +96,11 @@ class Learner(pl.LightningModule):
 
     def train_dataloader(self) -> Batches:
         order = torch.randperm(self.data.train.n, generator=generator(self.run.seed, self.epoch, "order"))
-        return Batches(*self.train_rows, self.run.batch_size, order)
+        places = torch.rand((self.data.train.n, 2), generator=generator(self.run.seed, self.epoch, "crops"))
+        return Batches(*self.train_rows, self.run.batch_size, order, places)
 
     def val_dataloader(self) -> Batches:
-        return Batches(*self.val_rows, ROWS_AT_ONCE)
+        return Batches(*self.val_rows, rows_at_once(self.data.input_shape))
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         groups: list[dict[str, Any]] = [{"params": list(self.network.parameters()), "speed": 1.0}]
@@ -276,8 +278,8 @@ def fit(learner: Learner, *, progress: bool) -> torch.device:
     return device
 
 
-def _tensors(split: Split) -> tuple[Tensor, Tensor]:
-    return torch.from_numpy(split.inputs), torch.from_numpy(split.labels)
+def _tensors(split: Split) -> tuple[Tensor | ImageFiles, Tensor]:
+    return readable(split.inputs), torch.from_numpy(split.labels)
 
 
 @contextlib.contextmanager

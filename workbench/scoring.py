@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from workbench.datasets import Dataset
+from workbench.batches import in_turn, readable
+from workbench.datasets import Dataset, ImageFiles
 from workbench.losses import Loss
 from workbench.models import Network
 from workbench.sets import AverageK
 from workbench.tables import LogitTable
 
-ROWS_AT_ONCE = 1024  # that go through the network when nothing is learnt
+ROWS_AT_ONCE, NUMBERS_AT_ONCE = 1024, 2**24  # that go through the network, at most, when nothing is learnt
+
+
+def rows_at_once(input_shape: tuple[int, ...]) -> int:
+    """How many rows go through the network when nothing is learnt: few when they are large photographs."""
+    return max(1, min(ROWS_AT_ONCE, NUMBERS_AT_ONCE // math.prod(input_shape)))
 
 
 def scores_and_features(
-    network: Network, inputs: np.ndarray, device: torch.device | str = "cpu"
+    network: Network, inputs: np.ndarray | ImageFiles, device: torch.device | str = "cpu"
 ) -> tuple[Tensor, Tensor]:
     """Scores (n, L) or (n, 2, L) and last-layer features (n, d) of raw inputs, computed in float32."""
     network = network.to(device).eval()
     scores, features = [], []
     with torch.inference_mode():
-        for block in torch.from_numpy(inputs).split(ROWS_AT_ONCE):
+        for block in in_turn(readable(inputs), torch.arange(len(inputs)).split(rows_at_once(inputs.shape[1:]))):
             features.append(network.features(block.to(device)))
             scores.append(network.head(features[-1]))
     return torch.cat(scores).cpu(), torch.cat(features).cpu()

@@ -68,7 +68,7 @@ def load_dataset(name_or_path: str | Path, **knobs: Any) -> Dataset:
     >>> load_dataset("letter")
     Traceback (most recent call last):
         ...
-    ValueError: there is no dataset and no path 'letter'; there are garden, meadow, letters, digits (arrays: Dataset.from_arrays)
+    ValueError: there is no dataset 'letter' and no such path; there are garden, meadow, letters, digits, and Dataset.from_arrays
     """
     recipe = recipe_class(name_or_path)
     if unknown := [knob for knob in knobs if knob not in recipe.knobs()]:
@@ -85,7 +85,7 @@ def recipe_class(name_or_path: str | Path) -> type[Garden] | type[Meadow] | type
     if (path := Path(name_or_path).expanduser()).exists():
         return kind_at(path)
     raise ValueError(
-        f"there is no dataset and no path {name!r}; there are {', '.join(DATASETS)} (arrays: Dataset.from_arrays)"
+        f"there is no dataset {name!r} and no such path; there are {', '.join(DATASETS)}, and Dataset.from_arrays"
     )
 
 
