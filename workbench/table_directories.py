@@ -54,7 +54,8 @@ def read_table(directory: Path) -> LogitTable:
         arrays["posterior"] = arrays["posterior"][arrays.pop("posterior_index")]
     if facts["attributes"] is not None:
         arrays["attributes"] = {
-            name: _attribute(arrays, f"attribute_{position}") for position, name in enumerate(facts["attributes"])
+            name: _attribute(arrays.pop(f"attribute_{position}"), facts["words"].get(name))
+            for position, name in enumerate(facts["attributes"])
         }
     # The values were checked when the table was made; reading them all again would defeat the memory map.
     fields = {name: facts[name] for name in ("link", "link_constant", "chose_model", "note")}
@@ -67,12 +68,12 @@ def _write(table: LogitTable, directory: Path) -> None:
     if table.posterior is not None:
         arrays["posterior"], arrays["posterior_index"] = _distinct_rows(table.posterior)
     attributes = table.attributes or {}
-    for position, values in enumerate(attributes.values()):
+    words: dict[str, list[str]] = {}
+    for position, (name, values) in enumerate(attributes.items()):
         if values.dtype.kind == "U":  # a few words, over and over
-            words, index = np.unique(values, return_inverse=True)
-            arrays |= {f"attribute_{position}": words, f"attribute_{position}_index": _compact(index)}
-        else:
-            arrays[f"attribute_{position}"] = values
+            distinct, index = np.unique(values, return_inverse=True)
+            values, words[name] = _compact(index), distinct.tolist()
+        arrays[f"attribute_{position}"] = values
     for name, values in arrays.items():
         if values is not None:
             _write_array(directory / f"{name}.npy", values)
@@ -86,6 +87,7 @@ def _write(table: LogitTable, directory: Path) -> None:
         "class_names": table.class_names,
         "groups": table.groups,
         "attributes": None if table.attributes is None else list(attributes),
+        "words": words,
         "chose_model": table.chose_model,
         "note": table.note,
         "arrays": sorted(name for name, values in arrays.items() if values is not None),
@@ -115,11 +117,9 @@ def _compact(index: np.ndarray) -> np.ndarray:
     return index.astype(np.min_scalar_type(index.max(initial=0)))
 
 
-def _attribute(arrays: dict[str, Any], name: str) -> np.ndarray:
-    """Takes one attribute out of the arrays that were read; words come with an index."""
-    values = arrays.pop(name)
-    index = arrays.pop(f"{name}_index", None)
-    return values if index is None else read_only(values[index])
+def _attribute(values: np.ndarray, words: Sequence[str] | None) -> np.ndarray:
+    """The values of an attribute, or the words they count."""
+    return values if words is None else read_only(np.array(words)[values])
 
 
 def _names(names: Sequence[str] | None) -> tuple[str, ...] | None:
