@@ -8,16 +8,25 @@ from typing import Any
 
 from workbench.losses.average_k import ROLE, AssumeNegative, AverageKTwoHead, ExpectedPositive
 from workbench.losses.base import PAPERS, Loss
-from workbench.losses.baselines import CrossEntropy
+from workbench.losses.baselines import LDAM, CrossEntropy, Focal, TopKError
 from workbench.losses.many_labels import BinaryCrossEntropy, Quasibinary, SoftmaxMaxConfidence, SoftmaxUniform
-from workbench.losses.noised import NoisedTopK
+from workbench.losses.noised import ExactNoisedTopK, NoisedTopK, NoisedTopKImbalanced
 from workbench.losses.ranked import DifferentiableTopK
-from workbench.losses.top_k import CalibratedTopKHinge
+from workbench.losses.sparse import Sparsemax, SparseTop
+from workbench.losses.top_k import CalibratedTopKHinge, ConvexTopKHinge, SmoothTopKHinge, TopKHinge
 
 LOSSES: tuple[type[Loss], ...] = (
+    TopKError,
     CrossEntropy,
+    Focal,
+    LDAM,
+    TopKHinge,
+    ConvexTopKHinge,
     CalibratedTopKHinge,
+    SmoothTopKHinge,
     NoisedTopK,
+    ExactNoisedTopK,
+    NoisedTopKImbalanced,
     DifferentiableTopK,
     AssumeNegative,
     ExpectedPositive,
@@ -27,9 +36,12 @@ LOSSES: tuple[type[Loss], ...] = (
     Quasibinary,
     SoftmaxUniform,
     SoftmaxMaxConfidence,
+    Sparsemax,
+    SparseTop,
 )
 
 __all__ = [
+    "LDAM",
     "LOSSES",
     "PAPERS",
     "ROLE",
@@ -37,14 +49,23 @@ __all__ = [
     "AverageKTwoHead",
     "BinaryCrossEntropy",
     "CalibratedTopKHinge",
+    "ConvexTopKHinge",
     "CrossEntropy",
     "DifferentiableTopK",
+    "ExactNoisedTopK",
     "ExpectedPositive",
+    "Focal",
     "Loss",
     "NoisedTopK",
+    "NoisedTopKImbalanced",
     "Quasibinary",
+    "SmoothTopKHinge",
     "SoftmaxMaxConfidence",
     "SoftmaxUniform",
+    "SparseTop",
+    "Sparsemax",
+    "TopKError",
+    "TopKHinge",
     "class_named",
     "from_spec",
 ]

@@ -2,12 +2,47 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch.nn.functional as F
 from torch import Tensor
 
+from workbench.knobs import knob
 from workbench.losses.base import Loss
+from workbench.losses.margins import UnevenMargins, cosine_scale, largest_margin
+from workbench.losses.top_k import score_of_label, set_size
+from workbench.operators import kth_largest
+
+
+@dataclass(frozen=True)
+class TopKError(Loss):
+    r"""1 when the label is not among the K largest scores, 0 when it is: what every top-K loss stands in for.
+
+    $$\ell(s, y) = \mathbb 1\{\mathrm{top}_K(s) > s_y\}$$
+
+    s are the scores of one row and y its label. Its gradient is 0 wherever it exists, so nothing can be trained with it.
+    Scores tied with the K-th largest all count as hits; that is why it is not calibrated: equal scores cost nothing.
+
+    >>> import torch
+    >>> TopKError(K=2)(torch.tensor([[2.4, 2.6, 2.3, 0.5]]).expand(4, 4), torch.arange(4))
+    tensor([0., 0., 1., 1.])
+
+    Paper: Garcin et al. 2022, Eq. 3.
+    """
+
+    title = "Top-K error"
+    formula = r"\mathbb 1\{\mathrm{top}_K(s) > s_y\}"
+    paper = "Garcin et al. 2022"
+    equation = "Eq. 3"
+    convex = False
+    smooth = False
+    calibrated = False
+    trains = False
+    K: int = set_size()
+
+    def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
+        return (kth_largest(scores, self.K) - score_of_label(scores, labels)).sign().relu()
 
 
 @dataclass(frozen=True)
@@ -42,3 +77,77 @@ class CrossEntropy(Loss):
         log_probabilities = scores.log_softmax(-1)  # (n, L)
         weights = labels / labels.sum(-1, keepdim=True).clamp(min=1)  # each row sums to 1, or to 0
         return -log_probabilities.where(labels, 0.0).mul(weights).sum(-1)
+
+
+@dataclass(frozen=True)
+class Focal(Loss):
+    r"""Cross-entropy, damped for rows that are classified well already.
+
+    $$\ell(s, y) = -(1 - p_y)^\gamma \log p_y, \qquad p = \mathrm{softmax}(s)$$
+
+    p_y is the probability of the label; the larger γ (gamma), the more the loss looks at hard rows. γ = 0 is
+    cross-entropy. Minimising it ranks classes rightly but does not estimate P(y|x): its softmax is less sure than that.
+
+    >>> import torch
+    >>> Focal(gamma=2.0)(torch.zeros(1, 2), torch.tensor([0]))  # ¼ log 2
+    tensor([0.1733])
+
+    Paper: Garcin et al. 2022, Table 1 (after Lin et al. 2017). The formula printed there is garbled; this is Lin's.
+    """
+
+    title = "Focal"
+    formula = r"-(1 - p_y)^\gamma \log p_y"
+    paper = "Garcin et al. 2022"
+    equation = "Table 1"
+    smooth = True
+    calibrated = True
+    gamma: float = knob(2.0, low=0.0, high=5.0, symbol="γ", meaning="exponent that damps rows classified well")
+
+    @property
+    def convex(self) -> bool:  # type: ignore[override]
+        return self.gamma == 0
+
+    def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
+        # log(1 − p_y) straight from the other scores: 1 − p_y itself would round to 0 for a row that is sure.
+        others = scores.scatter(-1, labels.unsqueeze(-1), -math.inf)
+        log_rest = others.logsumexp(-1) - scores.logsumexp(-1)
+        return (self.gamma * log_rest).exp() * F.cross_entropy(scores, labels, reduction="none")
+
+
+@dataclass(frozen=True, repr=False)
+class LDAM(UnevenMargins):
+    r"""Cross-entropy after a margin is taken off the score of the label, larger for rarer classes.
+
+    $$\ell(s, y) = -\log \frac{e^{\sigma (s_y - m_y)}}{e^{\sigma (s_y - m_y)} + \sum_{j \ne y} e^{\sigma s_j}},
+      \qquad m_y = \frac{C}{n_y^{1/4}}$$
+
+    s are cosines, σ is `scale`, n_y the number of training images of class y, and C makes the largest margin
+    `max_margin`. A rare class must win by more, so that it still wins on photographs never seen. Uneven margins pull the
+    scores towards rare classes: it is not top-K calibrated, on purpose.
+
+    >>> import torch
+    >>> loss = LDAM(max_margin=0.5, scale=1.0).for_classes([16, 1])
+    >>> loss.margins(torch.zeros(1, 2))
+    tensor([0.2500, 0.5000])
+
+    Paper: Garcin et al. 2022, Table 1 (after Cao et al. 2019).
+    """
+
+    title = "LDAM"
+    formula = r"-\log \mathrm{softmax}_y\big(\sigma (s - m_y \delta_y)\big)"
+    paper = "Garcin et al. 2022"
+    equation = "Table 1"
+    convex = True
+    smooth = True
+    max_margin: float = largest_margin()
+    scale: float = cosine_scale(30.0)
+    class_counts: tuple[int, ...] | None = None
+
+    @property
+    def calibrated(self) -> bool:  # type: ignore[override]
+        return self.even
+
+    def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
+        margin = self.margins(scores)[labels].unsqueeze(-1)
+        shifted = scores.scatter_add(-1, labels.unsqueeze(-1), -margin)
+        return F.cross_entropy(self.scale * shifted, labels, reduction="none")

@@ -1,26 +1,95 @@
-"""Losses for top-K sets: hinges on the K-th largest score."""
+"""Hinges for top-K sets: the label should beat the K-th largest of the other scores by a margin."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
+import torch.nn.functional as F
 from torch import Tensor
 
 from workbench.knobs import knob
 from workbench.losses.base import Loss
-from workbench.operators import kth_largest
+from workbench.operators import kth_largest, top_sum
+from workbench.operators.counting import log_symmetric_ratio
 
 
 def set_size(default: int = 5) -> int:
     """The knob K of every top-K loss."""
-    return knob(
-        default, low=1, high=20, minimum=1, maximum=float("inf"), symbol="K", meaning="number of classes in a set"
-    )
+    return knob(default, low=1, high=20, minimum=1, maximum=math.inf, symbol="K", meaning="number of classes in a set")
 
 
 def score_of_label(scores: Tensor, labels: Tensor) -> Tensor:
     """s_y: the score each row gives to its own label."""
     return scores.gather(-1, labels.unsqueeze(-1)).squeeze(-1)
+
+
+def without_label(scores: Tensor, labels: Tensor) -> Tensor:
+    """s∖y: the scores with that of the label at −∞, where it counts for nothing."""
+    return scores.scatter(-1, labels.unsqueeze(-1), -math.inf)
+
+
+@dataclass(frozen=True)
+class TopKHinge(Loss):
+    r"""One plus the K-th largest score of the other classes minus the score of the label, and never below zero.
+
+    $$\ell(s, y) = \big(1 + \mathrm{top}_K(s_{\setminus y}) - s_y\big)_+$$
+
+    s are the scores of one row and y its label. Zero when the label is in the top-K set with a margin of 1. K = 1 is the
+    multi-class hinge of Crammer and Singer, the only convex case. It is not top-K calibrated: when no class is likely
+    enough, equal scores are optimal.
+
+    >>> import torch
+    >>> TopKHinge(K=2)(torch.tensor([[2.4, 2.6, 2.3, 0.5]]), torch.tensor([3]))
+    tensor([2.9000])
+
+    Paper: Garcin et al. 2022, Eq. 4 (after Lapin et al. 2015).
+    """
+
+    title = "Top-K hinge"
+    formula = r"\big(1 + \mathrm{top}_K(s_{\setminus y}) - s_y\big)_+"
+    paper = "Garcin et al. 2022"
+    equation = "Eq. 4"
+    smooth = False
+    calibrated = False
+    K: int = set_size()
+
+    @property
+    def convex(self) -> bool:  # type: ignore[override]
+        return self.K == 1
+
+    def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
+        return (1 + kth_largest(without_label(scores, labels), self.K) - score_of_label(scores, labels)).relu()
+
+
+@dataclass(frozen=True)
+class ConvexTopKHinge(Loss):
+    r"""The mean of the K largest scores, with a margin for the wrong ones, minus the score of the label.
+
+    $$\ell(s, y) = \Big(\frac1K \sum_{k \le K} \mathrm{top}_k(\mathbf 1 - \delta_y + s) - s_y\Big)_+$$
+
+    s are the scores of one row, y its label, δ_y the vector with a one at y. A mean of the largest is convex where the
+    K-th largest is not, so this is a convex upper bound of `TopKHinge`; it is not top-K calibrated either.
+
+    >>> import torch
+    >>> ConvexTopKHinge(K=2)(torch.tensor([[2.4, 2.6, 2.3, 0.5]]), torch.tensor([3]))
+    tensor([3.])
+
+    Paper: Garcin et al. 2022, Table 1 (after Lapin et al. 2015).
+    """
+
+    title = "Convex top-K hinge"
+    formula = r"\big(\tfrac1K \mathrm{top}\Sigma_K(\mathbf 1 - \delta_y + s) - s_y\big)_+"
+    paper = "Garcin et al. 2022"
+    equation = "Table 1"
+    convex = True
+    smooth = False
+    calibrated = False
+    K: int = set_size()
+
+    def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
+        with_margin = scores + 1 - F.one_hot(labels, scores.shape[-1])
+        return (top_sum(with_margin, self.K) / self.K - score_of_label(scores, labels)).relu()
 
 
 @dataclass(frozen=True)
@@ -51,3 +120,54 @@ class CalibratedTopKHinge(Loss):
 
     def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
         return (1 + kth_largest(scores, self.K + 1) - score_of_label(scores, labels)).relu()
+
+
+@dataclass(frozen=True)
+class SmoothTopKHinge(Loss):
+    r"""A top-K hinge whose two maxima over sets of K classes are smoothed by log-sums.
+
+    $$\ell(s, y) = \tau \ln \sum_{|A| = K} \exp\Big(\frac{\mathbb 1\{y \notin A\}}{\tau} + \sum_{j \in A} \frac{s_j}{K\tau}\Big)
+      - \tau \ln \sum_{|A| = K,\, A \ni y} \exp\Big(\sum_{j \in A} \frac{s_j}{K\tau}\Big)$$
+
+    A runs over the sets of K classes, y is the label and τ (temperature) the strength of the smoothing. With
+    $x_j = e^{s_j / K\tau}$ and $e_k$ the sum over all sets of k classes of the products of their x, this is
+
+    $$\ell(s, y) = \tau \ln \Big(1 + e^{1/\tau} \frac{e_K(x_{\setminus y})}{x_y\, e_{K-1}(x_{\setminus y})}\Big),$$
+
+    which is how it is computed: about log L steps, no subset is ever listed. Every class gets some gradient. As τ → 0 it
+    tends to $(1 + (\mathrm{top}_K(s_{\setminus y}) - s_y)/K)_+$: a margin of 1 after the scores are divided by K. To see it
+    with the same margin as the other hinges (Figure 1 of the paper does, most likely) give it K times the scores. It is
+    convex for K = 1, and top-K calibrated for every τ > 0, although its limit is not.
+
+    >>> import torch
+    >>> loss = SmoothTopKHinge(K=2, temperature=0.01)  # nearly (1 + (2.4 − 0.5)/2)₊ = 1.95
+    >>> loss(torch.tensor([[2.4, 2.6, 2.3, 0.5]]), torch.tensor([3]))
+    tensor([1.9501])
+
+    Paper: Garcin et al. 2022, Table 1 (after Berrada et al. 2018). The second sum printed there runs over all sets, which
+    would cap the loss at 1; it must run over the sets that contain y. The authors' code has a wrong gradient at K = 1 and
+    jumps to a hard hinge when classes are far apart; this one does neither.
+    """
+
+    title = "Smooth top-K hinge"
+    formula = (
+        r"\tau \ln\Big(1 + e^{1/\tau} \tfrac{e_K(x_{\setminus y})}{x_y e_{K-1}(x_{\setminus y})}\Big),"
+        r"\ x = e^{s/K\tau}"
+    )
+    paper = "Garcin et al. 2022"
+    equation = "Table 1"
+    smooth = True
+    calibrated = True
+    K: int = set_size()
+    temperature: float = knob(
+        0.1, low=0.01, high=10.0, scale="log", symbol="τ", meaning="temperature that smooths the maxima"
+    )
+
+    @property
+    def convex(self) -> bool:  # type: ignore[override]
+        return self.K == 1
+
+    def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
+        log_x = scores / (self.K * self.temperature)
+        log_ratio = log_symmetric_ratio(without_label(log_x, labels), self.K) - score_of_label(log_x, labels)
+        return self.temperature * F.softplus(1 / self.temperature + log_ratio)

@@ -6,10 +6,14 @@ a level, and the log-sum one over subsets, where p_j is the weight of class j in
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from functools import partial
 
 import torch
 from torch import Tensor
+
+from workbench.operators.order import kth_value
+from workbench.operators.rowwise import rowwise
 
 
 class CountPolynomial:
@@ -56,7 +60,7 @@ def _multiplied_in_pairs(factors: Tensor, degree: int) -> Tensor:
         product[power : power + reach, :half].addcmul_(left[power], right[:reach])
     if count % 2:
         product[:terms, half] = factors[:, -1]
-    return product
+    return _without_underflow(product)
 
 
 def _slope_of_factors(factors: Tensor, slope: Tensor) -> Tensor:
@@ -71,26 +75,49 @@ def _slope_of_factors(factors: Tensor, slope: Tensor) -> Tensor:
         slopes[:reach, half : 2 * half].addcmul_(left[power], shifted)
     if count % 2:
         slopes[:, -1] = slope[:terms, half]
-    return slopes
+    return _without_underflow(slopes)
 
 
-class RowFunction(torch.autograd.Function):
-    """A number per row whose gradient comes with it: `evaluate(scores)` returns values (...,) and gradients (..., L)."""
+def _without_underflow(probabilities: Tensor) -> Tensor:
+    """Set to 0 what no probability would miss: a processor crawls through numbers that are about to underflow."""
+    return probabilities.hardshrink(torch.finfo(probabilities.dtype).tiny ** 0.45)
 
-    @staticmethod
-    def forward(scores: Tensor, evaluate: Callable[[Tensor], tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
-        return evaluate(scores)
 
-    @staticmethod
-    def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
-        ctx.mark_non_differentiable(output[1])
-        ctx.save_for_backward(output[1])
+def log_symmetric_ratio(log_weights: Tensor, k: int) -> Tensor:
+    r"""The logarithm of $e_k(x) / e_{k-1}(x)$, where x are the weights whose logarithms are given on the last axis.
 
-    @staticmethod
-    def backward(ctx, slope: Tensor, _: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
-        (gradient,) = ctx.saved_tensors
-        return slope.unsqueeze(-1) * gradient, None
+    $e_k(x) = \sum_{|A| = k} \prod_{j \in A} x_j$ is the k-th elementary symmetric polynomial: a sum over all subsets of k
+    classes. Dividing every weight by $e^c$ divides the ratio by $e^c$, so c is free. It is chosen such that among
+    independent events of probability $x_j / (x_j + e^c)$ about k happen; then the two polynomials are, up to a common
+    factor, the probabilities of k and of k − 1 events, and neither over- nor underflows. A weight of 0 counts for nothing.
 
-    @staticmethod
-    def vmap(info, in_dims, scores: Tensor, evaluate):  # type: ignore[no-untyped-def]
-        return RowFunction.apply(scores.movedim(in_dims[0], 0), evaluate), (0, 0)
+    >>> log_symmetric_ratio(torch.zeros(10), 3).exp()  # (10 choose 3) / (10 choose 2)
+    tensor(2.6667)
+    """
+    return rowwise(log_weights, partial(_log_symmetric_ratio, k))
+
+
+def _log_symmetric_ratio(k: int, log_weights: Tensor, with_gradient: bool) -> tuple[Tensor, Tensor | None]:
+    kth = kth_value(log_weights, k)  # (n,)
+    possible = kth.isfinite()  # otherwise fewer than k weights are above 0, and e_k = 0
+    log_weights = log_weights.where(possible.unsqueeze(-1), 0)
+    low = kth.where(possible, 0) - math.log(log_weights.shape[-1])
+    high = kth.where(possible, 0) + math.log(log_weights.shape[-1])
+    for _ in range(7):
+        middle = (low + high) / 2
+        too_many = (log_weights - middle.unsqueeze(-1)).sigmoid_().sum(-1) > k - 0.5
+        low, high = middle.where(too_many, low), high.where(too_many, middle)
+
+    c = (low + high) / 2
+    log_odds = (log_weights - c.unsqueeze(-1)).T.contiguous()  # (L, n)
+    present = log_odds.sigmoid()
+    counts = CountPolynomial(present, log_odds.neg_().sigmoid_(), degree=k)
+    p_less, p_k = counts.coefficients[k - 1 :]
+    values = (c + p_k.log() - p_less.log()).where(possible, -math.inf)
+    if not with_gradient:
+        return values, None
+
+    # The derivative for a log-weight is P(its class is in | k are) − P(its class is in | k − 1 are).
+    weights = torch.zeros_like(counts.coefficients)
+    weights[k - 1], weights[k] = -1 / p_less, 1 / p_k
+    return values, (present * counts.derivative(weights)).T.where(possible.unsqueeze(-1), 0)

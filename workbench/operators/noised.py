@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from functools import partial
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from workbench.operators.order import check_order, in_plain_memory, kth_largest, kth_value
+from workbench.operators.order import check_order, in_plain_memory, kth_largest, kth_value, largest
 
 # The largest float32 that torch.randn makes on a CPU is √(2 log 2²⁴) = 5.77; in float64 one draw in 10⁸ is beyond.
 LARGEST_DRAW = 5.8
@@ -88,7 +87,7 @@ def _drawn_holders(
         holders, drawn, _ = _holders(scores, normal((*scores.shape[:-1], n_samples, n_classes)), k, epsilon)
         return holders, drawn
 
-    contenders = torch.from_numpy(np.argpartition(scores.numpy(), n_classes - m, axis=-1)[..., n_classes - m :])
+    contenders = largest(scores, m)  # (..., m)
     contending = scores.gather(-1, contenders)  # (..., m)
     noise = normal((*scores.shape[:-1], n_samples, m))
     places, drawn, bar = _holders(contending, noise, k, epsilon)

@@ -1,0 +1,101 @@
+"""Losses whose gradient is a sparse projection minus the labels: classes far below the label are left alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from workbench.losses.base import Loss
+from workbench.operators import project_top_k_simplex, sparsemax
+
+
+def projection_loss(scores: Tensor, target: Tensor, projection: Tensor) -> Tensor:
+    r"""$\langle p - q, s \rangle + \tfrac12 (\|q\|^2 - \|p\|^2)$ with q the target and p the projection of the scores s.
+
+    It is ½‖s − q‖² − ½‖s − p‖²: how much further the target is than the closest point. So it is convex, never negative,
+    and its gradient is p − q (p may be held fixed: it is a minimiser). p and q have the same sum, so a constant can be
+    taken off the scores, which keeps large ones exact.
+    """
+    p = projection.detach()
+    difference = p - target
+    level = scores.detach().amax(-1, keepdim=True)
+    linear = (scores - level).where(difference != 0, 0).mul(difference).sum(-1)
+    return linear + (target.square() - p.square()).sum(-1) / 2
+
+
+@dataclass(frozen=True)
+class Sparsemax(Loss):
+    r"""What cross-entropy is to softmax, for sparsemax.
+
+    $$\ell(s, y) = -s_y + \frac12 \sum_{j \in S(s)} (s_j^2 - \tau(s)^2) + \frac12, \qquad
+      \nabla \ell = \mathrm{sparsemax}(s) - \delta_y$$
+
+    s are the scores of one row, y its label, τ the threshold of sparsemax and S the classes above it. Zero as soon as
+    the label leads by 1. Minimising it estimates P(y|x), and small probabilities come out as exact zeros. With (n, L)
+    labels each row's labels share the weight equally; a row without a label costs nothing.
+
+    >>> import torch
+    >>> Sparsemax()(torch.tensor([[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]), torch.tensor([0, 0]))
+    tensor([0.0000, 0.3333])
+
+    Paper: Garcin, thesis, Eq. 6.11 and 6.12 (after Martins and Astudillo 2016).
+    """
+
+    title = "Sparsemax"
+    formula = r"-s_y + \tfrac12 \sum_{j \in S(s)} (s_j^2 - \tau(s)^2) + \tfrac12"
+    paper = "Garcin, thesis"
+    equation = "Eq. 6.12"
+    convex = True
+    smooth = True
+    calibrated = True
+    also_many_labels = True
+    link = "sparsemax"
+
+    def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
+        if labels.ndim == 1:
+            target = F.one_hot(labels, scores.shape[-1]).to(scores.dtype)
+            return projection_loss(scores, target, sparsemax(scores))
+        n_labels = labels.sum(-1, keepdim=True)
+        target = labels / n_labels.clamp(min=1).to(scores.dtype)
+        # A row without a label has nothing to share: project it on 0 as well.
+        projection = project_top_k_simplex(scores, (n_labels > 0).squeeze(-1))
+        return projection_loss(scores, target, projection)
+
+
+@dataclass(frozen=True)
+class SparseTop(Loss):
+    r"""The sparsemax loss for many labels: the scores are projected on the vectors that sum to the number of labels.
+
+    $$\ell(s, Y) = -\sum_{k \in Y} s_k + \sum_{k \in H} \big(s_k - \tfrac12\big)
+      + \frac12 \sum_{k \in M} (s_k^2 - \lambda^2) + \frac{|Y|}2, \qquad
+      \nabla \ell = \text{sparse-top}(|Y|, s) - \sum_{k \in Y} \delta_k$$
+
+    Y are the labels of one row; of the projection of its scores s, H are the entries at 1, M those between 0 and 1, and λ
+    is the threshold. Zero exactly when the projection is the labels, that is when every label leads every other class
+    by 1. Binary cross-entropy pushes every class for ever; this one leaves alone what is settled. A row without a label
+    costs nothing.
+
+    At test time the number of labels is not known, so probabilities are those of one label, by sparsemax.
+
+    >>> import torch
+    >>> labels = torch.tensor([[True, True, False]])
+    >>> SparseTop()(torch.tensor([[3.0, 1.0, 0.0]]), labels), SparseTop()(torch.tensor([[3.0, 1.0, 1.0]]), labels)
+    (tensor([0.]), tensor([0.2500]))
+
+    Paper: Garcin, thesis, Eq. 6.24 and 6.25.
+    """
+
+    title = "Sparse-top"
+    formula = r"-\sum_{k \in Y} s_k + \sum_{k \in H} (s_k - \tfrac12) + \tfrac12 \sum_{k \in M} (s_k^2 - \lambda^2) + \tfrac{|Y|}2"
+    paper = "Garcin, thesis"
+    equation = "Eq. 6.25"
+    convex = True
+    smooth = True
+    calibrated = True
+    labels = "many"
+    link = "sparsemax"
+
+    def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
+        return projection_loss(scores, labels.to(scores.dtype), project_top_k_simplex(scores, labels.sum(-1)))

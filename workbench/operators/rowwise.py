@@ -1,0 +1,47 @@
+"""Functions of a row whose gradient is known in closed form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+# rows (n, L), whether the gradient is wanted → values (n,), gradients (n, L) or None
+Evaluate = Callable[[Tensor, bool], tuple[Tensor, Tensor | None]]
+
+
+def rowwise(scores: Tensor, evaluate: Evaluate) -> Tensor:
+    """One number per row of scores (..., L), differentiable by the gradient that `evaluate` returns beside it.
+
+    Half precision is computed in float32. Works inside `torch.func.vmap` and `grad`.
+    """
+    # Inside `torch.func.grad` a tensor does not say that a gradient is wanted: have it ready.
+    wanted = scores.requires_grad or torch._C._functorch.is_functorch_wrapped_tensor(scores)
+    working = scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
+    return _Rowwise.apply(working, evaluate, wanted and torch.is_grad_enabled())[0].to(scores.dtype)
+
+
+class _Rowwise(torch.autograd.Function):
+    @staticmethod
+    def forward(scores: Tensor, evaluate: Evaluate, with_gradient: bool) -> tuple[Tensor, Tensor]:
+        values, gradient = evaluate(scores.reshape(-1, scores.shape[-1]), with_gradient)
+        kept = scores.new_empty((*scores.shape[:-1], 0)) if gradient is None else gradient.reshape(scores.shape)
+        return values.reshape(scores.shape[:-1]), kept
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+        ctx.mark_non_differentiable(output[1])
+        ctx.save_for_backward(output[1])
+
+    @staticmethod
+    def backward(ctx: Any, slope: Tensor, _: Tensor) -> tuple[Tensor, None, None]:
+        (gradient,) = ctx.saved_tensors
+        return slope.unsqueeze(-1) * gradient, None, None
+
+    @staticmethod
+    def vmap(
+        info: Any, in_dims: tuple[int, None, None], scores: Tensor, evaluate: Evaluate, with_gradient: bool
+    ) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:
+        return _Rowwise.apply(scores.movedim(in_dims[0], 0), evaluate, with_gradient), (0, 0)
