@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -254,3 +256,18 @@ def test_a_threshold_below_what_the_index_holds_is_counted_once(monkeypatch):
         index.sizes(threshold=1e-5)
         index.mean_size(1e-5)
     assert len(passes) == 1
+
+
+def test_building_and_asking_never_hold_the_probabilities_whole():
+    scores = rng.standard_normal((8000, 1000), dtype="float32").astype("float16")
+    table = wb.LogitTable(scores, rng.integers(0, 1000, 8000))
+    whole = 4 * table.scores.size  # bytes of the probabilities in float32
+    tracemalloc.start()
+    index = wb.SetIndex(table, K_max=5)
+    index.compact()
+    index.sizes(threshold=1e-6)
+    for rule in (wb.AverageK(3), wb.TopK(3), wb.LAC(), wb.APS()):
+        rule.fit(table).sets(table).sizes
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < whole / 2

@@ -27,7 +27,8 @@ def report(
     """Every metric that the table has the fields for, of every rule: one line each.
 
     Columns: `rule` ("" for metrics of the probabilities alone), `metric`, `group` ("" or what the value is of: few,
-    medium, a size, …), `value`, with `interval=0.95` also `low` and `high` (bootstrap over rows), and `n` rows.
+    medium, a size, …), `value`, with `interval=0.95` also `low` and `high` (bootstrap over rows; where few rows inflate a
+    value, as they do a gap per class, the interval corrects for it and lies below), and `n` rows.
 
     A rule that is not fitted yet is fitted on `val`. Without `val` the table is split in two halves: rules are fitted
     on one and everything is reported on the other, with a warning that says so. Without `rules`: top-1, top-5 and
