@@ -22,25 +22,30 @@ def choose_run() -> None:
     """The run every view is about, chosen in the sidebar and kept in the address as `run`."""
     titles = {run.key[: reading.SHORT]: run.title for run in reading.runs()}
     asked = st.query_params.get("run")
-    if "run" not in st.session_state and asked in titles:
-        st.session_state["run"] = asked
-    if asked is not None and asked not in titles:
-        st.warning(f"The link asks for run {plain(asked[:64])}, which is not here.", icon=":material/link_off:")
+    with st.container():  # always there, so that nothing below changes its place when the warning goes
+        if asked is not None and asked not in titles:
+            st.warning(f"The link asks for run {plain(asked[:64])}, which is not here.", icon=":material/link_off:")
+    if st.session_state.get("run") not in titles:  # the first visit, or somebody deleted the run
+        st.session_state["run"] = asked if asked in titles else next(iter(titles), None)
     if titles:
         st.selectbox("Run", list(titles), format_func=titles.__getitem__, key="run")
         st.query_params["run"] = st.session_state["run"]
-        st.caption(reading.in_words(st.session_state["run"]))
+        st.caption(plain(reading.in_words(st.session_state["run"])))
 
 
-@friendly
 def open_file() -> None:
     """Bring a file of logits: it becomes a run like any other."""
     with st.expander("Open a file of logits", icon=":material/upload_file:"):
         file = st.file_uploader("Scores and labels", type=list(reading.FILE_TYPES), help=reading.FILE_HELP, key="file")
         if file is not None:
-            brought = reading.bring(file.file_id, file.name, file.getvalue())
-            st.success(brought.understood, icon=":material/check_circle:")
-            st.button("Show it", on_click=_choose, args=(brought.key,), type="primary", width="stretch")
+            _bring(file.file_id, file.name, file.getvalue())
+
+
+@friendly
+def _bring(file_id: str, name: str, content: bytes) -> None:
+    brought = reading.bring(file_id, name, content)
+    st.success(plain(brought.understood), icon=":material/check_circle:")
+    st.button("Show it", on_click=_choose, args=(brought.key,), type="primary", width="stretch")
 
 
 def _choose(key: str) -> None:

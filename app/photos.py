@@ -8,7 +8,7 @@ import streamlit as st
 import live
 import reading
 import workbench as wb
-from messages import friendly
+from messages import friendly, plain
 from places import Places
 from workbench.figures.sprites import data_url, sprite_sheet
 from workbench.figures.style import theme
@@ -38,12 +38,21 @@ def wall(channel: str, key: str, places: Places, row: int, dark: bool) -> None:
             "No test row is of this kind here. Move a slider, or choose another kind.", icon=":material/search_off:"
         )
         return
-    images = reading.photographs(key)
-    sheet = None if images is None else data_url(sprite_sheet(images[shown], COLUMNS))
+    sheet = _sheet(key, shown)
     colours = {"hit": theme(dark).hit, "miss": theme(dark).miss}
     live.cards(
         channel, cards(index.table, shown, places), sheet=sheet, columns=COLUMNS, colours=colours, key=f"wall {key}"
     )
+
+
+def _sheet(key: str, rows: np.ndarray) -> str | None:
+    """One picture of the photographs of these rows; where they cannot be had, a word about it."""
+    try:
+        images = reading.photographs(key)
+    except (ValueError, OSError) as error:
+        st.caption(plain(f"The photographs are not shown: {error}"))
+        return None
+    return None if images is None else data_url(sprite_sheet(images[rows], COLUMNS))
 
 
 def chosen_rows(index: wb.SetIndex, choice: str, threshold: float) -> np.ndarray:
@@ -107,4 +116,5 @@ def _suggestions(table: wb.LogitTable, row: int, widest: wb.PredictionSets) -> l
 
 
 def _percent(probability: float) -> str:
+    probability = min(probability, 1.0)  # the quasibinary link may give a little more
     return "< 1%" if 0 < probability < 0.005 else f"{probability:.0%}"

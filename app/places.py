@@ -13,10 +13,10 @@ import reading
 import workbench as wb
 from live import Slider
 from workbench.groups import means, rows_by
-from workbench.knobs import three_digits
 
-THRESHOLDS = 121  # values of the threshold slider, evenly spaced in their logarithm …
-LOWEST = 1e-4  # … from here, or from the threshold of the largest K, up to 1
+# Thresholds a person would choose: 0.01, 0.011, … 0.03, 0.032, … 0.05, 0.055, … and the same in every other decade.
+DIGITS = np.concatenate([np.arange(10, 30), np.arange(30, 50, 2), np.arange(50, 100, 5)])
+DECADES = (-4, -3, -2, -1)
 
 
 @dataclass(frozen=True)
@@ -67,10 +67,10 @@ class Places:
 
 @st.cache_resource(show_spinner=False, max_entries=8)
 def places(key: str) -> Places:
-    """The places of a run."""
+    """The places of a run; thresholds reach down to that of the largest K."""
     val = reading.index(key, "val")
-    lowest = max(val.thresholds.min(), LOWEST)
-    threshold_values = np.unique([three_digits(value) for value in np.geomspace(lowest, 1, THRESHOLDS)])
+    round_values = [*(float(f"{digits}e{decade - 1}") for decade in DECADES for digits in DIGITS), 1.0]
+    threshold_values = np.array([value for value in round_values if value >= val.thresholds.min()])
     mean_sizes = [val.mean_size(threshold) for threshold in threshold_values]
     return Places(
         K_values=val.K_values,

@@ -59,11 +59,11 @@ def sets(key: str, held: str, value: float) -> wb.PredictionSets:
 @st.cache_resource(show_spinner="Drawing the photographs…", max_entries=2)
 def photographs(key: str) -> np.ndarray | None:
     """The images of the test rows, from the table or drawn again from the dataset's recipe; None if there are none."""
-    images = run(key).tables["test"].images
-    spec = run(key).dataset_spec
+    test, spec = run(key).tables["test"], run(key).dataset_spec
+    images = test.images
     if images is None and spec is not None:
         images = wb.load_dataset(spec["name"], **spec["knobs"]).test.inputs
-    return images if images is not None and images.ndim == 4 else None
+    return images if images is not None and images.ndim == 4 and len(images) == test.n else None
 
 
 @st.cache_resource(show_spinner="Reading the file…", max_entries=4)
@@ -73,18 +73,18 @@ def bring(file_id: str, name: str, _content: bytes) -> Brought:
         path = Path(folder) / Path(name).name
         path.write_bytes(_content)
         table = wb.import_table(path)
-    kept = keep_tables(table, title=Path(name).stem)
+        kept = keep_tables(table, title=Path(name).stem)
     return Brought(kept.key[:SHORT], f"{table.note}. {kept.info['note']}")
 
 
 def in_words(key: str) -> str:
-    """How many rows and classes a run has, and where its halves come from if they were not made by training."""
+    """The whole title of a run, how many rows and classes it has, and what was noted about its splits."""
     tables = run(key).tables
     sizes = " and ".join(
         f"{counted(tables[split].n)} {name}" for split, name in (("val", "validation"), ("test", "test"))
     )
     classes = counted(tables["test"].n_classes, "class", "classes")
-    return f"{sizes} rows, {classes}. {run(key).info.get('note', '')}"
+    return f"{run(key).title}: {sizes} rows, {classes}. {run(key).info.get('note', '')}"
 
 
 def code(key: str, figure: Figure) -> str:

@@ -28,7 +28,7 @@ ALL_ROWS = "all rows"
 def page() -> None:
     """The view."""
     st.title("Sets", anchor=False)
-    if "run" not in st.session_state:
+    if st.session_state["run"] is None:
         messages.no_runs()
         return
     st.markdown(
