@@ -181,3 +181,16 @@ def test_real_networks_against_real_people_on_cifar10(shared_data):
 def test_bad_input_is_refused_with_a_reason(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_the_garden_knows_its_own_bayes_accuracies_and_they_are_ours():
+    from workbench.datasets import Garden
+
+    garden = Garden()
+    looks = garden.flora.joint.sum(1)  # P(look); the looks are all photographs can show
+    p = garden.flora.joint / looks[:, None]
+    for K in (1, 2, 5):
+        assert bayes.top_k_accuracy(p, K, looks) == pytest.approx(garden.bayes_top_k_accuracy(K))
+        assert bayes.average_k_accuracy(p, K, looks) == pytest.approx(garden.bayes_average_k_accuracy(K))
+    frame = bayes.top_k_against_average_k(p, [2, 3, 5], looks)
+    assert (frame["gap"] > 0.01).all()  # flower-only photographs are far more ambiguous than others

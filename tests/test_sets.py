@@ -244,3 +244,17 @@ def test_sets_may_come_from_people():
     assert np.array_equal(wb.PredictionSets.from_matrix(test, chosen).matrix(), chosen.astype(bool))
     with pytest.raises(ValueError, match=r"give \(n, L\) = \(3, 4\)"):
         wb.PredictionSets.from_matrix(test, chosen[:2])
+
+
+def test_tables_and_sets_show_themselves_in_a_notebook_and_escape_what_the_user_wrote():
+    names = ["<script>alert(1)</script>", "elm", "fir"]
+    test = wb.LogitTable.from_probabilities([[0.6, 0.3, 0.1], [0.2, 0.1, 0.7]], labels=[0, 1], class_names=names)
+    for card in (test._repr_html_(), wb.Threshold(0.25).fit(test)(test)._repr_html_()):
+        assert "<script>" not in card
+        assert "&lt;script&gt;" in card
+    shown = wb.Threshold(0.25).fit(test)(test)._repr_html_()
+    assert "fir 0.70" in shown
+    assert shown.count("✓") == shown.count("✗") == 1
+    many = wb.LogitTable(np.zeros((2, 9)), np.eye(9, dtype=bool)[:2], link="sigmoid")
+    assert "… 3 more" in wb.Threshold(0.1).fit(many)(many)._repr_html_()
+    assert "none or many a row" in many._repr_html_()

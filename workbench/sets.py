@@ -15,6 +15,7 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
+from workbench.cards import sets_card
 from workbench.knobs import Knobbed, knob
 from workbench.selection import rounded_up, threshold_at_mean_size
 from workbench.tables import LogitTable
@@ -124,6 +125,9 @@ class PredictionSets:
 
     def __repr__(self) -> str:
         return f"PredictionSets({self.table.n} rows, mean size {self.sizes.mean():.3g}; {self.rule!r})"
+
+    def _repr_html_(self) -> str:
+        return sets_card(self)
 
 
 def _by_falling_probability(probabilities: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

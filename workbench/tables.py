@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from workbench.cards import table_card
 from workbench.counts import checked_counts
 from workbench.links import LINKS
 
@@ -256,6 +257,9 @@ class LogitTable:
         present = [name for name in optional if getattr(self, name) is not None]
         extras = f"; {', '.join(present)}" if present else ""
         return f"LogitTable({self.n} rows × {self.n_classes} classes, {self.link}, {self.scores.dtype}{extras})"
+
+    def _repr_html_(self) -> str:
+        return table_card(self)
 
 
 def array_of(values: Any) -> np.ndarray:
