@@ -18,7 +18,7 @@ PACKAGE = ROOT / "workbench"
 # one way, and the halves meet only at `tables`: the reading half never reaches into the training half.
 READING_HALF = (
     {"knobs", "counts", "links", "cards"},
-    {"tables", "table_directories"},
+    {"tables", "table_checks", "table_directories"},
     {"selection", "groups", "ranks"},
     {"sets", "conformal", "index", "files", "store"},
     {"calibration", "bayes", "metrics", "votes"},

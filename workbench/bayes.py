@@ -15,7 +15,8 @@ import pandas as pd
 
 from workbench.selection import threshold_at_mean_size
 from workbench.sets import PredictionSets, Rule, Threshold, TopK
-from workbench.tables import LogitTable, array_of
+from workbench.table_checks import array_of
+from workbench.tables import LogitTable
 
 
 def posterior_of(table: LogitTable) -> np.ndarray:

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from workbench.tables import BLOCK, LogitTable
+from workbench.table_checks import BLOCK
+from workbench.tables import LogitTable
 
 # What an array or a column may be called. The first name is ours.
 SCORES = (

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from workbench.counts import FEW, MANY, SHOTS, shot_groups
-from workbench.tables import LogitTable, array_of
+from workbench.table_checks import array_of
+from workbench.tables import LogitTable
 
 
 def means(values: np.ndarray, codes: np.ndarray, n_groups: int) -> np.ndarray:

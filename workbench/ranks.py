@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from workbench.selection import Largest
-from workbench.tables import BLOCK, LogitTable
+from workbench.table_checks import BLOCK
+from workbench.tables import LogitTable
 
 
 def last_labels(table: LogitTable, label_probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

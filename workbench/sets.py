@@ -204,7 +204,8 @@ def dtype_threshold(threshold: Any, dtype: np.dtype) -> Any:
     """A threshold (or one per class) in the type of the probabilities, rounded up so that `>=` means what it says."""
     if np.ndim(threshold) == 0:
         return rounded_up(float(threshold), dtype)
-    return np.array([rounded_up(float(value), dtype) for value in threshold], dtype)
+    nearest = threshold.astype(dtype)
+    return np.where(nearest < threshold, np.nextafter(nearest, dtype.type(np.inf)), nearest)
 
 
 def most_probable(probabilities: np.ndarray, sizes: int | np.ndarray) -> np.ndarray:

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from workbench.tables import LogitTable, read_only
+from workbench.table_checks import read_only
+from workbench.tables import LogitTable
 
 FORMAT = 1
 

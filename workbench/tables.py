@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,8 +16,17 @@ import numpy as np
 from workbench.cards import table_card
 from workbench.counts import checked_counts
 from workbench.links import LINKS
-
-BLOCK = 512  # rows
+from workbench.table_checks import (
+    BLOCK,
+    array_of,
+    check_sums,
+    check_values,
+    checked_labels,
+    checked_scores,
+    checked_weights,
+    one_per_row,
+    read_only,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,10 +77,10 @@ class LogitTable:
             raise ValueError(f"link = {self.link!r} is unknown; give one of {', '.join(LINKS)}")
         if self.link == "quasibinary" and self.link_constant is None:
             raise ValueError("the quasibinary link needs link_constant = log C, which training estimates")
-        scores = _checked_scores(self.scores)
+        scores = checked_scores(self.scores)
         self._fill(scores=scores)
         if self.labels is not None:
-            self._fill(labels=_checked_labels(self.labels, *scores.shape))
+            self._fill(labels=checked_labels(self.labels, *scores.shape))
         for name in ("class_names", "groups"):
             if getattr(self, name) is not None:
                 self._fill(**{name: tuple(str(entry) for entry in getattr(self, name))})
@@ -80,14 +88,14 @@ class LogitTable:
             self._fill(class_counts=checked_counts(array_of(self.class_counts)))
         for name in ("posterior", "votes"):
             if getattr(self, name) is not None:
-                self._fill(**{name: _checked_weights(name, getattr(self, name), scores.shape)})
+                self._fill(**{name: checked_weights(name, getattr(self, name), scores.shape)})
         for name in ("features", "ids", "images"):
             if getattr(self, name) is not None:
                 self._fill(**{name: read_only(array_of(getattr(self, name)))})
         if self.attributes is not None:
-            self._fill(attributes={str(name): _one_per_row(values) for name, values in self.attributes.items()})
+            self._fill(attributes={str(name): one_per_row(values) for name, values in self.attributes.items()})
         self._check_lengths()
-        _check_values(self)
+        check_values(self)
 
     @classmethod
     def trusted(cls, key: str | None = None, **fields: Any) -> Self:
@@ -127,7 +135,7 @@ class LogitTable:
         table = cls(probabilities, labels, link="identity", **fields)
         if not table.many_labels:
             for rows in table.spans():
-                _check_sums(table.scores[rows], rows.start)
+                check_sums(table.scores[rows], rows.start)
         return table
 
     @property
@@ -260,114 +268,3 @@ class LogitTable:
 
     def _repr_html_(self) -> str:
         return table_card(self)
-
-
-def array_of(values: Any) -> np.ndarray:
-    """Anything array-like as a NumPy array; torch tensors come from any device, bfloat16 as float32."""
-    if hasattr(values, "detach"):
-        values = values.detach().cpu()
-        values = (values.float() if str(values.dtype) == "torch.bfloat16" else values).numpy()
-    array = np.asanyarray(values)
-    if array.dtype == object:
-        array = array.astype(str)
-    return array
-
-
-def read_only(array: np.ndarray) -> np.ndarray:
-    view = array.view()
-    view.flags.writeable = False
-    return view
-
-
-def _checked_scores(given: Any) -> np.ndarray:
-    scores = array_of(given)
-    if scores.ndim != 2 or 0 in scores.shape:
-        raise ValueError(f"scores have shape {scores.shape}; give (n, L): one row per example, one column per class")
-    if scores.dtype.kind in "iu":
-        scores = scores.astype(np.float64)
-    if scores.dtype.kind != "f":
-        raise ValueError(f"scores are {scores.dtype}; give floating-point numbers")
-    if scores.dtype.itemsize > 8 or not scores.dtype.isnative:
-        scores = scores.astype(np.float64 if scores.dtype.itemsize > 4 else scores.dtype.newbyteorder("="))
-    return read_only(scores)
-
-
-def _checked_labels(given: Any, n: int, n_classes: int) -> np.ndarray:
-    labels = array_of(given)
-    if labels.ndim == 2:
-        if labels.shape != (n, n_classes):
-            raise ValueError(f"labels have shape {labels.shape} and scores ({n}, {n_classes}); give one mark per class")
-        if labels.dtype != bool and not (labels.dtype.kind in "iuf" and np.isin(labels, (0, 1)).all()):
-            raise ValueError("labels of shape (n, L) must be true or false (or 1 and 0)")
-        return read_only(labels.astype(bool))
-    if labels.ndim != 1 or labels.dtype.kind not in "iu":
-        raise ValueError(
-            f"labels are {labels.dtype} of shape {labels.shape}; give {n} class indices, or ({n}, {n_classes}) bool"
-        )
-    if len(labels) and not (0 <= labels.min() and labels.max() < n_classes):
-        raise ValueError(
-            f"labels go from {labels.min()} to {labels.max()}; with {n_classes} classes give 0 to {n_classes - 1}"
-        )
-    return read_only(labels.astype(np.int64))
-
-
-def _checked_weights(name: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:
-    weights = array_of(given)
-    if weights.shape != shape or weights.dtype.kind not in "iuf":
-        raise ValueError(
-            f"{name} is {weights.dtype} of shape {weights.shape}; give numbers of shape {shape}, as scores"
-        )
-    return read_only(weights)
-
-
-def _one_per_row(given: Any) -> np.ndarray:
-    values = array_of(given)
-    if values.ndim != 1:
-        raise ValueError(f"an attribute has one entry per row, not shape {values.shape}")
-    return read_only(values)
-
-
-def _check_values(table: LogitTable) -> None:
-    """Refuse NaN and infinity, and probabilities that are none; warn about probabilities given as scores."""
-    for rows in table.spans():
-        block = table.scores[rows]
-        finite = np.isfinite(block)
-        if not finite.all():
-            row, column = np.argwhere(~finite)[0]
-            raise ValueError(
-                f"scores[{rows.start + row}, {column}] is {block[row, column]}; scores must be finite "
-                "(use a large negative number for a class that is ruled out)"
-            )
-        if table.link == "identity" and (block.min() < 0 or block.max() > 1 + _tolerance(block)):
-            raise ValueError(
-                f"probabilities go from {block.min():g} to {block.max():g}; they must lie in [0, 1] "
-                "(LogitTable(scores) takes scores that are not probabilities)"
-            )
-    for name in ("posterior", "votes"):
-        weights = getattr(table, name)
-        if weights is not None and not (np.isfinite(weights).all() and weights.min() >= 0):
-            raise ValueError(f"{name} must be finite and ≥ 0")
-    first = table.scores[:BLOCK]
-    if table.link == "softmax" and table.n_classes > 1 and first.min() >= 0:
-        sums = first.sum(1, dtype=np.float64)
-        if np.all(np.abs(sums - 1) <= _tolerance(first)):
-            warnings.warn(
-                "the scores are ≥ 0 and every row sums to 1: they look like probabilities, and softmax will flatten them; "
-                "use LogitTable.from_probabilities",
-                stacklevel=4,
-            )
-
-
-def _tolerance(block: np.ndarray) -> float:
-    """How far the sum of a row of rounded probabilities may be from 1."""
-    return max(1e-6, 4 * float(np.finfo(block.dtype).eps) * np.sqrt(block.shape[1]))
-
-
-def _check_sums(block: np.ndarray, first_row: int) -> None:
-    sums = block.sum(1, dtype=np.float64)
-    wrong = np.abs(sums - 1) > max(1e-3, _tolerance(block))
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise ValueError(
-            f"row {first_row + row} of the probabilities sums to {sums[row]:.6g}, not 1; give LogitTable(scores) for scores"
-        )

@@ -13,7 +13,8 @@ import numpy as np
 from workbench.links import has_likelihood, log_losses
 from workbench.metrics.base import Parts, PointParts, mean, metric, ratio
 from workbench.ranks import label_ranks
-from workbench.tables import LogitTable, array_of
+from workbench.table_checks import array_of
+from workbench.tables import LogitTable
 
 BINS = 15
 
