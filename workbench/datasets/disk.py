@@ -57,10 +57,11 @@ def listed(path: Path, most: int = 5) -> str:
     entries = sorted(path.iterdir())
     folders = [f"{entry.name}/" for entry in entries if entry.is_dir()]
     files = [entry.name for entry in entries if not entry.is_dir()]
-    parts = [_first(folders, "folders", most), _first(files, "files", most)]
+    parts = [_first(folders, "folder", most), _first(files, "file", most)]
     return " and ".join(part for part in parts if part) or "nothing"
 
 
 def _first(names: list[str], kind: str, most: int) -> str:
+    kind += "s" if len(names) > 1 else ""
     rest = ", …" if len(names) > most else ""
     return f"{len(names)} {kind} ({', '.join(names[:most])}{rest})" if names else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import math
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,12 +66,12 @@ def _read(path: Path, n_axes: int) -> np.ndarray:
         raise ValueError(
             f"{path} cannot be unpacked ({error}); it is cut off or no gzip file: fetch it again"
         ) from error
-    if content[:4] != bytes([0, 0, UNSIGNED_BYTE, n_axes]):
-        raise ValueError(f"{path} does not begin like an IDX file of bytes with {n_axes} axes; fetch it again")
     start = 4 + 4 * n_axes
-    shape = tuple(np.frombuffer(content[4:start], dtype=">u4").tolist())
-    expected = start + int(np.prod(shape))
-    if len(shape) != n_axes or len(content) != expected:
+    if content[:4] != bytes([0, 0, UNSIGNED_BYTE, n_axes]) or len(content) < start:
+        raise ValueError(f"{path} does not begin like an IDX file of bytes with {n_axes} axes; fetch it again")
+    shape = np.frombuffer(content[4:start], dtype=">u4").tolist()
+    expected = start + math.prod(shape)
+    if len(content) != expected:
         raise ValueError(
             f"{path} has {len(content)} bytes, and its head says {expected}; it is cut off: fetch it again"
         )

@@ -38,6 +38,13 @@ class Transform(Knobbed, ABC):
     def changes(self, dataset: Dataset) -> dict[str, Any]:
         """The fields of the dataset that become others."""
 
+    def generator(self, seed: int) -> np.random.Generator:
+        """The source of a transform's randomness: another one for each kind, and none that drew the data.
+
+        For NumPy the seeds 0 and [0, 0, 0] are the same; with the former, noise would follow the labels of the garden.
+        """
+        return np.random.default_rng([seed, *type(self).__name__.encode()])
+
     def spec(self) -> dict[str, Any]:
         """What a run keeps; `from_spec` makes the transform again."""
         return {"transform": type(self).__name__, "knobs": self.settings()}
@@ -71,7 +78,7 @@ class LabelNoise(Transform):
         groups = _groups(self, dataset)
         others = (groups[:, None] == groups) & ~np.eye(len(groups), dtype=bool)  # (L, L): another class of the group
         n_others = others.sum(axis=1)
-        rng = np.random.default_rng(self.seed)
+        rng = self.generator(self.seed)
         train = dataset.train
         wrong = (rng.random(train.n) < self.probability) & (n_others[train.labels] > 0)
         which = (rng.random(train.n) * n_others[train.labels]).astype(np.int64)  # of the others, counted from 0
@@ -104,7 +111,7 @@ class LongTail(Transform):
     def changes(self, dataset: Dataset) -> dict[str, Any]:
         _refuse_many_labels(self, dataset)
         counts, L = dataset.class_counts, dataset.n_classes
-        rng = np.random.default_rng(self.seed)
+        rng = self.generator(self.seed)
         ranks = np.empty(L)
         ranks[np.lexsort((rng.random(L), -counts))] = np.arange(L)
         kept = np.maximum(np.round(counts.max() * self.imbalance ** (-ranks / max(L - 1, 1))), 1)
@@ -130,7 +137,7 @@ class ZeroLabels(Transform):
     def changes(self, dataset: Dataset) -> dict[str, Any]:
         _refuse_many_labels(self, dataset)
         groups, L = _groups(self, dataset), dataset.n_classes
-        shuffled = np.random.default_rng(self.seed).permutation(L)
+        shuffled = self.generator(self.seed).permutation(L)
         stays = np.ones(L, dtype=bool)
         for group in np.unique(groups):
             members = shuffled[groups[shuffled] == group]

@@ -1,0 +1,214 @@
+"""Label noise, long tails and rows that lose their labels; on CIFAR-100 with its real superclasses where it is there."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workbench.datasets import TRANSFORMS, Dataset, LabelNoise, LongTail, ZeroLabels, load_dataset, load_spec
+from workbench.datasets.transforms import from_spec
+
+GROUPS = ("tree", "tree", "tree", "herb", "herb", "moss")
+
+
+def dataset(counts=(60, 60, 60, 60, 60, 60), groups=GROUPS) -> Dataset:
+    """Rows that know their own number."""
+    labels = np.repeat(np.arange(len(counts)), counts)
+    return Dataset.from_arrays(np.arange(len(labels))[:, None], labels, groups=groups)
+
+
+@pytest.fixture(scope="module")
+def cifar(shared_data) -> Dataset:
+    arrays = shared_data("cifar100_images_small")
+    groups = arrays["superclasses"][arrays["superclass"]]
+    # Two numbers stand for each image: these transforms read labels only.
+    inputs = arrays["X_train"][:, 0, 0, :2].astype(float)
+    return Dataset.from_arrays(inputs, arrays["y_train"].astype(int), arrays["classes"].tolist(), groups.tolist())
+
+
+@pytest.fixture(scope="module")
+def garden() -> Dataset:
+    return load_dataset("garden", n_train=2000, n_val=50, n_test=50)
+
+
+def crossed(labels: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """(L, L): how many rows have each pair of labels."""
+    return np.array([np.bincount(others[labels == j], minlength=labels.max() + 1) for j in range(labels.max() + 1)])
+
+
+# Label noise
+
+
+def test_noisy_labels_are_other_classes_of_the_same_superclass_of_cifar_100(cifar):
+    noisy = cifar.transformed(LabelNoise(0.4))
+    clean, drawn = cifar.train.labels, noisy.train.labels
+    groups = np.array(cifar.groups)
+    assert np.array_equal(groups[clean], groups[drawn])
+    assert abs(np.mean(clean != drawn) - 0.4) < 4 * np.sqrt(0.24 / len(clean))
+    counts = crossed(clean, drawn)
+    wrong = counts[(groups[:, None] == groups) & ~np.eye(100, dtype=bool)]
+    assert len(wrong) == 100 * 4
+    # Every other class of the superclass is drawn alike: 80 rows · 0.1 each, so the variance is that of a binomial.
+    n = len(clean) / 100
+    assert abs(wrong.mean() - 0.1 * n) < 0.3
+    assert 0.8 < wrong.var() / (n * 0.1 * 0.9) < 1.25
+
+
+def test_validation_and_test_stay_clean(cifar):
+    noisy = cifar.transformed(LabelNoise(0.4))
+    assert noisy.val is cifar.val
+    assert noisy.test is cifar.test
+    assert noisy.train.inputs is cifar.train.inputs
+
+
+def test_a_class_alone_in_its_group_keeps_its_labels_and_all_others_change_at_probability_1():
+    clean = dataset()
+    noisy = clean.transformed(LabelNoise(1.0)).train.labels
+    alone = clean.train.labels == 5
+    assert np.array_equal(noisy == clean.train.labels, alone)
+    assert set(noisy[clean.train.labels == 0]) == {1, 2}
+    assert set(noisy[clean.train.labels == 3]) == {4}
+
+
+def test_no_noise_changes_no_label_and_the_seed_decides():
+    clean = dataset()
+    assert np.array_equal(clean.transformed(LabelNoise(0.0)).train.labels, clean.train.labels)
+    one, same, other = (clean.transformed(LabelNoise(0.3, seed)).train.labels for seed in (1, 1, 2))
+    assert np.array_equal(one, same)
+    assert not np.array_equal(one, other)
+
+
+def test_the_posterior_of_noisy_rows_is_that_of_their_noisy_labels(garden):
+    noisy = garden.transformed(LabelNoise(0.4))
+    assert noisy.val.posterior is garden.val.posterior
+    before, after = garden.train.posterior, noisy.train.posterior
+    # How often each class is drawn is what the posterior of the rows promises, and noise stays inside the group.
+    deviation = np.sqrt((after * (1 - after)).sum(axis=0))
+    assert np.all(np.abs(noisy.class_counts - after.sum(axis=0)) < 5 * deviation)
+    for group in set(garden.groups):
+        members = np.array(garden.groups) == group
+        assert np.allclose(before[:, members].sum(axis=1), after[:, members].sum(axis=1))
+
+
+def test_noise_does_not_follow_the_labels_of_data_drawn_from_the_same_seed(garden):
+    noisy = garden.transformed(LabelNoise(0.4))
+    wrong = noisy.train.labels != garden.train.labels
+    often = [j for j in np.flatnonzero(garden.class_counts >= 50) if garden.groups.count(garden.groups[j]) > 1]
+    assert len(often) >= 5
+    for label in often:
+        assert 0.1 < wrong[garden.train.labels == label].mean() < 0.7
+
+
+# Long tail
+
+
+@settings(max_examples=25, deadline=None)
+@given(imbalance=st.floats(1, 500), n_classes=st.integers(2, 8), n=st.integers(30, 200), seed=st.integers(0, 9))
+def test_a_long_tail_falls_exponentially_from_the_largest_class(imbalance, n_classes, n, seed):
+    clean = dataset((n,) * n_classes, groups=None)
+    tailed = clean.transformed(LongTail(imbalance, seed))
+    largest = clean.class_counts.max()
+    expected = [max(1, round(largest * imbalance ** (-rank / (n_classes - 1)))) for rank in range(n_classes)]
+    assert sorted(tailed.class_counts.tolist(), reverse=True) == expected
+    assert set(tailed.train.inputs[:, 0]) <= set(clean.train.inputs[:, 0])
+    assert len(set(tailed.train.inputs[:, 0])) == tailed.train.n
+    assert np.array_equal(tailed.train.labels, tailed.train.inputs[:, 0] // n)
+    assert tailed.val is clean.val
+
+
+def test_larger_classes_stay_larger_and_nothing_is_invented():
+    clean = dataset((20, 200, 100, 50), groups=None)
+    tailed = clean.transformed(LongTail(100))
+    kept = tailed.class_counts
+    assert np.all(kept <= clean.class_counts)
+    assert kept[1] == clean.class_counts[1]
+    assert kept[1] > kept[2] > kept[3] >= kept[0] >= 1
+
+
+def test_equal_classes_are_ranked_from_the_seed():
+    clean = dataset()
+    orders = {tuple(np.argsort(clean.transformed(LongTail(50, seed)).class_counts)) for seed in range(5)}
+    assert len(orders) > 1
+
+
+# Rows without a label
+
+
+def test_cifar_60_40_unlabels_two_of_five_classes_of_every_superclass(cifar):
+    open_set = cifar.transformed(ZeroLabels(2))
+    assert open_set.n_classes == 60
+    assert open_set.many_labels
+    assert set(np.unique(open_set.groups, return_counts=True)[1]) == {3}
+    for split in ("train", "val", "test"):
+        before, after = getattr(cifar, split), getattr(open_set, split)
+        assert after.labels.shape == (before.n, 60)
+        names = np.array(cifar.class_names)[before.labels]
+        unlabelled = ~np.isin(names, open_set.class_names)
+        assert abs(unlabelled.mean() - 0.4) < 1e-9
+        assert np.array_equal(after.labels.sum(axis=1), ~unlabelled)
+        kept = np.array(open_set.class_names)[after.labels[~unlabelled].argmax(axis=1)]
+        assert np.array_equal(kept, names[~unlabelled])
+    group_of = dict(zip(cifar.class_names, cifar.groups, strict=True))
+    assert all(group_of[name] == group for name, group in zip(open_set.class_names, open_set.groups, strict=True))
+    assert cifar.transformed(ZeroLabels(2, seed=1)).class_names != open_set.class_names
+
+
+def test_one_class_of_every_group_keeps_its_labels():
+    open_set = dataset().transformed(ZeroLabels(2))
+    assert sorted(open_set.groups) == ["herb", "moss", "tree"]
+
+
+def test_the_posterior_of_unlabelled_classes_is_left_out(garden):
+    open_set = garden.transformed(ZeroLabels(1))
+    kept = [garden.class_names.index(name) for name in open_set.class_names]
+    assert np.array_equal(open_set.test.posterior, garden.test.posterior[:, kept])
+
+
+# What is true of all
+
+
+@pytest.mark.parametrize("kind", TRANSFORMS)
+def test_a_transform_is_recorded_in_name_key_and_spec(kind, garden):
+    spec = json.dumps(garden.spec)
+    transform = kind(seed=3)
+    changed = garden.transformed(transform)
+    assert repr(transform) in changed.name
+    assert changed.key not in (garden.key, garden.transformed(kind(seed=4)).key)
+    assert from_spec(json.loads(json.dumps(transform.spec()))) == transform
+    again = load_spec(json.loads(json.dumps(changed.spec)))
+    assert again.key == changed.key
+    assert np.array_equal(again.train.labels, changed.train.labels)
+    assert json.dumps(garden.spec) == spec
+
+
+def test_transforms_follow_one_another_in_their_order(garden):
+    both = garden.transformed(LongTail(50), LabelNoise(0.2))
+    assert [spec["transform"] for spec in both.spec["transforms"]] == ["LongTail", "LabelNoise"]
+    assert both.key == garden.transformed(LongTail(50)).transformed(LabelNoise(0.2)).key
+    assert both.key != garden.transformed(LabelNoise(0.2), LongTail(50)).key
+    assert load_spec(both.spec).key == both.key
+    assert garden.transformed() is garden
+
+
+def test_arrays_without_a_spec_stay_without_one():
+    assert dataset().transformed(LabelNoise(0.1)).spec is None
+
+
+def test_what_a_transform_cannot_change_is_refused():
+    with pytest.raises(ValueError, match="LabelNoise needs groups of classes, and arrays has none"):
+        dataset(groups=None).transformed(LabelNoise(0.1))
+    with pytest.raises(ValueError, match="ZeroLabels needs groups"):
+        dataset(groups=None).transformed(ZeroLabels())
+    for transform in (LabelNoise(), LongTail(), ZeroLabels()):
+        with pytest.raises(ValueError, match="one label per row"):
+            dataset().transformed(ZeroLabels(1), transform)
+    with pytest.raises(ValueError, match="leaves 1 class"):
+        dataset((20, 20), groups=("g", "g")).transformed(ZeroLabels(1))
+    with pytest.raises(ValueError, match=r"probability = 1\.5 is outside"):
+        LabelNoise(1.5)
+    with pytest.raises(ValueError, match="there is no transform 'Blur'; there are LabelNoise, LongTail, ZeroLabels"):
+        from_spec({"transform": "Blur", "knobs": {}})
