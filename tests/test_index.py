@@ -91,7 +91,7 @@ def test_the_rule_and_the_index_agree_on_the_threshold_of_any_K(name):
 def test_small_tables_with_ties_agree_with_the_matrix_at_any_threshold(seed, n, n_classes, threshold):
     generator = np.random.default_rng(seed)
     table = wb.LogitTable(
-        generator.integers(-2, 3, (n, n_classes)).astype("float32"), generator.integers(0, n_classes, n)
+        generator.integers(-4, 1, (n, n_classes)).astype("float32"), generator.integers(0, n_classes, n)
     )
     index = wb.SetIndex(table, K_max=2)
     sets = wb.Threshold(threshold).fit(table).sets(table)
