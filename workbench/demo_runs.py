@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import tempfile
+from typing import Any
 
 import numpy as np
 import safetensors.torch
@@ -22,7 +23,7 @@ from workbench.tables import LogitTable
 from workbench.training import Run, TrainedRun, train, write_run
 
 SIZES = {"n_val": 1000, "n_test": 3000}  # half of the usual: the package must stay small
-SETTINGS = {"model": "cnn", "epochs": 10, "batch_size": 64, "learning_rate": 3e-3}
+SETTINGS: dict[str, Any] = {"model": "cnn", "epochs": 10, "batch_size": 64, "learning_rate": 3e-3}
 
 
 def demo_runs() -> list[Run]:
@@ -30,8 +31,8 @@ def demo_runs() -> list[Run]:
     garden, meadow = load_dataset("garden", **SIZES), load_dataset("meadow", **SIZES)
     return [
         Run(garden, loss=CrossEntropy(), **SETTINGS),
-        Run(garden, loss=NoisedTopK(K=3), **SETTINGS),
-        Run(garden, loss=AverageKTwoHead(K=3), **SETTINGS),
+        Run(garden, loss=NoisedTopK(K=3, epsilon=0.9), **SETTINGS),
+        Run(garden, loss=AverageKTwoHead(K=3, alpha=0.2), **SETTINGS),
         Run(meadow, loss=Quasibinary(), **SETTINGS),
     ]
 
@@ -44,7 +45,7 @@ def write_rounded(trained: TrainedRun, store: Store) -> None:
     rounded = {name: _rounded(value) for name, value in weights.items()}
     learner = Learner(trained.run, store)
     learner.load(rounded)
-    tables = {name: _half(table) for name, table in learner.tables(torch.device("cpu")).items()}
+    tables = {name: _small(table) for name, table in learner.tables(torch.device("cpu")).items()}
     history = trained.history.to_dict("records")
     with store.writing(trained.run.key, replace=True) as directory:
         write_run(directory, trained.run, rounded, history, tables, rounded="float16")
@@ -54,9 +55,18 @@ def _rounded(value: Tensor) -> Tensor:
     return value.half() if value.is_floating_point() else value
 
 
-def _half(table: LogitTable) -> LogitTable:
-    features = None if table.features is None else table.features.astype(np.float16)
-    return dataclasses.replace(table, scores=table.scores.astype(np.float16), features=features)
+def _small(table: LogitTable) -> LogitTable:
+    """The table in half precision; a posterior in single, where its rows still sum to 1."""
+
+    def rounded(values: np.ndarray | None, dtype: type) -> np.ndarray | None:
+        return None if values is None else values.astype(dtype)
+
+    return dataclasses.replace(
+        table,
+        scores=table.scores.astype(np.float16),
+        features=rounded(table.features, np.float16),
+        posterior=rounded(table.posterior, np.float32),
+    )
 
 
 def main() -> None:

@@ -135,8 +135,8 @@ class Learner(pl.LightningModule):
         scores = self.network(inputs)
         loss = self.loss(scores, self._readable(labels), generator=self.noise, state=self.state, rows=rows).mean()
         if not torch.isfinite(loss):
-            batch = f"batch {batch_idx + 1} of {self.n_batches}"
-            raise FloatingPointError(self._diverged(f"the loss is {loss.item()} in {batch}"))
+            where = f"batch {batch_idx + 1} of {self.n_batches}"
+            raise FloatingPointError(self._diverged(f"the loss is {loss.item()} in {where}"))
         optimizer = self._optimizer()
         done = (self.epoch * self.n_batches + batch_idx) / (self.run.epochs * self.n_batches)
         for group in optimizer.param_groups:

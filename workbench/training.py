@@ -9,7 +9,7 @@ import json
 import os
 import platform
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -148,14 +148,14 @@ class Run(Knobbed):
         fields = {field.name: facts[field.name] for field in dataclasses.fields(cls)}
         return cls(**fields | {"dataset": data, "loss": from_spec(facts["loss"]), "transforms": ()})
 
-    def best_epoch(self, history: list[dict[str, float]]) -> int:
+    def best_epoch(self, history: Sequence[Mapping[Any, float]]) -> int:
         """The epoch whose weights are kept: the first best one of the monitor, or the last."""
         if self.monitor is None:
             return len(history) - 1
         values = [row[self.monitor] for row in history]
         return values.index(max(values) if MONITORS[self.monitor] else min(values))
 
-    def finished(self, history: list[dict[str, float]]) -> bool:
+    def finished(self, history: Sequence[Mapping[Any, float]]) -> bool:
         """Whether all epochs are done, or the monitor's patience has run out."""
         waited = len(history) - 1 - self.best_epoch(history) if history else 0
         return len(history) >= self.epochs or (self.patience is not None and waited >= self.patience)
@@ -235,7 +235,7 @@ def write_run(
     directory: Path,
     run: Run,
     weights: Mapping[str, Tensor],
-    history: list[dict[str, float]],
+    history: Sequence[Mapping[Any, float]],
     tables: Mapping[str, LogitTable],
     **facts: Any,
 ) -> None:
