@@ -134,7 +134,7 @@ def _app(options: argparse.Namespace, _: list[str]) -> int:
 
 
 def _train(_: argparse.Namespace, arguments: list[str]) -> int:
-    from workbench.datasets import DATASETS, load_dataset
+    from workbench.datasets import DATASETS, load_dataset, recipe_class
     from workbench.losses import class_named
     from workbench.training import MONITORS, Run, train
 
@@ -143,10 +143,12 @@ def _train(_: argparse.Namespace, arguments: list[str]) -> int:
     names.add_argument(
         "--loss", default="CrossEntropy", metavar="NAME", help="a loss, or module:Class (default: CrossEntropy)"
     )
-    names.add_argument("--dataset", default="garden", metavar="NAME", help=f"{', '.join(DATASETS)} (default: garden)")
+    names.add_argument(
+        "--dataset", default="garden", metavar="NAME", help=f"{', '.join(DATASETS)}, or a path (default: garden)"
+    )
     chosen, _rest = names.parse_known_args(arguments)
     loss_class = class_named(chosen.loss)
-    data_knobs = DATASETS[chosen.dataset].knobs() if chosen.dataset in DATASETS else {}
+    data_knobs = recipe_class(chosen.dataset).knobs()
 
     parser = argparse.ArgumentParser(
         prog="workbench train",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 
@@ -10,8 +11,9 @@ import pytest
 import torch
 from PIL import Image
 
+from workbench.__main__ import main
 from workbench.batches import Batches
-from workbench.datasets import Dataset, ImageFiles, load_dataset
+from workbench.datasets import Dataset, ImageFiles, LongTail, load_dataset
 from workbench.store import Store
 from workbench.training import Run, train
 
@@ -211,3 +213,20 @@ def test_arrays_and_files_of_the_same_images_are_split_alike(plants):
         assert isinstance(getattr(lazy, split).inputs, ImageFiles)
         assert np.array_equal(getattr(lazy, split).inputs[:], getattr(eager, split).inputs)
         assert np.array_equal(getattr(lazy, split).labels, getattr(eager, split).labels)
+
+
+def test_transforms_leave_images_in_their_files(plants):
+    clean = load_dataset(plants, size=12, resize=16)
+    tailed = clean.transformed(LongTail(4))
+    assert isinstance(tailed.train.inputs, ImageFiles)
+    assert sorted(tailed.class_counts.tolist()) == [4, 16]
+    classes = [file.split("/")[0] for file in tailed.train.inputs.files]
+    assert [clean.class_names[label] for label in tailed.train.labels] == classes
+
+
+def test_the_command_line_trains_on_a_path_and_has_the_knobs_of_what_lies_there(plants, capsys):
+    settings = ["--model", "linear", "--epochs", "1", "--device", "cpu", "--json"]
+    assert main(["train", "--dataset", str(plants), "--data.size", "6", "--data.resize", "8", *settings]) == 0
+    assert json.loads(capsys.readouterr().out)["title"] == "plants · linear · CrossEntropy()"
+    assert main(["train", "--dataset", str(plants / "fern"), *settings]) == 2
+    assert "which is no dataset" in capsys.readouterr().err
