@@ -79,7 +79,7 @@ class Quasibinary(Loss):
     formula = r"\sum_k [\max(\log q_k, 0) - y_k \log q_k], \; q_k = e^{z_k} / C"
     paper = "Liao et al."
     equation = "Eq. 4, 10–13"
-    convex = False
+    convex = True  # the mean of a batch is: at most N of its q are above 1, so log C never weighs less than 0
     smooth = False
     calibrated = True
     labels = "many"

@@ -88,7 +88,7 @@ class SparseTop(Loss):
     """
 
     title = "Sparse-top"
-    formula = r"-\sum_{k \in Y} s_k + \sum_{k \in H} (s_k - \tfrac12) + \tfrac12 \sum_{k \in M} (s_k^2 - \lambda^2) + \tfrac{|Y|}2"
+    formula = r"-\sum_Y s_k + \sum_H (s_k - \tfrac12) + \tfrac12 \sum_M (s_k^2 - \lambda^2) + \tfrac{|Y|}2"
     paper = "Garcin, thesis"
     equation = "Eq. 6.25"
     convex = True
