@@ -60,7 +60,7 @@ def markdown(losses: Iterable[type[Loss]] | None = None) -> str:
     for row in entries(losses):
         knobs = ", ".join(f"`{name}` = {facts['default']}" for name, facts in row["knobs"].items())
         # A bar inside a formula would end the cell.
-        formula = row["formula"].replace("|", r"\vert ")
+        formula = row["formula"].replace(r"\|", r"\Vert ").replace("|", r"\vert ")
         lines.append(f"| `{row['name']}` | ${formula}$ | {row['paper']}, {row['equation']} | {traits(row)} | {knobs} |")
     return "\n".join(lines) + "\n"
 
