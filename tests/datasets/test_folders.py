@@ -248,6 +248,7 @@ def test_a_csv_gives_rows_with_many_labels_one_or_none(table):
         'photos/2.png,"fern",val,wood',
         "photos/4.png,fern;oak;,train,wood",
         "photos/5.png,moss,test,",
+        "",
     )
     data = load_dataset(path, **SMALL)
     assert repr(data) == "Dataset('labels': 3 / 1 / 1 rows of 4 × 4 × 3, 3 classes, many labels)"
@@ -283,7 +284,7 @@ def test_a_csv_with_exactly_one_label_per_file_is_split_within_classes(table):
         (["photo,label", "a,b"], r"columns photo, label; it needs file and label"),
         (["file,label,labels", "a,b,c"], "it needs file and label, each once"),
         ([""], "has the columns none"),
-        (["file,label"], "no line below"),
+        (["file,label", ""], "no line below"),
         (["file,label", "photos/0.png,a", "photos/77.png,b"], r"line 3: there is no file 'photos/77.png'"),
         (["file,label", "photos/0.png"], "line 2: 1 values for 2 columns"),
         (["file,label", "photos/0.png,oak", "photos/1.png,"], r"names 1 classes \(oak\)"),

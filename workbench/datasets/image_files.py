@@ -43,15 +43,15 @@ class ImageFiles:
     size: int = 224
     resize: int = 256
 
+    dtype = np.dtype(np.uint8)
+    ndim = 4
+
     def __post_init__(self) -> None:
         if not 1 <= self.size <= self.resize:
             raise ValueError(
                 f"size = {self.size} with resize = {self.resize}: the square that is cut out cannot be larger than the "
                 "shorter side of the image; give 1 ≤ size ≤ resize"
             )
-
-    dtype = np.dtype(np.uint8)
-    ndim = 4
 
     @property
     def shape(self) -> tuple[int, int, int, int]:

@@ -83,11 +83,11 @@ def _lines(table: Path) -> list[dict[str, str]]:
     columns = ["label" if name.strip() == "labels" else name.strip() for name in header]
     if not {"file", "label"} <= set(columns) or len(set(columns)) < len(columns):
         raise ValueError(f"{table} has the columns {', '.join(header) or 'none'}; it needs file and label, each once")
-    if not lines:
-        raise ValueError(f"{table} has a header and no line below it")
     found: list[dict[str, str]] = []
     split_of: dict[str, str] = {}
     for number, line in enumerate(lines, start=2):
+        if not line:
+            continue
         if len(line) != len(columns):
             raise ValueError(f"{table}, line {number}: {len(line)} values for {len(columns)} columns")
         values = dict(zip(columns, (value.strip() for value in line), strict=True))
@@ -99,4 +99,6 @@ def _lines(table: Path) -> list[dict[str, str]]:
             also = f", and {values['file']} was in {before} before" if before else ""
             raise ValueError(f"{table}, line {number}: split is {split!r}{also}; give one of {', '.join(SPLITS)}")
         found.append(values)
+    if not found:
+        raise ValueError(f"{table} has a header and no line below it")
     return found

@@ -114,9 +114,11 @@ class LongTail(Transform):
         rng = self.generator(self.seed)
         ranks = np.empty(L)
         ranks[np.lexsort((rng.random(L), -counts))] = np.arange(L)
-        kept = np.maximum(np.round(counts.max() * self.imbalance ** (-ranks / max(L - 1, 1))), 1)
+        kept = np.maximum(np.round(counts.max() * self.imbalance ** (-ranks / max(L - 1, 1))), 1).astype(int)
         shuffled = rng.permutation(dataset.train.n)
-        rows = np.concatenate([shuffled[dataset.train.labels[shuffled] == j][: int(kept[j])] for j in range(L)])
+        by_class = shuffled[np.argsort(dataset.train.labels[shuffled], kind="stable")]
+        classes = np.split(by_class, np.cumsum(counts)[:-1])
+        rows = np.concatenate([members[:n] for members, n in zip(classes, kept, strict=True)])
         return {"train": dataset.train.rows(np.sort(rows))}
 
 
@@ -128,7 +130,7 @@ class ZeroLabels(Transform):
     `per_group` classes lose their labels, drawn from the seed, but one class always stays. With two of the five classes
     of each superclass of CIFAR-100 this is CIFAR60+40, where what a model should not know looks much like what it knows.
 
-    Liao et al., section IV.B. Their choice of classes is not published; ours is drawn.
+    Liao et al., section V.B. Their choice of classes is not published; ours is drawn.
     """
 
     per_group: int = knob(2, low=1, high=4, maximum=1000, meaning="number of classes of each group without labels")
