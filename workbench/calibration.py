@@ -11,6 +11,8 @@ from workbench.knobs import Knobbed
 from workbench.links import LINKS, log_losses
 from workbench.tables import LogitTable
 
+ITERATIONS = 100  # of L-BFGS; with more the rare classes only overfit further
+
 
 @dataclass(frozen=True, eq=False)
 class FittedScaling:
@@ -89,13 +91,15 @@ class VectorScaling(Knobbed):
     """
 
     def fit(self, table: LogitTable) -> FittedScaling:
-        """The most likely factors and shifts (a convex problem, by L-BFGS from factor 1 and shift 0)."""
+        """The most likely factors and shifts: a convex problem, by at most 100 steps of L-BFGS from factor 1, shift 0."""
         from scipy.optimize import minimize
 
         _check_link(table)
         n_classes = table.n_classes
         start = np.concatenate([np.ones(n_classes), np.zeros(n_classes)])
-        found = minimize(_loss_and_gradient, start, (table,), method="L-BFGS-B", jac=True, options={"maxiter": 500})
+        found = minimize(
+            _loss_and_gradient, start, (table,), method="L-BFGS-B", jac=True, options={"maxiter": ITERATIONS}
+        )
         scale, shift = np.split(found.x, 2)
         return FittedScaling(self, scale, shift, _loss(table), float(found.fun))
 
@@ -105,32 +109,42 @@ def _check_link(table: LogitTable) -> None:
         raise ValueError(f"the link is {table.link}; scores of the softmax or the sigmoid link can be scaled")
 
 
-def _scaled(
+def _blocks(
     table: LogitTable, scale: float | np.ndarray, shift: float | np.ndarray = 0.0
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
-    """Blocks of (scores, probabilities after scaling, truth, losses after scaling), in float64."""
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Blocks of scores, scaled scores and labels, in float64."""
     labels = table.checked_labels()
     for rows in table.spans():
         scores = table.scores[rows].astype(np.float64)
-        scaled = scores * scale + shift
-        truth = labels[rows] if table.many_labels else np.equal.outer(labels[rows], np.arange(table.n_classes))
-        yield scores, LINKS[table.link](scaled, None), truth, log_losses(scaled, labels[rows], table.link)
+        yield scores, scores * scale + shift, labels[rows]
+
+
+def _residuals(scaled: np.ndarray, labels: np.ndarray, link: str) -> np.ndarray:
+    """Probabilities minus truth: the gradient of the loss with respect to the scores."""
+    residuals = LINKS[link](scaled, None)
+    if labels.ndim == 2:
+        return residuals - labels
+    residuals[np.arange(len(labels)), labels] -= 1
+    return residuals
 
 
 def _loss(table: LogitTable, scale: float = 1.0) -> float:
-    return sum(float(losses.sum()) for *_, losses in _scaled(table, scale)) / table.n
+    blocks = _blocks(table, scale)
+    return sum(float(log_losses(scaled, labels, table.link).sum()) for _, scaled, labels in blocks) / table.n
 
 
 def _derivatives(table: LogitTable, inverse: float) -> tuple[float, float]:
     """First and second derivative of the mean loss with respect to 1/T."""
     slope = curvature = 0.0
-    for scores, p, truth, _ in _scaled(table, inverse):
-        slope += float(((p - truth) * scores).sum())
-        spread = p * scores**2  # the variance of the scores under p, of each class on its own or of the row
+    for scores, scaled, labels in _blocks(table, inverse):
+        p = LINKS[table.link](scaled, None)
+        first = np.einsum("ij,ij->i", p, scores)  # the mean of the scores under p
         if table.many_labels:
-            curvature += float((spread * (1 - p)).sum())
+            slope += float(first.sum() - scores[labels].sum())
+            curvature += float(np.einsum("ij,ij,ij->", p * (1 - p), scores, scores))
         else:
-            curvature += float(spread.sum() - ((p * scores).sum(1) ** 2).sum())
+            slope += float(first.sum() - scores[np.arange(len(labels)), labels].sum())
+            curvature += float(np.einsum("ij,ij,ij->", p, scores, scores) - (first**2).sum())
     return slope / table.n, curvature / table.n
 
 
@@ -138,7 +152,8 @@ def _loss_and_gradient(parameters: np.ndarray, table: LogitTable) -> tuple[float
     """The mean loss and its gradient with respect to the factors and the shifts."""
     scale, shift = np.split(parameters, 2)
     loss, gradient = 0.0, np.zeros((2, table.n_classes))
-    for scores, p, truth, losses in _scaled(table, scale, shift):
-        loss += float(losses.sum())
-        gradient += ((p - truth) * scores).sum(0), (p - truth).sum(0)
+    for scores, scaled, labels in _blocks(table, scale, shift):
+        loss += float(log_losses(scaled, labels, table.link).sum())
+        residuals = _residuals(scaled, labels, table.link)
+        gradient += np.einsum("ij,ij->j", residuals, scores), residuals.sum(0)
     return loss / table.n, gradient.ravel() / table.n

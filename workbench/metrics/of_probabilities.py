@@ -13,6 +13,7 @@ import numpy as np
 from workbench.links import has_likelihood, log_losses
 from workbench.metrics.base import Parts, PointParts, mean, metric, ratio
 from workbench.ranks import label_ranks
+from workbench.sets import most_probable
 from workbench.table_checks import array_of
 from workbench.tables import LogitTable
 
@@ -190,7 +191,7 @@ def top_classes(table: LogitTable, K: int) -> tuple[np.ndarray, np.ndarray, np.n
     values, classes, right = [], [], []
     for rows in table.spans():
         probabilities = table.probabilities(rows)
-        top = np.argsort(-probabilities, axis=1, kind="stable")[:, :K] if K > 1 else probabilities.argmax(1)[:, None]
+        top = _most_probable_classes(probabilities, K)
         values.append(np.take_along_axis(probabilities, top, 1))
         classes.append(top)
         if table.labels is None:
@@ -200,6 +201,14 @@ def top_classes(table: LogitTable, K: int) -> tuple[np.ndarray, np.ndarray, np.n
         else:
             right.append(top == table.labels[rows][:, None])
     return np.concatenate(values).astype(np.float64), np.concatenate(classes), np.concatenate(right)
+
+
+def _most_probable_classes(probabilities: np.ndarray, K: int) -> np.ndarray:
+    if K == 1:
+        return probabilities.argmax(1)[:, None]
+    by_class = np.nonzero(most_probable(probabilities, K))[1].reshape(-1, K)
+    falling = np.argsort(-np.take_along_axis(probabilities, by_class, 1), axis=1, kind="stable")
+    return np.take_along_axis(by_class, falling, 1)
 
 
 def equal_width_bins(confidence: np.ndarray, bins: int) -> np.ndarray:

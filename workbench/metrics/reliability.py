@@ -9,7 +9,7 @@ from workbench.metrics.base import ratio
 from workbench.metrics.of_probabilities import BINS, equal_mass_bins, equal_width_bins, top_classes
 from workbench.tables import LogitTable
 
-DRAWS = 1000
+DRAWS, LOTS = 1000, 32
 
 
 def reliability_bins(
@@ -53,14 +53,18 @@ def reliability_bins(
 def _consistency_band(
     confidence: np.ndarray, cells: np.ndarray, bins: int, band: float, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Quantiles of the accuracy in each bin when every row is right with exactly its confidence."""
+    """Quantiles of the accuracy in each bin when every row is right with exactly its confidence.
+
+    Neighbouring confidences are drawn together, at most 32 lots a bin: the cost does not grow with the rows.
+    """
     generator = np.random.default_rng(seed)
-    order = np.argsort(cells, kind="stable")
-    chances = confidence[order]
-    ends = np.concatenate([[0], np.cumsum(np.bincount(cells, minlength=bins))])
+    order = np.lexsort((confidence, cells))
+    inside_bins = np.split(confidence[order], np.cumsum(np.bincount(cells, minlength=bins))[:-1])
     low, high = np.full(bins, np.nan), np.full(bins, np.nan)
-    for bin_ in np.flatnonzero(np.diff(ends)):
-        inside = chances[ends[bin_] : ends[bin_ + 1]]
-        right = np.array([np.count_nonzero(generator.random(len(inside), np.float32) < inside) for _ in range(DRAWS)])
-        low[bin_], high[bin_] = np.quantile(right / len(inside), [(1 - band) / 2, (1 + band) / 2])
+    for place, inside in enumerate(inside_bins):
+        if len(inside):
+            lots = np.array_split(inside, min(LOTS, len(inside)))
+            sizes, chances = [len(lot) for lot in lots], [min(lot.mean(), 1.0) for lot in lots]
+            right = generator.binomial(sizes, chances, (DRAWS, len(lots))).sum(1)
+            low[place], high[place] = np.quantile(right / len(inside), [(1 - band) / 2, (1 + band) / 2])
     return low, high
