@@ -163,7 +163,7 @@ class MassRule(ConformalRule):
 
     def score(self, mass: np.ndarray, own: np.ndarray, rank: np.ndarray, draw: np.ndarray) -> np.ndarray:
         """The score of a class with probability `own` and that rank; `mass` is of it and all more probable ones."""
-        raise NotImplementedError(f"{type(self).__name__} must define score")  # pragma: no cover
+        return mass - draw * own
 
     def draws(self, rows: slice, purpose: int) -> np.ndarray:
         """One uniform number per row, by the seed and the place of the row in the table; zeros without randomness."""
@@ -236,9 +236,6 @@ class APS(MassRule):
     seed: int = _seed_knob()
     min_size: int = min_size_knob()
 
-    def score(self, mass: np.ndarray, own: np.ndarray, rank: np.ndarray, draw: np.ndarray) -> np.ndarray:
-        return mass - draw * own
-
 
 @dataclass(frozen=True)
 class RAPS(MassRule):
@@ -261,7 +258,7 @@ class RAPS(MassRule):
     min_size: int = min_size_knob()
 
     def score(self, mass: np.ndarray, own: np.ndarray, rank: np.ndarray, draw: np.ndarray) -> np.ndarray:
-        return mass - draw * own + self.penalty * np.maximum(rank - self.free_rank, 0)
+        return super().score(mass, own, rank, draw) + self.penalty * np.maximum(rank - self.free_rank, 0)
 
 
 @dataclass(frozen=True)
