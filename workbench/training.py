@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 
 import workbench
-from workbench.datasets import Dataset, load_dataset
+from workbench.datasets import Dataset, load_dataset, load_spec
 from workbench.knobs import Knobbed, knob
 from workbench.losses import CrossEntropy, Loss, from_spec
 from workbench.models import BACKBONES, Network, backbone_named, build_network
@@ -142,7 +142,7 @@ class Run(Knobbed):
             raise ValueError(
                 f"{facts['title']} cannot be repeated from its file alone: its {missing}; make the Run again"
             )
-        data = load_dataset(facts["dataset"]["name"], **facts["dataset"]["knobs"])
+        data = load_spec(facts["dataset"])
         if data.key != facts["dataset_key"]:
             raise ValueError(f"{data.name} is not the data this run was trained on: its content has changed since")
         fields = {field.name: facts[field.name] for field in dataclasses.fields(cls)}

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from workbench.datasets import TRANSFORMS, Dataset, LabelNoise, LongTail, ZeroLabels, load_dataset, load_spec
 from workbench.datasets.transforms import from_spec
+from workbench.store import Store
+from workbench.training import Run, TrainedRun, train
 
 GROUPS = ("tree", "tree", "tree", "herb", "herb", "moss")
 
@@ -192,6 +194,16 @@ def test_transforms_follow_one_another_in_their_order(garden):
     assert both.key != garden.transformed(LabelNoise(0.2), LongTail(50)).key
     assert load_spec(both.spec).key == both.key
     assert garden.transformed() is garden
+
+
+def test_a_run_on_changed_data_is_another_run_and_is_repeated_from_its_file(garden, tmp_path):
+    noisy = Run(garden.transformed(LabelNoise(0.3)), model="linear", epochs=1, device="cpu")
+    assert noisy.key != Run(garden, model="linear", epochs=1).key
+    assert "LabelNoise(probability=0.3, seed=0)" in noisy.title
+    train(noisy, store=Store(tmp_path), progress=False)
+    again = TrainedRun.open(noisy.key, Store(tmp_path)).run
+    assert again.key == noisy.key
+    assert np.array_equal(again.data.train.labels, noisy.data.train.labels)
 
 
 def test_arrays_without_a_spec_stay_without_one():
