@@ -19,7 +19,8 @@ from typing import Any
 import torch
 
 import workbench as wb
-from workbench.figures.landscapes import on_three_classes, simplex_grid
+from workbench.figures.evaluation import on_three_classes
+from workbench.figures.landscapes import simplex_grid
 
 STEPS = 101
 

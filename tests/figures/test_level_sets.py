@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +11,9 @@ import torch
 from torch import Tensor
 
 import workbench as wb
-from workbench.figures.landscapes import loss_values, on_three_classes, simplex_grid
-from workbench.figures.triangles import CORNERS, downhill
+from workbench.figures.evaluation import loss_values, on_three_classes
+from workbench.figures.landscapes import simplex_grid
+from workbench.figures.triangles import CORNERS, downhill, rays
 from workbench.losses import LOSSES, Loss
 
 
@@ -59,7 +61,7 @@ def direct(loss: Loss, scores: np.ndarray, label: int) -> np.ndarray:
     """The loss called as a reader of its docstring would call it, one row at a time."""
     values = []
     for row in torch.tensor(scores):
-        point = row[None] if loss.heads == 1 else torch.stack([row, torch.zeros_like(row)])[None]
+        point = row[None] if loss.heads == 1 else torch.stack([row, row])[None]
         labels = torch.tensor([label])
         values.append(loss(point, torch.eye(3)[labels].bool() if loss.labels == "many" else labels).item())
     return np.array(values)
@@ -84,9 +86,24 @@ def test_values_equal_the_loss_called_directly(loss_class, label):
 
 
 @pytest.mark.parametrize("loss_class", [loss for loss in LOSSES if loss.random], ids=lambda loss: loss.__name__)
-def test_a_random_loss_is_drawn_with_a_fixed_seed(loss_class):
+def test_a_noised_loss_is_drawn_with_its_expectation(loss_class):
+    loss = dataclasses.replace(on_three_classes(loss_class), epsilon=0.3)
+    figure = wb.figures.level_sets(loss, steps=5, rescale=False)
+    scores = torch.as_tensor(simplex_grid(5))
+    noise = torch.randn(15, 100_000, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    sampled = loss(scores, torch.full((15,), 2), noise=noise).numpy()
+    scale = getattr(loss, "scale", 1.0)
+    assert figure.frame["value"].to_numpy() / scale == pytest.approx(sampled / scale, abs=5e-3)
+    assert "smoothed exactly" in figure.subtitle
+
+
+@pytest.mark.parametrize("loss_class", [loss for loss in LOSSES if loss.random], ids=lambda loss: loss.__name__)
+def test_sampling_is_shown_on_request_with_a_fixed_seed(loss_class):
     loss = on_three_classes(loss_class)
-    first, second = (wb.figures.level_sets(loss, steps=21, rescale=False).frame["value"] for _ in range(2))
+    first, second = (
+        wb.figures.level_sets(loss, steps=21, rescale=False, sampled=True).frame["value"] for _ in range(2)
+    )
+    assert "noise drawn once" in wb.figures.level_sets(loss, steps=5, sampled=True).subtitle
     draws = torch.Generator().manual_seed(0)
     scores = torch.as_tensor(simplex_grid(21))
     assert first.equals(second)
@@ -106,11 +123,48 @@ def test_a_batch_coupled_loss_sees_one_row_a_batch():
     assert frame["value"].to_numpy() == pytest.approx((frame[["s0", "s1", "s2"]] ** 2).mean(axis=1).to_numpy())
 
 
-def test_of_two_heads_the_predicting_one_moves_unless_the_other_is_asked_for():
-    predicting = wb.figures.level_sets(HeadsApart(), steps=11, rescale=False).frame
-    candidate = wb.figures.level_sets(HeadsApart(), steps=11, rescale=False, head="candidate").frame
-    assert predicting["value"].to_numpy() == pytest.approx(10 * predicting["s2"].to_numpy())
-    assert candidate["value"].to_numpy() == pytest.approx(candidate["s2"].to_numpy())
+def test_a_background_joins_the_batch_of_every_point():
+    """The value is the loss of the batch: the point and the fixed rows."""
+    background = ([[1.0, 0.0, 0.0], [0.0, 3.0, 0.0]], [0, 2])
+    for loss_class in (loss for loss in LOSSES if loss.couples_batch):
+        loss = on_three_classes(loss_class)
+        figure = wb.figures.level_sets(loss, steps=11, rescale=False, background=background)
+        some = figure.frame.sample(5, random_state=0)
+        for row, value in zip(some[["s0", "s1", "s2"]].to_numpy(), some["value"], strict=True):
+            batch = torch.tensor(np.vstack([row, background[0]]))
+            labels = torch.tensor([2, *background[1]])
+            batch = torch.stack([batch, batch], dim=1) if loss.heads == 2 else batch
+            labels = torch.eye(3)[labels].bool() if loss.labels == "many" else labels
+            assert value == pytest.approx(loss(batch, labels).mean().item())
+        assert "beside 2 fixed rows" in figure.subtitle
+
+
+def test_a_background_has_a_head_each_if_it_says_so():
+    background = ([[[1.0, 0.0, 0.0], [0.0, 0.0, 4.0]]], [0])
+    loss = wb.losses.AverageKTwoHead(K=1.5)
+    value = wb.figures.level_sets(loss, steps=2, rescale=False, background=background).frame["value"].iloc[2]
+    batch = torch.tensor([[[0.0, 0.0, 2.0], [0.0, 0.0, 2.0]], background[0][0]])
+    assert value == pytest.approx(loss(batch, torch.tensor([2, 0])).mean().item())
+
+
+def test_of_two_heads_both_move_unless_one_is_asked_for():
+    frames = {
+        head: wb.figures.level_sets(HeadsApart(), steps=11, rescale=False, head=head).frame
+        for head in ("both", "predicting", "candidate")
+    }
+    s2 = frames["both"]["s2"].to_numpy()
+    assert frames["both"]["value"].to_numpy() == pytest.approx(11 * s2)
+    assert frames["predicting"]["value"].to_numpy() == pytest.approx(10 * s2)
+    assert frames["candidate"]["value"].to_numpy() == pytest.approx(s2)
+    assert wb.figures.level_sets(HeadsApart(), steps=5).subtitle.endswith("both heads move together")
+
+
+def test_the_two_head_loss_treats_the_other_classes_alike_when_both_heads_move():
+    frame = wb.figures.level_sets(on_three_classes(wb.losses.AverageKTwoHead), steps=21).frame
+    value = frame.set_index([frame[name].round(6) for name in ("s0", "s1", "s2")])["value"]
+    mirrored = value.rename_axis(index={"s0": "s1", "s1": "s0"}).reorder_levels(["s0", "s1", "s2"])
+    untied = frame.set_index(value.index).query("abs(s0 - s1) > 1e-6").index
+    assert value.loc[untied].to_numpy() == pytest.approx(mirrored.loc[untied].to_numpy())
 
 
 def test_a_many_label_loss_is_given_the_label_as_a_row_of_marks():
@@ -134,6 +188,87 @@ def test_the_calibrated_hinge_is_flat_at_1_where_the_label_is_not_in_the_top_2()
     missed = frame["s2"] < frame[["s0", "s1"]].min(axis=1)
     assert frame.loc[missed, "value"].to_numpy() == pytest.approx(1)
     assert (frame.loc[~missed, "value"] <= 1).all()
+
+
+def test_the_top_2_error_is_1_exactly_where_the_label_is_strictly_the_smallest():
+    """Figure 1a."""
+    frame = wb.figures.level_sets(wb.losses.TopKError(K=2)).frame
+    missed = frame["s2"] < frame[["s0", "s1"]].min(axis=1)
+    assert (frame["value"] == missed).all()
+
+
+def test_hinge_and_calibrated_hinge_agree_where_the_label_is_in_the_top_2_and_differ_elsewhere():
+    """Figures 1c and 1d."""
+    hinge, calibrated = (
+        wb.figures.level_sets(loss, rescale=False).frame
+        for loss in (wb.losses.TopKHinge(K=2), wb.losses.CalibratedTopKHinge(K=2))
+    )
+    missed = (hinge["s2"] < hinge[["s0", "s1"]].min(axis=1)).to_numpy()
+    hinge, calibrated = hinge["value"].to_numpy(), calibrated["value"].to_numpy()
+    assert hinge[~missed] == pytest.approx(calibrated[~missed])
+    assert (hinge[missed] > calibrated[missed] + 1e-9).all()
+    assert calibrated[missed] == pytest.approx(1)
+
+
+FIGURE_1 = {
+    "a": (wb.losses.TopKError(K=2), {}),
+    "b": (wb.losses.CrossEntropy(), {}),
+    "c": (wb.losses.TopKHinge(K=2), {}),
+    "d": (wb.losses.CalibratedTopKHinge(K=2), {}),
+    "e": (wb.losses.ConvexTopKHinge(K=2), {}),
+    "f": (wb.losses.SmoothTopKHinge(K=2, temperature=0.1), {"total": 4}),
+    "g": (wb.losses.SmoothTopKHinge(K=2, temperature=1.0), {"total": 4}),
+    "h": (wb.losses.NoisedTopK(K=2, epsilon=0.3, n_samples=30), {}),
+    "i": (wb.losses.NoisedTopK(K=2, epsilon=1.0, n_samples=30), {}),
+    "j": (wb.losses.NoisedTopKImbalanced(K=2, epsilon=0.2, max_margin=1.0, scale=1.0), {"total": 0.4}),
+}
+
+
+@pytest.mark.parametrize("panel", FIGURE_1)
+def test_every_panel_of_figure_1_is_one_call_symmetric_and_lowest_at_the_label(panel):
+    loss, options = FIGURE_1[panel]
+    figure = wb.figures.level_sets(loss, steps=49, **options)  # 49: the centre and the ties are grid points
+    frame = (
+        (figure.frame[["s0", "s1", "s2"]] / options.get("total", 2) * 2).round(9).assign(value=figure.frame["value"])
+    )
+    value = frame.set_index(["s0", "s1", "s2"])["value"]
+    assert value[0, 0, 2] == 0
+    for a, b, c in value.index[::13]:
+        assert value[a, b, c] == pytest.approx(value[b, a, c])
+    # A top-2 loss is highest where both others stand before the label, cross-entropy where one of them takes it all.
+    assert value[(2, 0, 0) if panel == "b" else (1, 1, 0)] == pytest.approx(1)
+
+
+def test_the_smooth_hinge_is_the_hinge_smoothed_and_the_noised_loss_the_calibrated_hinge():
+    """Figures 1f and 1h are close to 1c and 1d, and further away the more they are smoothed (1g and 1i)."""
+    values = {
+        panel: wb.figures.level_sets(loss, rescale=False, **options).frame["value"].to_numpy()
+        for panel, (loss, options) in FIGURE_1.items()
+    }
+    for hard, little, much in (("c", "f", "g"), ("d", "h", "i")):
+        near, far = (np.abs(values[panel] - values[hard]).max() for panel in (little, much))
+        assert near < far
+    assert np.abs(values["f"] - values["c"]).max() < 0.1
+
+
+def test_regions_part_the_triangle_where_the_predicted_set_changes():
+    figure = wb.figures.level_sets(wb.losses.CrossEntropy(), steps=21, regions=2)
+    notes = {note.text: (note.x, note.y) for note in figure.plot().layout.annotations}
+    for name, kept in (("{0, 1}", {0, 1}), ("{0, 2}", {0, 2}), ("{1, 2}", {1, 2})):
+        shares = np.linalg.solve(np.column_stack([CORNERS, np.ones(3)]).T, [*notes[name], 1])
+        assert set(np.argsort(shares)[1:]) == kept
+    for K in (1, 2):
+        for ray in rays(K):
+            halfway = np.linalg.solve(np.column_stack([CORNERS, np.ones(3)]).T, [*ray.mean(axis=0), 1])
+            ordered = np.sort(halfway)[::-1]
+            assert ordered[K - 1] == pytest.approx(ordered[K])  # a tie between the K-th and the next
+    assert figure.static().axes
+
+
+def test_total_scales_the_triangle():
+    frame = wb.figures.level_sets(wb.losses.CrossEntropy(), steps=5, total=6, rescale=False).frame
+    assert frame[["s0", "s1", "s2"]].sum(axis=1).to_numpy() == pytest.approx(6)
+    assert frame["value"].to_numpy() == pytest.approx(direct(wb.losses.CrossEntropy(), frame.to_numpy()[:, :3], 2))
 
 
 def test_rescaled_values_run_from_0_to_1_and_a_constant_loss_is_0():
@@ -176,7 +311,7 @@ def test_a_common_colour_range_makes_two_settings_comparable():
 def test_the_bands_cover_the_triangle_once():
     """The areas of the filled shapes, holes counted negative, add up to the area of the triangle."""
     loss = on_three_classes(wb.losses.NoisedTopK)  # noisy: bands with many islands and holes
-    figure = wb.figures.level_sets(loss, steps=41)
+    figure = wb.figures.level_sets(loss, steps=41, sampled=True)
     area = 0.0
     for trace in figure.plot().data:
         if trace.fill == "toself":
@@ -194,7 +329,10 @@ def test_the_bands_cover_the_triangle_once():
         ({"label": -1}, "give 0, 1 or 2"),
         ({"steps": 1}, "at least 2"),
         ({"steps": 10.5}, "whole number"),
-        ({"head": "left"}, "predicting, candidate"),
+        ({"head": "left"}, "both, predicting, candidate"),
+        ({"total": 0}, "above 0"),
+        ({"regions": 3}, "1 or 2"),
+        ({"background": ([[0, 0, 0]], [0])}, "would change nothing"),
         ({"value_range": (0, 1)}, "rescale=False"),
         ({"value_range": (2, 1), "rescale": False}, "low end below the high end"),
     ],
@@ -202,6 +340,12 @@ def test_the_bands_cover_the_triangle_once():
 def test_bad_arguments_say_what_is_allowed(arguments, message):
     with pytest.raises(ValueError, match=message):
         wb.figures.level_sets(wb.losses.CrossEntropy(), **arguments)
+
+
+@pytest.mark.parametrize("background", [([[0, 0]], [0]), ([[0, 0, 0]], [3]), ([[0, 0, 0]], [0, 1])])
+def test_a_background_that_does_not_fit_says_what_does(background):
+    with pytest.raises(ValueError, match="as many labels"):
+        wb.figures.level_sets(wb.losses.ExpectedPositive(), background=background)
 
 
 def test_a_class_of_losses_is_not_a_loss():

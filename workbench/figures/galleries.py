@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from workbench.figures.base import HEADER, Figure, paper
 from workbench.figures.style import SEQUENTIAL, Theme
-from workbench.figures.triangles import BANDS, CORNERS, LevelSets, colour_bar, draw_on, outlines, ticks
+from workbench.figures.triangles import BANDS, CORNERS, LevelSets, all_marks, colour_bar, draw_on, outlines, ticks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
@@ -51,7 +51,11 @@ class Gallery(Figure):
         line = {"color": theme.muted, "width": 1}
         figure.add_scatter(x=sides[:, 0], y=sides[:, 1], mode="lines", line=line, hoverinfo="skip")
         marks = np.array(
-            [CORNERS[panel.label] + place for panel, place in zip(self.panels, self.places(), strict=True)]
+            [
+                mark.place @ CORNERS + place
+                for panel, place in zip(self.panels, self.places(), strict=True)
+                for mark in all_marks(panel)
+            ]
         )
         dot = {"color": theme.threshold, "size": 9, "line": {"color": theme.paper, "width": 1.5}}
         figure.add_scatter(x=marks[:, 0], y=marks[:, 1], mode="markers", marker=dot, hoverinfo="skip")

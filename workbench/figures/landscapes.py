@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from workbench.figures.base import counted, shown
+from workbench.figures.base import counted
+from workbench.figures.evaluation import (
+    Background,
+    check_loss,
+    knobs_in_words,
+    loss_gradients,
+    loss_values,
+    losses_in_code,
+    on_three_classes,
+)
 from workbench.figures.galleries import Gallery
 from workbench.figures.triangles import CORNER_NAMES, LevelSets
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from workbench.losses import Loss
 
-HEADS = ("predicting", "candidate")
 CAPTION_WIDTH = 30  # letters below a triangle of the gallery
 TOTAL = 2.0  # scores lie in 2·Δ₃, so that a margin of 1 has room (Garcin et al. 2022, Figure 1)
+HEADS_IN_WORDS = {
+    "both": "both heads move together",
+    "predicting": "the predicting head moves, the other rests at 0",
+    "candidate": "the candidate head moves, the other rests at 0",
+}
 
 
 def level_sets(
@@ -28,32 +39,46 @@ def level_sets(
     steps: int = 101,
     rescale: bool = True,
     *,
-    head: str = "predicting",
+    total: float = TOTAL,
+    head: str = "both",
+    background: Background | None = None,
+    sampled: bool = False,
     gradients: bool = False,
+    regions: int | None = None,
     value_range: tuple[float, float] | None = None,
 ) -> LevelSets:
     r"""Level sets of a loss over the scores of three classes.
 
     $$s \mapsto \ell(s, y), \qquad s \in 2 \cdot \Delta_3$$
 
-    `label` is y, counted from 0; `steps` are the points on a side of the triangle. With `rescale` the values run from
-    0 to 1, as in the paper; without it they are the loss itself, and `value_range` fixes the ends of the colours, so
-    that two settings can be compared. Of a loss with two heads, `head` says which one moves (the other rests at 0).
-    A random loss is drawn with a fixed seed, artefacts and all; its exact sister has none to show. With `gradients` the
-    frame also has `g0`, `g1`, `g2`, the gradient of the loss, and arrows show where one step downhill leads.
+    `label` is y, counted from 0; `steps` are the points on a side of the triangle, and `total` the sum of the scores.
+
+    - With `rescale` the values run from 0 to 1, as in the paper; without it they are the loss itself, and `value_range`
+      fixes the ends of the colours, so that two settings can be compared.
+    - A noised loss is drawn with its expectation; `sampled=True` draws the noise it trains with (with a fixed seed), and
+      shows what that does to the picture.
+    - Of a loss with two heads `head` says which one moves. By default both do, so that the candidates are those the
+      scores speak for; a head that rests is 0 for every class, and ties between candidates go to the first class.
+    - Each point is a batch of its own. `background` (scores, labels) is a few rows that join every batch of a
+      batch-coupled loss; the value is then the loss of the whole batch.
+    - With `gradients` the frame also has `g0`, `g1`, `g2`, and arrows show where one step downhill leads.
+    - `regions=K` outlines where the same K classes would be predicted.
 
     >>> import workbench as wb
     >>> figure = wb.figures.level_sets(wb.losses.CrossEntropy())
     >>> figure.frame.shape, figure.frame.columns.tolist()
     ((5151, 4), ['s0', 's1', 's2', 'value'])
 
+    The losses of the paper's Figure 1 have a margin of 1. `SmoothTopKHinge` has a margin of K, so its panels f and g are
+    drawn with `total=2 * K`; panel j, with a margin of 5, has the geometry of a margin of 1 on `total=2 / 5` with ε / 5.
+
     Paper: Garcin et al. 2022, Figures 1, 4, 5 and 6.
     """
-    _check(loss, label, steps, head)
-    if value_range is not None and (rescale or not value_range[0] < value_range[1]):
-        raise ValueError(f"value_range = {value_range!r} needs rescale=False and a low end below the high end")
-    scores = simplex_grid(steps)
-    values = loss_values(loss, scores, label, head)
+    check_loss(loss, label, head, background)
+    _check_drawing(steps, total, regions, rescale, value_range)
+    drawn = loss if sampled else loss.exact()
+    scores = simplex_grid(steps, total)
+    values = loss_values(drawn, scores, label, head, background)
     if not np.all(np.isfinite(values)):
         where = scores[~np.isfinite(values)][0].tolist()
         raise ValueError(f"{loss!r} is not finite at s = {where} with label {label}: it has no level sets there")
@@ -65,30 +90,40 @@ def level_sets(
     frame = pd.DataFrame(scores, columns=["s0", "s1", "s2"]).assign(value=values)
     flat = ""
     if gradients:
-        frame[["g0", "g1", "g2"]] = slopes = loss_gradients(loss, scores, label, head)
+        frame[["g0", "g1", "g2"]] = slopes = loss_gradients(drawn, scores, label, head, background)
         n_flat, moved = int((slopes == 0).all(axis=1).sum()), np.count_nonzero(slopes, axis=1).mean()
         flat = f" The gradient is zero at {n_flat} of the points and moves {moved:.2f} scores on average."
-    options = f", head={head!r}" if loss.heads == 2 else ""
-    options += ", gradients=True" if gradients else ""
-    options += f", value_range={value_range!r}" if value_range else ""
+    options = {
+        "total": total if total != TOTAL else None,
+        "head": head if loss.heads == 2 else None,
+        "background": None if background is None else tuple(np.asarray(part).tolist() for part in background),
+        "sampled": sampled or None,
+        "gradients": gradients or None,
+        "regions": regions,
+        "value_range": value_range,
+    }
+    told = "".join(f", {name}={value!r}" for name, value in options.items() if value is not None)
     imports, (name,) = losses_in_code([loss])
-    call = f"wb.figures.level_sets(loss, label={label}, steps={steps}, rescale={rescale}{options})"
+    call = f"wb.figures.level_sets(loss, label={label}, steps={steps}, rescale={rescale}{told})"
+    how = _in_words(loss, drawn, head, background)
     return LevelSets(
         frame=frame,
         title=loss.title,
         subtitle=", ".join(
-            part for part in (f"n = {counted(len(scores), 'score vector')}", knobs_in_words(loss)) if part
+            part for part in (f"n = {counted(len(scores), 'score vector')}", knobs_in_words(drawn), *how) if part
         ),
         text=(
             f"Level sets of {loss!r} on a triangle of n = {len(scores)} score vectors of three classes; the label is "
             f"class {label}, the {CORNER_NAMES[label]} corner. The loss is lowest, {lowest:.3g}, at s = {best} and "
-            f"highest, {highest:.3g}, at s = {worst}.{' Colours are rescaled to run from 0 to 1.' if rescale else ''}{flat}"
+            f"highest, {highest:.3g}, at s = {worst}.{' Colours are rescaled to run from 0 to 1.' if rescale else ''}"
+            f"{''.join(f' Drawn so: {part}.' for part in how)}{flat}"
         ),
         code=f"{imports}loss = {name}\nfigure = {call}\nfigure.plot()\n",
         label=label,
         steps=steps,
         value_range=value_range or ((0.0, 1.0) if rescale else (lowest, highest)),
         units="loss, rescaled" if rescale else "loss",
+        regions=regions,
     )
 
 
@@ -128,94 +163,37 @@ def gallery(losses: Iterable[type[Loss] | Loss] | None = None, label: int = 2, K
         ),
         code=f"{imports}figure = wb.figures.gallery({which}label={label}, K={K}, steps={steps})\nfigure.plot()\n",
         panels=panels,
-        captions=tuple(knobs_in_words(loss, CAPTION_WIDTH) for loss in drawn),
+        captions=tuple(knobs_in_words(loss.exact(), CAPTION_WIDTH) for loss in drawn),
     )
 
 
-def simplex_grid(steps: int) -> np.ndarray:
-    """Score vectors s ≥ 0 with s₀ + s₁ + s₂ = 2 on a triangular grid with `steps` points a side: (n, 3).
+def simplex_grid(steps: int, total: float = TOTAL) -> np.ndarray:
+    """Score vectors s ≥ 0 with s₀ + s₁ + s₂ = total on a triangular grid with `steps` points a side: (n, 3).
 
     >>> simplex_grid(2).tolist()
     [[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 2.0]]
     """
     up, right = np.nonzero(np.add.outer(np.arange(steps), np.arange(steps)) < steps)
-    return TOTAL * np.stack([steps - 1 - up - right, right, up], axis=1) / (steps - 1)
+    return total * np.stack([steps - 1 - up - right, right, up], axis=1) / (steps - 1)
 
 
-def loss_values(loss: Loss, scores: np.ndarray, label: int, head: str = "predicting") -> np.ndarray:
-    """The loss of each row of scores (n, L) on its own, all with the same label: (n,).
-
-    A batch-coupled loss sees one row a batch. Of two heads, one moves and the other rests at 0 for every class.
-    """
-    import torch
-
-    with torch.no_grad():
-        return _evaluated(loss, torch.as_tensor(scores), label, head).numpy().astype(np.float64)
+def _in_words(loss: Loss, drawn: Loss, head: str, background: Background | None) -> list[str]:
+    """What a reader must know about how the loss was evaluated."""
+    words = ["smoothed exactly"] if drawn is not loss else ["noise drawn once"] if loss.random else []
+    words += [HEADS_IN_WORDS[head]] if loss.heads == 2 else []
+    return words + ([f"beside {counted(len(background[1]), 'fixed row')}"] if background is not None else [])
 
 
-def loss_gradients(loss: Loss, scores: np.ndarray, label: int, head: str = "predicting") -> np.ndarray:
-    """The gradient of each of those losses with respect to its own scores: (n, L)."""
-    import torch
-
-    points = torch.tensor(scores, requires_grad=True)
-    values = _evaluated(loss, points, label, head)
-    if not values.requires_grad:  # piecewise constant, such as the top-K error
-        return np.zeros_like(scores)
-    (gradients,) = torch.autograd.grad(values.sum(), points)
-    return gradients.numpy()
-
-
-def _evaluated(loss: Loss, points: Tensor, label: int, head: str) -> Tensor:
-    import torch
-
-    if loss.heads == 2:
-        resting = torch.zeros_like(points)
-        points = torch.stack([points, resting] if head == "predicting" else [resting, points], dim=1)
-    labels = torch.full((len(points),), label)
-    if loss.labels == "many":
-        labels = torch.nn.functional.one_hot(labels, points.shape[-1]).bool()
-    if loss.couples_batch:
-        return torch.func.vmap(lambda point, its_label: loss(point[None], its_label[None])[0])(points, labels)
-    return loss(points, labels, generator=torch.Generator().manual_seed(0) if loss.random else None)
-
-
-def on_three_classes(loss_class: type[Loss], K: int = 2) -> Loss:
-    """A loss of that class as the triangle can show it: sets of K ≤ 2 classes, everything else at its default."""
-    if K not in (1, 2):
-        raise ValueError(f"K = {K!r}; of three classes a set holds 1 or 2")
-    fitting = {"K": K, "p_k": (1 / K,) * K}
-    return loss_class(**{name: fitting[name] for name in loss_class.knobs() if name in fitting})
-
-
-def knobs_in_words(loss: Loss, width: int | None = None) -> str:
-    """The settings of a loss as a reader says them, `K = 2, ε = 0.2`: all, or the first that fit in so many letters."""
-    knobs = type(loss).knobs()
-    words = [f"{knobs[name].symbol or name} = {shown(value)}" for name, value in loss.settings().items()]
-    while width is not None and len(", ".join(words)) > width:
-        words.pop()
-    return ", ".join(words)
-
-
-def losses_in_code(losses: Sequence[type[Loss] | Loss]) -> tuple[str, list[str]]:
-    """The imports that losses need, and each of them as it is written in code."""
-    imports, names = ["import workbench as wb"], []
-    for loss in losses:
-        home = (loss if isinstance(loss, type) else type(loss)).__module__
-        name, ours = loss.__name__ if isinstance(loss, type) else repr(loss), home.split(".")[0] == "workbench"
-        names.append(f"wb.losses.{name}" if ours else name)
-        if not ours:
-            imports.append(f"from {home} import {name.split('(')[0]}")
-    return "\n".join(dict.fromkeys(imports)) + "\n\n", names
-
-
-def _check(loss: Loss, label: int, steps: int, head: str) -> None:
-    from workbench.losses import Loss
-
-    if not isinstance(loss, Loss):
-        raise ValueError(f"level_sets draws a loss such as wb.losses.CrossEntropy(), not {loss!r}")
-    if label not in (0, 1, 2):
-        raise ValueError(f"label = {label!r}; the triangle has three classes: give 0, 1 or 2")
+def _check_drawing(
+    steps: int, total: float, regions: int | None, rescale: bool, value_range: tuple[float, float] | None
+) -> None:
     if steps != int(steps) or steps < 2:
         raise ValueError(f"steps = {steps!r}; give a whole number of points a side, at least 2 (101 draws well)")
-    if head not in HEADS:
-        raise ValueError(f"head = {head!r}; the head that moves is one of {', '.join(HEADS)}")
+    if not (np.isfinite(total) and total > 0):
+        raise ValueError(f"total = {total!r}; the scores sum to a number above 0 (2 leaves room for a margin of 1)")
+    if regions not in (None, 1, 2):
+        raise ValueError(
+            f"regions = {regions!r}; of three classes a predicted set holds 1 or 2, or None for no outline"
+        )
+    if value_range is not None and (rescale or not value_range[0] < value_range[1]):
+        raise ValueError(f"value_range = {value_range!r} needs rescale=False and a low end below the high end")

@@ -11,7 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from workbench.figures.base import Figure, counted, paper
-from workbench.figures.landscapes import loss_values, losses_in_code
+from workbench.figures.evaluation import loss_values, losses_in_code
 from workbench.figures.style import Theme
 
 if TYPE_CHECKING:

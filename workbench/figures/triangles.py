@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
@@ -23,16 +23,29 @@ HEIGHT = math.sqrt(3) / 2  # of the triangle with side 1
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, HEIGHT]])  # where all of the score is on class 0, 1, 2
 CORNER_NAMES = ("bottom left", "bottom right", "top")
 X_RANGE, Y_RANGE = (-0.12, 1.12), (-0.1, 0.97)
+SYMBOLS = {"circle": "o", "star": "*", "diamond": "D"}  # Plotly's name → matplotlib's
+
+
+class Mark(NamedTuple):
+    """A point of the triangle worth a name."""
+
+    place: tuple[float, float, float]  # the share of each corner
+    symbol: str
+    colour: str  # which colour of the theme
+    name: str
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class LevelSets(Figure):
     """Level sets on the triangle: class 0 bottom left, class 1 bottom right, class 2 on top, whatever the label is."""
 
-    label: int
     steps: int
     value_range: tuple[float, float]  # the ends of the colours
     units: str  # what the colours measure: "loss" or "loss, rescaled"
+    label: int | None = None  # the class whose corner is marked
+    regions: int | None = None  # K: outline where the same K classes are the largest
+    corners: tuple[str, str, str] = ("class 0", "class 1", "class 2")
+    marks: tuple[Mark, ...] = ()
 
     def lattice(self) -> tuple[np.ndarray, np.ndarray, np.ma.MaskedArray]:
         """The frame as a square grid x, y, value (steps, steps) whose upper half is masked, as contour finders read."""
@@ -42,12 +55,15 @@ class LevelSets(Figure):
         return (right + up / 2) / (self.steps - 1), HEIGHT * up / (self.steps - 1), values
 
     def _plotly(self, theme: Theme) -> go.Figure:
-        figure = go.Figure([*bands(self), border(theme), *arrows(self), hover_points(self), label_mark(self, theme)])
-        figure.add_trace(colour_bar(self))
+        figure = go.Figure([*bands(self), border(theme), *outlined(self), *arrows(self), hover_points(self)])
+        figure.add_traces([*marked(self, theme), colour_bar(self)])
         for corner, (x, y) in enumerate(CORNERS):
             name, colour = _corner(self, corner, theme)
             shift = 22 if corner == 2 else -22
             figure.add_annotation(x=x, y=y, text=name, showarrow=False, yshift=shift, font_color=colour)
+        for (x, y), name in regions(self.regions):
+            chip = {"bgcolor": LIGHT.paper, "opacity": 0.85, "borderpad": 2, "font": {"color": LIGHT.ink, "size": 13}}
+            figure.add_annotation(x=x, y=y, text=name, showarrow=False, **chip)
         figure.update_xaxes(range=X_RANGE, visible=False, fixedrange=True)
         figure.update_yaxes(range=Y_RANGE, visible=False, fixedrange=True, scaleanchor="x")
         return figure.update_layout(
@@ -101,11 +117,57 @@ def border(theme: Theme) -> go.Scatter:
     return go.Scatter(x=x, y=y, mode="lines", line={"color": theme.muted, "width": 1.2}, hoverinfo="skip")
 
 
-def label_mark(figure: LevelSets, theme: Theme) -> go.Scatter:
-    """A dot on the label's corner."""
-    marker = {"color": theme.threshold, "size": 13, "line": {"color": theme.paper, "width": 2}}
-    x, y = CORNERS[[figure.label]].T
-    return go.Scatter(x=x, y=y, mode="markers", marker=marker, hoverinfo="skip", cliponaxis=False)
+def all_marks(figure: LevelSets) -> list[Mark]:
+    """The label's corner, if there is a label, and the marks of the figure."""
+    corner = np.eye(3)[[figure.label]].tolist() if figure.label is not None else []
+    return [*(Mark((a, b, c), "circle", "threshold", "the label") for a, b, c in corner), *figure.marks]
+
+
+def marked(figure: LevelSets, theme: Theme) -> list[go.Scatter]:
+    """The marks, each with its name under the pointer."""
+    drawn = []
+    for place, symbol, colour, name in all_marks(figure):
+        size = 13 if symbol == "circle" else 17
+        marker = {"color": getattr(theme, colour), "size": size, "symbol": symbol}
+        marker["line"] = {"color": theme.paper, "width": 2}
+        x, y = np.array([place]) @ CORNERS[:, 0], np.array([place]) @ CORNERS[:, 1]
+        point = go.Scatter(x=x, y=y, mode="markers", marker=marker, name=name, cliponaxis=False)
+        drawn.append(point.update(hovertemplate=f"{name}<extra></extra>"))
+    return drawn
+
+
+def regions(K: int | None) -> list[tuple[np.ndarray, str]]:
+    """Where the same K classes are the largest: the middle of each region, and its set.
+
+    >>> [name for _, name in regions(2)]
+    ['{1, 2}', '{0, 2}', '{0, 1}']
+    """
+    middle = CORNERS.mean(axis=0)
+    if K == 1:
+        return [((2 * CORNERS[best] + middle) / 3, f"{{{best}}}") for best in range(3)]
+    if K == 2:
+        others = [[best for best in range(3) if best != last] for last in range(3)]
+        return [((CORNERS[a] + CORNERS[b] + middle) / 3, f"{{{a}, {b}}}") for a, b in others]
+    return []
+
+
+def rays(K: int | None) -> list[np.ndarray]:
+    """The lines between those regions: from the middle, to the middle of each side (K = 1) or to each corner (K = 2)."""
+    middle = CORNERS.mean(axis=0)
+    ends = {None: [], 1: (CORNERS + np.roll(CORNERS, 1, axis=0)) / 2, 2: CORNERS}[K]
+    return [np.stack([middle, end]) for end in ends]
+
+
+def outlined(figure: LevelSets) -> list[go.Scatter]:
+    """The lines between the regions, dark with a pale rim like the arrows."""
+    if figure.regions is None:
+        return []
+    x, y = np.concatenate([np.vstack([ray, [[np.nan, np.nan]]]) for ray in rays(figure.regions)]).T
+    looks: list[dict[str, Any]] = [
+        {"color": LIGHT.paper, "width": 4},
+        {"color": LIGHT.ink, "width": 1.8, "dash": "dash"},
+    ]
+    return [go.Scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip") for line in looks]
 
 
 def downhill(figure: LevelSets) -> tuple[np.ndarray, np.ndarray]:
@@ -118,14 +180,15 @@ def downhill(figure: LevelSets) -> tuple[np.ndarray, np.ndarray]:
         return np.empty((0, 2)), np.empty((0, 2))
     stride = max(1, (figure.steps - 1) // ARROWS)
     up, right = np.nonzero(np.add.outer(np.arange(figure.steps), np.arange(figure.steps)) < figure.steps)
-    inside = (figure.frame[["s0", "s1", "s2"]] > 0).all(axis=1)
-    chosen = figure.frame[inside & (up % stride == 0) & (right % stride == 0)]
-    gradients = chosen[["g0", "g1", "g2"]].to_numpy()
+    left = figure.steps - 1 - up - right
+    inside = (np.stack([up, right, left]) > 0).all(axis=0)
+    chosen = np.flatnonzero(inside & (up % stride == 0) & (right % stride == 0))
+    gradients = figure.frame[["g0", "g1", "g2"]].to_numpy()[chosen]
     steps = -(gradients - gradients.mean(axis=1, keepdims=True)) @ CORNERS
     lengths = np.linalg.norm(steps, axis=1)
     longest = max(lengths.max(initial=0), 1e-12)
     moving = lengths > 1e-6 * longest
-    begins = chosen[["s0", "s1", "s2"]].to_numpy() / 2 @ CORNERS
+    begins = np.stack([left, right, up], axis=1)[chosen] / (figure.steps - 1) @ CORNERS
     return begins[moving], 0.9 / ARROWS * steps[moving] / longest
 
 
@@ -151,7 +214,7 @@ def hover_points(figure: LevelSets) -> go.Scatter:
     return go.Scatter(
         x=x[inside].astype(np.float32),
         y=y[inside].astype(np.float32),
-        customdata=figure.frame.to_numpy().astype(np.float32),
+        customdata=figure.frame[["s0", "s1", "s2", "value"]].to_numpy().astype(np.float32),
         hovertemplate="s = (%{customdata[0]:.2f}, %{customdata[1]:.2f}, %{customdata[2]:.2f})"
         f"<br>{figure.units} %{{customdata[3]:.3f}}<extra></extra>",
         mode="lines",  # of no width: thousands of invisible markers would slow the page down
@@ -170,8 +233,16 @@ def draw_on(axes: Axes, figure: LevelSets, theme: Theme, named: bool = True) -> 
     if len(begins):
         looks: dict[str, Any] = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.006, "linewidth": 0.8}
         axes.quiver(*begins.T, *steps.T, color=LIGHT.ink, edgecolor=LIGHT.paper, zorder=3, **looks)
-    size = 9 if named else 6
-    axes.plot(*CORNERS[figure.label], "o", color=theme.threshold, markeredgecolor=theme.paper, markersize=size)
+    for ray in rays(figure.regions):
+        axes.plot(*ray.T, color=LIGHT.paper, linewidth=2.6)
+        axes.plot(*ray.T, color=LIGHT.ink, linewidth=1.2, linestyle="--")
+    for (across, up), name in regions(figure.regions):
+        chip = {"facecolor": LIGHT.paper, "edgecolor": "none", "alpha": 0.85, "pad": 1.5}
+        axes.text(across, up, name, color=LIGHT.ink, ha="center", va="center", size=9, bbox=chip)
+    for place, symbol, colour, _ in all_marks(figure):
+        size = (9 if named else 6) * (1.6 if symbol == "star" else 1)
+        looks = {"color": getattr(theme, colour), "markeredgecolor": theme.paper, "markersize": size, "zorder": 4}
+        axes.plot(*(np.array(place) @ CORNERS), SYMBOLS[symbol], **looks)
     for corner, (across, up) in enumerate(CORNERS if named else ()):
         name, colour = _corner(figure, corner, theme)
         weight = "bold" if corner == figure.label else "normal"
@@ -197,8 +268,8 @@ def ticks(figure: LevelSets) -> np.ndarray:
 def _corner(figure: LevelSets, corner: int, theme: Theme) -> tuple[str, str]:
     """What stands at a corner, and in which colour."""
     if corner == figure.label:
-        return f"<b>label, class {corner}</b>", theme.threshold
-    return f"class {corner}", theme.muted
+        return f"<b>label, {figure.corners[corner]}</b>", theme.threshold
+    return figure.corners[corner], theme.muted
 
 
 def colour_bar(figure: LevelSets) -> go.Scatter:

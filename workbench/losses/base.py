@@ -92,6 +92,10 @@ class Loss(Knobbed):
         """A copy filled with the training counts, for losses whose margins depend on them; the loss itself otherwise."""
         return self
 
+    def exact(self) -> Loss:
+        """The loss that this one estimates by drawing noise; the loss itself where nothing is drawn."""
+        return self
+
     def state(self, n_rows: int, n_classes: int) -> nn.Module | None:
         """What the loss remembers between batches, as a module that is saved in the checkpoint; None for most."""
         return None

@@ -105,6 +105,9 @@ class NoisedTopK(Loss):
         contender = noised_kth_largest(scores, self.K + 1, self.epsilon, self.n_samples, noise, generator)
         return (1 + contender - score_of_label(scores, labels)).relu()
 
+    def exact(self) -> ExactNoisedTopK:
+        return ExactNoisedTopK(K=self.K, epsilon=self.epsilon)
+
 
 @dataclass(frozen=True)
 class ExactNoisedTopK(Loss):
@@ -190,4 +193,45 @@ class NoisedTopKImbalanced(UnevenMargins):
         **_: object,
     ) -> Tensor:
         contender = noised_kth_largest(scores, self.K + 1, self.epsilon, self.n_samples, noise, generator)
+        return self.scale * (self.margins(scores)[labels] + contender - score_of_label(scores, labels)).relu()
+
+    def exact(self) -> ExactNoisedTopKImbalanced:
+        known = {name: value for name, value in vars(self).items() if name != "n_samples"}
+        return ExactNoisedTopKImbalanced(**known)
+
+
+@dataclass(frozen=True, repr=False)
+class ExactNoisedTopKImbalanced(UnevenMargins):
+    r"""The imbalanced noised loss with the expectation itself in place of a few draws: what its level sets show.
+
+    $$\ell(s, y) = \sigma \big(m_y + \mathbb E[\mathrm{top}_{K+1}(s + \varepsilon Z)] - s_y\big)_+$$
+
+    Symbols as in `NoisedTopKImbalanced`, of which it is `exact()`.
+
+    >>> import torch
+    >>> NoisedTopKImbalanced(K=1, epsilon=1.0, max_margin=1.0, scale=1.0).exact()(
+    ...     torch.tensor([[2.4, 2.6, 2.3, 0.5]]), torch.tensor([0]))
+    tensor([1.0558])
+
+    Paper: Garcin et al. 2022, Eq. 13 with the expectation of Eq. 8.
+    """
+
+    title = "Noised top-K, imbalanced"
+    formula = r"\sigma \big(m_y + \mathrm{top}_{K+1,\varepsilon}(s) - s_y\big)_+"
+    paper = "Garcin et al. 2022"
+    equation = "Eq. 13"
+    convex = False
+    smooth = False
+    K: int = set_size()
+    epsilon: float = noise_scale(0.01)
+    max_margin: float = largest_margin()
+    scale: float = cosine_scale(50.0)
+    class_counts: tuple[int, ...] | None = None
+
+    @property
+    def calibrated(self) -> bool:  # type: ignore[override]
+        return self.even and self.epsilon < self.max_margin * largest_calibrated_epsilon(self.K)
+
+    def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
+        contender = exact_noised_kth_largest(scores, self.K + 1, self.epsilon)
         return self.scale * (self.margins(scores)[labels] + contender - score_of_label(scores, labels)).relu()
