@@ -12,19 +12,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import workbench as wb
-from workbench.conformal import UNIT, rows_needed
-from workbench.selection import exact
+from workbench.conformal import RULES, UNIT, rows_needed
+from workbench.decimals import exact
 
-RULES = (
-    wb.TopK,
-    wb.AverageK,
-    wb.Threshold,
-    wb.LAC,
-    wb.APS,
-    wb.RAPS,
-    wb.ClassConditionalLAC,
-    wb.PointwiseError,
-)
 PROMISING = (wb.LAC, wb.APS, wb.RAPS, wb.ClassConditionalLAC)
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 

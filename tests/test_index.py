@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
+from workbench.decimals import classes_of_rows
 from workbench.index import FILE, LARGEST_SIZE
 from workbench.ranks import label_ranks
-from workbench.selection import returned_classes, rounded_up
+from workbench.selection import rounded_up
 
 rng = np.random.default_rng(0)
 
@@ -57,7 +58,7 @@ def test_every_answer_is_that_of_the_sorted_matrix(name):
     probabilities = table.probabilities()
     falling = np.sort(probabilities.ravel())[::-1]
     for K, threshold in zip(index.K_values, index.thresholds, strict=True):
-        m = returned_classes(K, table.n)
+        m = classes_of_rows(K, table.n)
         if m == falling.size:
             assert threshold == 0
         else:

@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from workbench import selection
+from workbench.decimals import classes_of_rows, exact
 from workbench.selection import (
     _counted_order_statistic,
-    exact,
     largest_probabilities,
     midpoint,
-    returned_classes,
     rounded_up,
     threshold_at_mean_size,
 )
@@ -45,9 +44,9 @@ def tied_tables() -> st.SearchStrategy[wb.LogitTable]:
 def test_K_n_is_computed_with_the_decimal_that_K_prints_as():
     # In floating point 2.3 · 25 = 57.49999…, and half a class would be lost; the exact product is a half, rounded up.
     assert 2.3 * 25 < 57.5
-    assert returned_classes(2.3, 25) == 58
+    assert classes_of_rows(2.3, 25) == 58
     assert exact(np.float64(0.1)) == Fraction(1, 10)
-    assert all(returned_classes(K / 10, 10) == K for K in range(10, 200))
+    assert all(classes_of_rows(K / 10, 10) == K for K in range(10, 200))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -76,7 +75,7 @@ def test_average_k_on_validation_returns_exactly_K_n_classes_without_ties(dtype,
     val = table(*shape, dtype, labels=False)
     sorted_all = np.sort(val.probabilities().ravel())[::-1]
     for K in (1, 1.1, 2.3, 3.7, 5.9):
-        m = returned_classes(K, val.n)
+        m = classes_of_rows(K, val.n)
         above, below = sorted_all[m - 1 : m + 1]
         threshold = wb.AverageK(K).fit(val).threshold
         assert above >= threshold >= below
@@ -129,7 +128,7 @@ def test_with_ties_all_tied_classes_enter(val, K):
         return
     sets = wb.AverageK(K).fit(val).sets(val)
     falling = np.sort(val.probabilities().ravel())[::-1]
-    m = returned_classes(K, val.n)
+    m = classes_of_rows(K, val.n)
     assert sets.sizes.sum() >= m
     if m == falling.size:  # K·n rounds up to everything
         assert wb.AverageK(K).fit(val).threshold == 0

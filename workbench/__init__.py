@@ -38,13 +38,14 @@ _HOMES = {
     "knobs": "knobs",
     "losses": "losses",
     "metrics": "metrics",
+    "operators": "operators",
     "votes": "votes",
 }
 
 __all__ = sorted(_HOMES)
 
 if TYPE_CHECKING:
-    from workbench import bayes, comparison, counts, figures, knobs, losses, metrics, votes
+    from workbench import bayes, comparison, counts, figures, knobs, losses, metrics, operators, votes
     from workbench.calibration import TemperatureScaling, VectorScaling
     from workbench.conformal import APS, LAC, RAPS, ClassConditionalLAC, PointwiseError
     from workbench.datasets import Dataset, load_dataset

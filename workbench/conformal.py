@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from workbench.decimals import exact
 from workbench.knobs import knob
-from workbench.selection import exact
-from workbench.sets import FittedRule, Rule, min_size_knob, most_probable
+from workbench.sets import AverageK, FittedRule, Rule, Threshold, TopK, min_size_knob, most_probable
 from workbench.tables import LogitTable
 
 # Masses are summed as whole multiples of this, exactly: no bit depends on the order of the classes or on the block.
@@ -334,3 +334,7 @@ class PointwiseError(Rule):
 
 def _units(probabilities: np.ndarray) -> np.ndarray:
     return np.rint(probabilities.astype(np.float64) / UNIT)
+
+
+# Every rule there is, for choosers, the command line and tests.
+RULES: tuple[type[Rule], ...] = (TopK, AverageK, Threshold, LAC, APS, RAPS, ClassConditionalLAC, PointwiseError)

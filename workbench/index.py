@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 
 from workbench import groups
+from workbench.decimals import exact
 from workbench.ranks import last_labels, ranks_from
 from workbench.selection import (
     Largest,
     checked_m,
-    exact,
     largest_probabilities,
     midpoint,
     rounded_up,

@@ -10,34 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from workbench.decimals import classes_of_rows
 from workbench.tables import LogitTable
 
 SAMPLED = 2**20  # probabilities looked at to guess a bound
 HELD = 2**22  # more values than this are not kept but counted
-
-
-def exact(number: float) -> Fraction:
-    """The decimal a number prints as: 0.1 is one tenth, not the nearest float.
-
-    >>> exact(0.7) * 10 == 7, 0.7 * 3 == 2.1
-    (True, False)
-    """
-    return Fraction(number) if isinstance(number, (int, Fraction)) else Fraction(repr(float(number)))
-
-
-def returned_classes(K: float, n: int) -> int:
-    """How many of all the classes of n rows are returned at mean size K: K·n in exact arithmetic, halves rounded up.
-
-    >>> returned_classes(1.1, 5), returned_classes(2.3, 10)
-    (6, 23)
-    """
-    return math.floor(exact(K) * n + Fraction(1, 2))
 
 
 def rounded_up(threshold: float, dtype: np.dtype) -> float:
@@ -123,7 +105,7 @@ def threshold_at_mean_size(table: LogitTable, K: float) -> float:
 
 def checked_m(K: float, table: LogitTable) -> int:
     """K·n, or an error when no such mean size exists; K ≥ L means all classes."""
-    m = returned_classes(K, table.n)
+    m = classes_of_rows(K, table.n)
     if m < 1:
         raise ValueError(f"K = {K:g} with {table.n} rows returns no class at all; give K ≥ {1 / table.n:.3g}")
     return min(m, table.n * table.n_classes)

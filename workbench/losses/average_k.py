@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from workbench.decimals import classes_of_rows
 from workbench.knobs import knob
 from workbench.losses.base import Loss
 from workbench.losses.top_k import score_of_label
@@ -277,7 +277,7 @@ class AverageKTwoHead(Loss):
 
     def n_candidates(self, n: int) -> int:
         """(K−1)·n, rounded half up; K is the decimal it prints as, so 1.1 means eleven tenths."""
-        return int(((Decimal(str(self.K)) - 1) * n).quantize(Decimal(1), rounding=ROUND_HALF_UP))
+        return classes_of_rows(self.K, n) - n
 
     def _chosen(self, log_proposals: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """Where the candidates are in the flattened batch, and which of them are not masked out by a score of −inf.

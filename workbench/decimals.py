@@ -1,0 +1,24 @@
+"""Arithmetic on the decimal a number prints as, where a float would miss by one: 3 · 0.7 is 2.1, not 2.0999…96."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+
+def exact(number: float) -> Fraction:
+    """The decimal a number prints as: 0.1 is one tenth, not the nearest float.
+
+    >>> exact(0.7) * 10 == 7, 0.7 * 3 == 2.1
+    (True, False)
+    """
+    return Fraction(number) if isinstance(number, (int, Fraction)) else Fraction(repr(float(number)))
+
+
+def classes_of_rows(K: float, n: int) -> int:
+    """How many classes n rows have together at K a row: K·n in exact arithmetic, halves rounded up.
+
+    >>> classes_of_rows(1.1, 5), classes_of_rows(2.3, 10)
+    (6, 23)
+    """
+    return math.floor(exact(K) * n + Fraction(1, 2))
