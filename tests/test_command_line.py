@@ -127,17 +127,31 @@ def test_importing_two_files_takes_them_as_validation_and_test(capsys, logits):
 def test_evaluate_writes_the_table_in_the_format_asked_for(capsys, logits, tmp_path, name):
     run(capsys, "evaluate", logits, "--K", 2, "--format", name, "--output", tmp_path / "report")
     text = (tmp_path / "report").read_text()
-    assert repr(wb.AverageK(2)) in text
+    assert ("AverageK(K=2)" if name == "text" else repr(wb.AverageK(2))) in text
     if name == "json":
         assert len(pd.DataFrame(json.loads(text))) > 3
     if name == "csv":
         assert "accuracy" in set(pd.read_csv(tmp_path / "report")["metric"])
 
 
+def test_evaluate_takes_any_rule_as_python_prints_it_and_gives_intervals(capsys, logits):
+    text = run(capsys, "evaluate", logits, "--rule", "LAC(confidence=0.9)", "--interval", 0.9, "--json")
+    accuracy = next(row for row in json.loads(text) if row["metric"] == "accuracy")
+    val, test = wb.import_table(logits).split()
+    sets = wb.LAC(confidence=0.9).fit(val)(test)
+    assert accuracy["rule"] == repr(wb.LAC(confidence=0.9))
+    assert accuracy["value"] == pytest.approx(wb.metrics.accuracy(sets))
+    assert accuracy["low"] <= accuracy["value"] <= accuracy["high"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["evaluate", "nothing"], "no run has a key"),
+        (["evaluate", "LOGITS", "--rule", "LAG(confidence=0.9)"], "known: TopK"),
+        (["evaluate", "LOGITS", "--rule", "LAC(level=0.9)"], "it has confidence"),
+        (["evaluate", "LOGITS", "--rule", "LAC(0.9)"], "write it like"),
+        (["evaluate", "LOGITS", "--rule", "LAC(confidence=2)"], "confidence = 2"),
         (["import", "missing.npz"], "missing.npz"),
         (["train", "--loss", "CrossEntropie"], "known: "),
         (["train", "--dataset", "gardens"], "garden"),
@@ -147,8 +161,8 @@ def test_evaluate_writes_the_table_in_the_format_asked_for(capsys, logits, tmp_p
         (["train", "--dataset", "digits", "--loss", "NoisedTopK", "--K", "0"], "K = 0"),
     ],
 )
-def test_wrong_input_is_said_in_one_line_and_nothing_is_written(arguments, message, capsys, home):
-    text = failed(capsys, *arguments)
+def test_wrong_input_is_said_in_one_line_and_nothing_is_written(arguments, message, capsys, home, logits):
+    text = failed(capsys, *(logits if argument == "LOGITS" else argument for argument in arguments))
     assert message in text
     assert text.startswith("workbench: ")
     assert "Traceback" not in text

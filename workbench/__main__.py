@@ -20,7 +20,7 @@ examples:
   workbench app                                      move K over the built-in demo
   workbench train --dataset garden --loss NoisedTopK --K 3 --epsilon 0.2
   workbench import my_logits.npz                     bring your own scores and labels
-  workbench evaluate my_logits.npz --K 5             top-5 and average-5, with intervals
+  workbench evaluate my_logits.npz --K 5             top-5 and average-5 sets, judged
   workbench losses                                   what there is to train with
 """
 
@@ -102,6 +102,15 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_argument("what", help="a run's key, or a file of logits")
     evaluate.add_argument(
         "--K", type=float, nargs="+", default=None, metavar="K", help="target sizes for top-K and average-K"
+    )
+    evaluate.add_argument(
+        "--rule",
+        action="append",
+        metavar="RULE",
+        help="a rule as Python prints it, such as 'LAC(confidence=0.9)'; may be given several times",
+    )
+    evaluate.add_argument(
+        "--interval", type=float, metavar="P", help="add bootstrap intervals of this probability, such as 0.95"
     )
     evaluate.add_argument(
         "--format", choices=("text", "json", "csv", "markdown"), default="text", help="how to print the table"
@@ -266,17 +275,15 @@ def _import(options: argparse.Namespace, _: list[str]) -> int:
 
 def _evaluate(options: argparse.Namespace, _: list[str]) -> int:
     import workbench as wb
+    from workbench.conformal import rule_from_text
     from workbench.reporting import FORMATS
 
     val, test = _tables(options.what)
-    largest = min(5, val.n_classes - 1)
-    sizes = options.K or sorted({1, min(3, largest), largest})
-    rules: list[Any] = []
+    rules: list[Any] = [rule_from_text(text) for text in options.rule or ()]
+    sizes = options.K or ([] if rules else sorted({1, min(3, val.n_classes - 1), min(5, val.n_classes - 1)}))
     for K in sizes:
-        if K == int(K):  # top-K is for whole numbers only
-            rules.append(wb.TopK(int(K)).fit(val))
-        rules.append(wb.AverageK(K).fit(val))
-    frame = wb.report(test, rules=tuple(rules))
+        rules += [wb.TopK(int(K))] * (K == int(K)) + [wb.AverageK(K)]  # top-K is for whole numbers only
+    frame = wb.report(test, rules=rules, val=val, interval=options.interval)
     text = FORMATS[options.format](frame)
     if options.output:
         options.output.write_text(text, encoding="utf-8")

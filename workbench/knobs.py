@@ -87,7 +87,7 @@ class Knob:
     def checked(self, name: str, value: Any, owner: str = "") -> Any:
         """The value in its own type (a NumPy integer becomes an `int`), or a `ValueError` that says what is allowed."""
         where = f"{owner}: " if owner else ""
-        about = f"{name} is the {self.meaning} (default {_text(self.default)})" if self.meaning else name
+        about = f"{name} is the {self.meaning} (default {shown(self.default)})" if self.meaning else name
         wrong = ValueError(f"{where}{name} = {value!r} is not allowed; give {self.accepts()}; {about}.")
         if self.kind == "switch":
             if isinstance(value, (bool, np.bool_)):
@@ -181,6 +181,18 @@ class Knobbed:
         """Name → value of every knob."""
         return {name: getattr(self, name) for name in self.knobs()}
 
+    def short(self) -> str:
+        """The repr for people: without the knobs that stand at their default, except the first, which names the thing.
+
+        >>> from workbench.sets import AverageK
+        >>> AverageK(K=2), AverageK(K=2).short()
+        (AverageK(K=2.0, min_size=0), 'AverageK(K=2)')
+        """
+        knobs = self.knobs()
+        first = next(iter(knobs), None)
+        told = {name: value for name, value in self.settings().items() if name == first or value != knobs[name].default}
+        return f"{type(self).__name__}({', '.join(f'{name}={shown(value)}' for name, value in told.items())})"
+
     def __post_init__(self) -> None:
         for name, declared in self.knobs().items():
             checked = declared.checked(name, getattr(self, name), owner=type(self).__name__)
@@ -216,5 +228,8 @@ def _weights(value: Any, wrong: ValueError) -> tuple[float, ...]:
     return weights
 
 
-def _text(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A knob's value as a reader writes it: 0.2, 5, (0.5, 0.5)."""
+    if isinstance(value, tuple):
+        return f"({', '.join(shown(part) for part in value)})"
     return f"{value:g}" if isinstance(value, float) else str(value)

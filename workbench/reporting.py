@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from workbench.conformal import rule_from_text
 from workbench.metrics import METRICS, Metric, Parts
 from workbench.metrics.base import intervals, named
 from workbench.sets import AverageK, FittedRule, Rule, TopK
@@ -86,9 +87,28 @@ def _as_markdown(frame: pd.DataFrame) -> str:
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
 
+def _as_text(frame: pd.DataFrame) -> str:
+    """For reading: one line per metric, one column per rule; metrics of the probabilities alone follow."""
+    lines = frame["metric"] + frame["group"].map(lambda group: f" ({group})" if group else "")
+    cells = [
+        f"{row.value:.4g}" + (f" [{row.low:.4g}, {row.high:.4g}]" if pd.notna(getattr(row, "low", None)) else "")
+        for row in frame.itertuples()
+    ]
+    headings = frame["rule"].map(lambda rule: rule_from_text(rule).short() if rule else "")
+    tidy = pd.DataFrame({"line": lines, "rule": headings, "cell": cells})[frame["value"].notna()]
+    parts = []
+    for of_sets in (True, False):
+        part = tidy[(tidy["rule"] != "") == of_sets]
+        if len(part):
+            order = {"index": part["line"].unique(), "columns": part["rule"].unique()}
+            wide = part.pivot(index="line", columns="rule", values="cell").reindex(**order)  # noqa: PD010
+            parts.append(wide.rename_axis(index=None, columns=None).fillna("").to_string())
+    return "\n\n".join([*parts, f"n = {frame['n'].iloc[0]} rows"]) + "\n"
+
+
 # How a report is written out: format → text. NaN is an empty cell or null.
 FORMATS: dict[str, Callable[[pd.DataFrame], str]] = {
-    "text": lambda frame: frame.to_string(index=False) + "\n",
+    "text": _as_text,
     "json": lambda frame: frame.to_json(orient="records", indent=1, force_ascii=False) + "\n",
     "csv": lambda frame: frame.to_csv(index=False),
     "markdown": _as_markdown,

@@ -15,7 +15,6 @@ from workbench.figures.style import Theme
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
 
-    from workbench.knobs import Knobbed
     from workbench.sets import PredictionSets
 
 HEADER = 0.68  # inches above a static picture, for its title and subtitle
@@ -132,27 +131,7 @@ def round_count(value: float) -> float:
 
 def chosen_by(sets: PredictionSets) -> str:
     """Who chose the sets: `AverageK(K=5)`, or people."""
-    return "people" if sets.rule is None else short(sets.rule.rule)
-
-
-def short(knobbed: Knobbed) -> str:
-    """The repr without the knobs that stand at their default, except K and the like that come first.
-
-    >>> from workbench.sets import AverageK
-    >>> short(AverageK(K=2))
-    'AverageK(K=2)'
-    """
-    knobs = knobbed.knobs()
-    first = next(iter(knobs), None)
-    told = {name: value for name, value in knobbed.settings().items() if name == first or value != knobs[name].default}
-    return f"{type(knobbed).__name__}({', '.join(f'{name}={shown(value)}' for name, value in told.items())})"
-
-
-def shown(value: Any) -> str:
-    """A knob's value as a reader writes it: 0.2, 5, (0.5, 0.5)."""
-    if isinstance(value, tuple):
-        return f"({', '.join(f'{part:g}' for part in value)})"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return "people" if sets.rule is None else sets.rule.rule.short()
 
 
 def code_of_sets(sets: PredictionSets) -> str:

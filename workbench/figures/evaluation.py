@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.figures.base import shown
+from workbench.knobs import shown
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -19,9 +19,9 @@ Background = tuple[Any, Any]  # scores (m, L) or (m, 2, L), and labels (m,)
 
 
 def loss_values(
-    loss: Loss, scores: np.ndarray, label: int, head: str = "both", background: Background | None = None
+    loss: Loss, scores: np.ndarray, label: int | np.ndarray, head: str = "both", background: Background | None = None
 ) -> np.ndarray:
-    """The loss of each row of scores (n, L) on its own, all with the same label: (n,).
+    """The loss of each row of scores (n, L) on its own, all with the same label or each with its own: (n,).
 
     A batch-coupled loss sees one row a batch; with a `background`, the rows of it share the batch of every row, and the
     value is the loss of that batch. Of two heads `head` moves, and the other rests at 0 for every class.
@@ -33,7 +33,7 @@ def loss_values(
 
 
 def loss_gradients(
-    loss: Loss, scores: np.ndarray, label: int, head: str = "both", background: Background | None = None
+    loss: Loss, scores: np.ndarray, label: int | np.ndarray, head: str = "both", background: Background | None = None
 ) -> np.ndarray:
     """The gradient of each of those losses with respect to its own scores: (n, L)."""
     import torch
@@ -46,11 +46,11 @@ def loss_gradients(
     return gradients.numpy()
 
 
-def _evaluated(loss: Loss, points: Tensor, label: int, head: str, background: Background | None) -> Tensor:
+def _evaluated(loss: Loss, points: Tensor, label: int | np.ndarray, head: str, background: Background | None) -> Tensor:
     import torch
 
     points = _on_heads(loss, points, head)
-    labels = _readable(loss, torch.full((len(points),), label), points.shape[-1])
+    labels = _readable(loss, torch.tensor(np.broadcast_to(label, len(points))), points.shape[-1])
     if not loss.couples_batch:
         return loss(points, labels, generator=torch.Generator().manual_seed(0) if loss.random else None)
     others, their_labels = points[:0].detach(), labels[:0]
