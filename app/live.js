@@ -105,7 +105,7 @@ function sliders(root, data, channel, live) {
 // One of the library's Plotly figures. `moves` says which property of which trace (or of the layout) has which value at
 // each row.
 function figure(root, data, channel) {
-  const heading = add(root, "h3", "wb-title", data.title);
+  const heading = add(root, "h2", "wb-title", data.title);
   const subtitle = add(root, "p", "wb-subtitle");
   const picture = add(root, "div", "wb-picture");
   picture.style.height = `${data.height}px`;
@@ -117,12 +117,14 @@ function figure(root, data, channel) {
   const moves = data.moves.map((item) => ({ ...item, at: reader(item.values), last: undefined }));
   let shown = null; // null until Plotly has drawn the figure
   let visible = true;
+  let busy = false;
 
   function draw(row) {
     if (row === null) return;
     subtitle.textContent = data.subtitles[data.subtitles.length > 1 ? row : 0];
-    if (shown === null || !visible || shown === row) return;
+    if (shown === null || !visible || busy || shown === row) return;
     shown = row;
+    busy = true;
     const traces = [];
     const inData = {};
     const inLayout = {};
@@ -137,9 +139,14 @@ function figure(root, data, channel) {
       if (!traces.includes(item.trace)) traces.push(item.trace);
       (inData[item.property] ??= [])[traces.indexOf(item.trace)] = value;
     }
-    const { Plotly } = globalThis;
-    const drawn = traces.length ? Plotly.update(picture, inData, inLayout, traces) : Plotly.relayout(picture, inLayout);
-    drawn.then(() => (root.dataset.row = row));
+    const drawn = redraw(picture, inData, inLayout, traces).catch((error) => {
+      if (root.isConnected) throw error; // else the page has moved on, and the figure is gone
+    });
+    drawn.finally(() => {
+      busy = false;
+      root.dataset.row = row;
+      draw(channel.row); // where the slider has gone meanwhile; the rows between are skipped
+    });
   }
 
   loadPlotly(data.plotly)
@@ -167,7 +174,7 @@ function figure(root, data, channel) {
   };
 }
 
-// Photographs, each with the set predicted for it. A class is in the set iff its probability >= the threshold.
+// Photographs, each with the set predicted for it. Classes stand by falling probability: a set is the first of them.
 function cards(root, data, channel) {
   root.style.setProperty("--hit", data.colours.hit);
   root.style.setProperty("--miss", data.colours.miss);
@@ -224,6 +231,18 @@ function add(parent, tag, className = "", text = "") {
 }
 
 const share = (index, count) => `${count > 1 ? (100 * index) / (count - 1) : 0}%`;
+
+// `Plotly.update` draws axes and legend again, which takes most of its time. Where they stay, an animation of no duration
+// moves the marks alone.
+const AT_ONCE = { mode: "immediate", frame: { duration: 0, redraw: false }, transition: { duration: 0 } };
+async function redraw(picture, inData, inLayout, traces) {
+  const { Plotly } = globalThis;
+  const names = [...Object.keys(inData), ...Object.keys(inLayout)];
+  if (names.some((name) => name.includes("."))) return Plotly.update(picture, inData, inLayout, traces);
+  const data = traces.map((_, place) => Object.fromEntries(Object.keys(inData).map((name) => [name, inData[name][place]])));
+  if (traces.length) await Plotly.animate(picture, { data, traces }, AT_ONCE);
+  return Plotly.relayout(picture, inLayout);
+}
 
 // Plotly is quick when it is given all shapes or all annotations anew; told of one property of one of them, it draws the
 // whole figure again.

@@ -81,17 +81,17 @@ def sizes(figure: SetSizes, compact: dict[str, Any], grouped: bool, dark: bool) 
     counts, shares = _pooled(counts, last), _pooled(shares, last)
 
     drawn = _untitled(figure.plot(dark)).update_traces(x=np.arange(shares.shape[2]))
-    notes = [place for place, note in enumerate(drawn.layout.annotations) if "mean" in note.text]
+    # The mean is written as the label of its line: Plotly moves that alone, but draws all anew for a moving annotation.
+    drawn.layout.annotations = [note for note in drawn.layout.annotations if not note.text.startswith(" mean")]
     moves = []
-    for panel, note in enumerate(notes):
+    for panel in range(shares.shape[1]):
         here = means[:, panel]
         axis = "" if panel == 0 else str(panel + 1)
+        sides = np.where(here < last / 2, "left", "right")
         moves += [Move("y", shares[:, panel], panel), Move("customdata", counts[:, panel], panel)]
         moves += [Move(f"shapes[{panel}].{end}", here.tolist()) for end in ("x0", "x1")]
         moves += [
-            Move(f"annotations[{note}].x", here.tolist()),
-            Move(f"annotations[{note}].text", [f" mean {mean:.2f} " for mean in here]),
-            Move(f"annotations[{note}].xanchor", np.where(here < last / 2, "left", "right").tolist()),
+            Move(f"shapes[{panel}].label", [_mean_label(*both) for both in zip(here, sides.tolist(), strict=True)]),
             Move(f"xaxis{axis}.range", [[-0.5, bar + 0.5] for bar in last.tolist()]),
             Move(f"xaxis{axis}.tickvals", [_ticks(bar) for bar in last.tolist()]),
             Move(f"xaxis{axis}.ticktext", [_tick_names(*both) for both in zip(last.tolist(), more, strict=True)]),
@@ -156,6 +156,10 @@ def _pooled(bars: np.ndarray, last: np.ndarray) -> np.ndarray:
     pooled = np.where(beyond, 0, bars)
     pooled[np.arange(len(bars)), :, last] += (bars * beyond).sum(axis=2)
     return pooled
+
+
+def _mean_label(mean: float, side: str) -> dict[str, Any]:
+    return {"text": f" mean {mean:.2f} ", "textangle": 0, "textposition": "end", "xanchor": side, "yanchor": "top"}
 
 
 def _ticks(last: int) -> list[int]:

@@ -23,7 +23,7 @@ CHOICES = ("any rows", "misses", "hits", "largest sets", "empty sets")
 def wall(channel: str, key: str, places: Places, row: int, dark: bool) -> None:
     """Photographs (or, where there are none, rows) with their sets; which ones is chosen here."""
     index = reading.index(key, "test")
-    st.subheader("Test rows and their sets", anchor=False)
+    st.header("Test rows and their sets", anchor=False)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         options = CHOICES if index.table.labels is not None else (CHOICES[0], *CHOICES[3:])
         choice = st.segmented_control(
