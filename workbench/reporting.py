@@ -100,8 +100,8 @@ def _as_text(frame: pd.DataFrame) -> str:
     for of_sets in (True, False):
         part = tidy[(tidy["rule"] != "") == of_sets]
         if len(part):
-            order = {"index": part["line"].unique(), "columns": part["rule"].unique()}
-            wide = part.pivot(index="line", columns="rule", values="cell").reindex(**order)  # noqa: PD010
+            wide = part.pivot(index="line", columns="rule", values="cell")  # noqa: PD010
+            wide = wide.loc[part["line"].unique(), part["rule"].unique()]  # in the order of the report
             parts.append(wide.rename_axis(index=None, columns=None).fillna("").to_string())
     return "\n\n".join([*parts, f"n = {frame['n'].iloc[0]} rows"]) + "\n"
 
