@@ -101,13 +101,14 @@ class Knob:
             return _weights(value, wrong)
         if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real) or math.isnan(value):
             raise wrong
-        if self.kind == "integer" and float(value) != int(value):
+        number = float(value)
+        if self.kind == "integer" and not number.is_integer():
             raise wrong
         low, high = self.accepted
-        if not low <= value <= high:
+        if not low <= number <= high:
             bounds = f"below {low:g}" if math.isinf(high) else f"outside [{low:g}, {high:g}]"
             raise ValueError(f"{where}{name} = {value!r} is {bounds}; {about}.")
-        return int(value) if self.kind == "integer" else float(value)
+        return int(number) if self.kind == "integer" else number
 
     def parsed(self, name: str, text: str) -> Any:
         """The value a person typed: `0.2`, `5`, `bitonic`, `yes`, `0.5,0.5`."""
