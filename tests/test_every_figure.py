@@ -34,7 +34,10 @@ TABLES = {
     "sixty classes": table_of(400, 60),
     "1081 classes": table_of(500, 1081),
 }
-OF_LOSSES = {"binary_surrogates", "gallery", "level_sets", "line_profile"}
+OF_LOSSES = {
+    *("binary_surrogates", "calibration_map", "conditional_risk", "gallery", "gradient_sparsity", "level_sets"),
+    *("line_profile", "smoothing_bounds"),
+}
 OF_TABLES = ("accuracy_against_size", "explore", "lorenz", "per_class", "reliability", "samples", "set_sizes")
 NAMES = (*sorted(OF_LOSSES), *OF_TABLES)
 # Of these no more than a table of scores is asked.
@@ -60,6 +63,15 @@ def made(name: str, table: wb.LogitTable) -> wb.figures.Figure:
             return wb.figures.line_profile([wb.losses.CrossEntropy(), wb.losses.CalibratedTopKHinge(K=2)], steps=31)
         case "binary_surrogates":
             return wb.figures.binary_surrogates()
+        case "gradient_sparsity":
+            losses = [wb.losses.NoisedTopK(K=1), wb.losses.CrossEntropy()]
+            return wb.figures.gradient_sparsity(losses, epsilons=(0.01, 0.1, 1))
+        case "smoothing_bounds":
+            return wb.figures.smoothing_bounds(epsilons=(0.1, 1))
+        case "conditional_risk":
+            return wb.figures.conditional_risk(wb.losses.NoisedTopK(K=2), steps=13)
+        case "calibration_map":
+            return wb.figures.calibration_map(wb.losses.TopKHinge(K=1), steps=7, grid=13)
         case "lorenz":
             return wb.figures.lorenz(table.class_counts)
         case "reliability":

@@ -10,16 +10,21 @@ from workbench.figures.inequality import lorenz
 from workbench.figures.landscapes import gallery, level_sets
 from workbench.figures.profiles import binary_surrogates, line_profile
 from workbench.figures.reliability import reliability
+from workbench.figures.risks import calibration_map, conditional_risk
 from workbench.figures.samples import samples
 from workbench.figures.sizes import set_sizes
+from workbench.figures.smoothing import gradient_sparsity, smoothing_bounds
 from workbench.figures.sprites import sprite_sheet
 
 __all__ = [
     "Figure",
     "accuracy_against_size",
     "binary_surrogates",
+    "calibration_map",
+    "conditional_risk",
     "explore",
     "gallery",
+    "gradient_sparsity",
     "level_sets",
     "line_profile",
     "lorenz",
@@ -27,5 +32,6 @@ __all__ = [
     "reliability",
     "samples",
     "set_sizes",
+    "smoothing_bounds",
     "sprite_sheet",
 ]

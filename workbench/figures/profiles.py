@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,7 @@ from workbench.figures.evaluation import loss_values, losses_in_code
 from workbench.figures.style import Theme
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as StaticFigure
 
     from workbench.losses import Loss
@@ -65,8 +66,8 @@ def line_profile(
 ) -> Lines:
     """Losses while the score of the label climbs past the scores of the other classes, which stay where they are.
 
-    Marks below the curves show the others: a top-K loss lets go when the label has climbed past all but K − 1 of them,
-    by its margin. At most eight losses fit on a picture.
+    Dotted lines show the others: a top-K loss lets go when the label has climbed past all but K − 1 of them, by its
+    margin. A noised loss is drawn with its expectation. At most eight losses fit on a picture.
 
     >>> import workbench as wb
     >>> figure = line_profile([wb.losses.CalibratedTopKHinge(K=1)], others=(0.0, -1.0), reach=2, steps=5)
@@ -81,7 +82,8 @@ def line_profile(
     scores = np.linspace(-reach, reach, steps)
     rows = np.column_stack([scores, np.tile(others, (steps, 1))])  # the label is class 0
     frames = [
-        pd.DataFrame({"loss": repr(loss), "score": scores, "value": loss_values(loss, rows, 0)}) for loss in losses
+        pd.DataFrame({"loss": repr(loss), "score": scores, "value": loss_values(loss.exact(), rows, 0)})
+        for loss in losses
     ]
     frame = pd.concat(frames, ignore_index=True)
     imports, names = losses_in_code(losses)
@@ -112,6 +114,9 @@ class Lines(Figure):
     x: str  # the column that runs along the axis
     x_title: str
     value_range: tuple[float, float]
+    y: str = "value"
+    y_title: str = "loss"
+    logarithmic: bool = False  # both axes
     marks: tuple[float, ...] = ()  # scores of the other classes
 
     def looks(self, theme: Theme) -> list[tuple[str, str, str]]:
@@ -125,32 +130,49 @@ class Lines(Figure):
         """From the first to the last place of the frame."""
         return float(self.frame[self.x].min()), float(self.frame[self.x].max())
 
+    def _ends(self, limits: tuple[float, float]) -> list[float]:
+        """The ends of an axis as Plotly wants them: exponents on a logarithmic one."""
+        return np.log10(limits).tolist() if self.logarithmic else list(limits)
+
     def _plotly(self, theme: Theme) -> go.Figure:
         figure = go.Figure()
         for name, colour, dash in self.looks(theme):
             part = self.frame[self.frame["loss"] == name]
             line = {"color": colour, "dash": dash, "width": 3}
-            template = f"{self.x} %{{x:.2f}}<br>loss %{{y:.3f}}<extra>{name}</extra>"
+            template = f"{self.x} %{{x:.3g}}<br>{self.y} %{{y:.3f}}<extra>{name}</extra>"
             figure.add_scatter(
-                x=part[self.x], y=part["value"], mode="lines", name=name, line=line, hovertemplate=template
+                x=part[self.x], y=part[self.y], mode="lines", name=name, line=line, hovertemplate=template
             )
         for mark in self.marks:
             figure.add_vline(x=mark, line={"color": theme.threshold, "width": 1.5, "dash": "dot"})
-        figure.update_xaxes(range=self.x_range(), title=self.x_title)
-        figure.update_yaxes(range=self.value_range, title="loss")
-        return figure.update_layout(height=440, legend={"yanchor": "top", "y": 0.98, "orientation": "v"})
+        scale: dict[str, Any] = {"type": "log", "dtick": 1} if self.logarithmic else {}
+        figure.update_xaxes(range=self._ends(self.x_range()), title=self.x_title, **scale)
+        figure.update_yaxes(range=self._ends(self.value_range), title=self.y_title, **scale)
+        below = {"orientation": "v", "x": 0, "xanchor": "left", "y": -0.2, "yanchor": "top"}
+        return figure.update_layout(height=440 + 20 * len(figure.data), legend=below)
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
         import seaborn
 
-        figure = paper(6.6, 4.4)
+        looks = self.looks(theme)
+        figure = paper(6.6, 4.4 + 0.2 * len(looks))
         axes = figure.subplots()
-        for name, colour, dash in self.looks(theme):
+        for name, colour, dash in looks:
             part = self.frame[self.frame["loss"] == name]
             style = {"color": colour, "linestyle": DASHES[dash], "linewidth": 2.2, "label": name, "errorbar": None}
-            seaborn.lineplot(part, x=self.x, y="value", ax=axes, **style)
+            seaborn.lineplot(part, x=self.x, y=self.y, ax=axes, legend=False, **style)
         for mark in self.marks:
             axes.axvline(mark, color=theme.threshold, linewidth=1.2, linestyle=":")
-        axes.set(xlim=self.x_range(), ylim=self.value_range, xlabel=self.x_title, ylabel="loss")
-        axes.legend(loc="upper right")
+        if self.logarithmic:
+            logarithmic(axes)
+        axes.set(xlim=self.x_range(), ylim=self.value_range, xlabel=self.x_title, ylabel=self.y_title)
+        figure.legend(loc="outside lower left")
         return figure
+
+
+def logarithmic(axes: Axes) -> None:
+    """Logarithmic scales with plain numbers on the ticks (names may hold dollars, so matplotlib typesets no maths)."""
+    axes.set(xscale="log", yscale="log")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter("{x:g}")
+        axis.minorticks_off()

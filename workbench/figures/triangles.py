@@ -45,6 +45,7 @@ class LevelSets(Figure):
     label: int | None = None  # the class whose corner is marked
     regions: int | None = None  # K: outline where the same K classes are the largest
     corners: tuple[str, str, str] = ("class 0", "class 1", "class 2")
+    symbol: str = "s"  # of what lies on the triangle: the first three columns of the frame
     marks: tuple[Mark, ...] = ()
 
     def lattice(self) -> tuple[np.ndarray, np.ndarray, np.ma.MaskedArray]:
@@ -214,8 +215,8 @@ def hover_points(figure: LevelSets) -> go.Scatter:
     return go.Scatter(
         x=x[inside].astype(np.float32),
         y=y[inside].astype(np.float32),
-        customdata=figure.frame[["s0", "s1", "s2", "value"]].to_numpy().astype(np.float32),
-        hovertemplate="s = (%{customdata[0]:.2f}, %{customdata[1]:.2f}, %{customdata[2]:.2f})"
+        customdata=figure.frame.iloc[:, :4].to_numpy().astype(np.float32),
+        hovertemplate=figure.symbol + " = (%{customdata[0]:.2f}, %{customdata[1]:.2f}, %{customdata[2]:.2f})"
         f"<br>{figure.units} %{{customdata[3]:.3f}}<extra></extra>",
         mode="lines",  # of no width: thousands of invisible markers would slow the page down
         line={"width": 0},
