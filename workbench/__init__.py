@@ -27,6 +27,7 @@ _HOMES = {
     "TemperatureScaling": "calibration",
     "VectorScaling": "calibration",
     "report": "reporting",
+    "open_app": "launching",
     "Dataset": "datasets",
     "load_dataset": "datasets",
     "Run": "training",
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from workbench.datasets import Dataset, load_dataset
     from workbench.files import import_table
     from workbench.index import SetIndex
+    from workbench.launching import open_app
     from workbench.reporting import report
     from workbench.sets import AverageK, PredictionSets, Threshold, TopK
     from workbench.tables import LogitTable

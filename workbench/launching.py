@@ -1,14 +1,28 @@
-"""Start the Streamlit app, from a clone or from an installed wheel, in any folder."""
+"""Start the Streamlit app, from a clone or from an installed wheel, in any folder, on the object at hand."""
 
 from __future__ import annotations
 
+import atexit
+import os
 import socket
 import subprocess
 import sys
+import time
+import urllib.request
+import webbrowser
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from workbench.store import StoredRun
+    from workbench.tables import LogitTable
+    from workbench.training import TrainedRun
 
 ADDRESS = "127.0.0.1"
 FIRST_PORT = 8501
+SHORT = 12  # characters of a run's key in the address of a page
+PATIENCE = 60  # seconds a server may take to come up on a busy machine
 
 
 def app_script() -> Path:
@@ -57,3 +71,90 @@ def run_app(port: int | None = None, *, headless: bool = False) -> int:
         return subprocess.run(app_command(chosen, headless=headless), check=False).returncode
     except KeyboardInterrupt:
         return 0
+
+
+@dataclass(frozen=True, eq=False)
+class RunningApp:
+    """A dashboard that was opened from Python: where it is, and how to stop it. It ends with the session at the latest."""
+
+    url: str
+    server: subprocess.Popen[bytes]
+
+    def stop(self) -> None:
+        """Stop the server; a second time does nothing."""
+        self.server.terminate()
+        self.server.wait()
+
+    def __repr__(self) -> str:
+        return f"RunningApp({self.url!r})"
+
+    def _repr_html_(self) -> str:
+        return f'<a href="{self.url}" target="_blank" rel="noopener">{self.url}</a> (the dashboard; <code>.stop()</code> ends it)'
+
+
+def open_app(
+    table_or_run: LogitTable | StoredRun | TrainedRun | None = None,
+    test: LogitTable | None = None,
+    *,
+    port: int | None = None,
+    wait: bool = False,
+) -> RunningApp:
+    """Open the dashboard in the browser on the object at hand: a table, two (to fit on, to judge on), or a run.
+
+    A table is kept in the store, so that its address shows it again tomorrow; one table is split in halves. With `wait`
+    the call lasts until the server ends (Ctrl-C ends it).
+
+        app = wb.open_app(val, test)
+        app.url                       # http://127.0.0.1:8501/?run=…
+        app.stop()
+    """
+    from workbench.store import DEMO, home  # only here: the command line starts the app without the rest of the library
+
+    stored = _stored(table_or_run, test)
+    root = home() if stored is None or stored.path.parent == DEMO else stored.path.parent
+    chosen = free_port() if port is None else port
+    quiet: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    server = subprocess.Popen(
+        app_command(chosen, headless=True), env={**os.environ, "WORKBENCH_HOME": str(root)}, **quiet
+    )
+    address = f"http://{ADDRESS}:{chosen}"
+    app = RunningApp(address if stored is None else f"{address}/?run={stored.key[:SHORT]}", server)
+    atexit.register(app.stop)
+    _wait_until_served(address, server)
+    webbrowser.open(app.url)
+    if wait:
+        try:
+            server.wait()
+        except KeyboardInterrupt:
+            app.stop()
+    return app
+
+
+def _stored(given: Any, test: LogitTable | None) -> StoredRun | None:
+    """The run in the store that shows what was given; a table becomes one."""
+    from workbench.imports import keep_tables
+    from workbench.store import StoredRun
+    from workbench.tables import LogitTable
+
+    if isinstance(given, LogitTable):
+        return keep_tables(given, title=f"{given.n} rows × {given.n_classes} classes", test=test)
+    if test is not None:
+        raise ValueError("a second table goes with a first one to fit rules on: open_app(val, test)")
+    stored = getattr(given, "stored", given)  # a trained run knows where it is stored
+    if stored is not None and not isinstance(stored, StoredRun):
+        raise ValueError(f"{given!r} cannot be opened; give a LogitTable, or a run that was trained or stored")
+    return stored
+
+
+def _wait_until_served(address: str, server: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        if server.poll() is not None:
+            raise OSError("the dashboard ended before it could be opened; `workbench app` in a terminal says why")
+        try:
+            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=5):
+                return
+        except OSError:
+            time.sleep(0.1)
+    server.terminate()
+    raise TimeoutError(f"the dashboard was not up after {PATIENCE} s; `workbench app` in a terminal says why")

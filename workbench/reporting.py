@@ -8,11 +8,19 @@ from typing import Any
 
 import pandas as pd
 
+from workbench.cards import report_card
 from workbench.conformal import rule_from_text
 from workbench.metrics import METRICS, Metric, Parts
 from workbench.metrics.base import intervals, named
 from workbench.sets import AverageK, FittedRule, Rule, TopK
 from workbench.tables import LogitTable
+
+
+class Report(pd.DataFrame):
+    """The frame that `report` returns; a notebook shows it with one column per rule. Parts of it are plain frames."""
+
+    def _repr_html_(self) -> str:
+        return report_card(self.assign(rule=_headings(self)))
 
 
 def report(
@@ -24,7 +32,7 @@ def report(
     val: LogitTable | None = None,
     resamples: int = 1000,
     seed: int = 0,
-) -> pd.DataFrame:
+) -> Report:
     """Every metric that the table has the fields for, of every rule: one line each.
 
     Columns: `rule` ("" for metrics of the probabilities alone), `metric`, `group` ("" or what the value is of: few,
@@ -63,9 +71,7 @@ def report(
     return _frame(lines, interval, resamples, seed, table.n)
 
 
-def _frame(
-    lines: list[tuple[str, Metric, Parts]], interval: float | None, resamples: int, seed: int, n: int
-) -> pd.DataFrame:
+def _frame(lines: list[tuple[str, Metric, Parts]], interval: float | None, resamples: int, seed: int, n: int) -> Report:
     bands: list[dict[str, Any]] = [{} for _ in lines]
     if interval is not None and lines:
         bands = list(intervals([(metric, parts) for _, metric, parts in lines], interval, resamples, seed))
@@ -77,7 +83,12 @@ def _frame(
             if interval is not None:
                 record["low"], record["high"] = band[group]
             records.append(record)
-    return pd.DataFrame(records, columns=columns)
+    return Report(records, columns=columns)
+
+
+def _headings(frame: pd.DataFrame) -> pd.Series:
+    """The rules as people name them."""
+    return frame["rule"].map(lambda rule: rule_from_text(rule).short() if rule else "")
 
 
 def _as_markdown(frame: pd.DataFrame) -> str:
@@ -94,8 +105,7 @@ def _as_text(frame: pd.DataFrame) -> str:
         f"{row.value:.4g}" + (f" [{row.low:.4g}, {row.high:.4g}]" if pd.notna(getattr(row, "low", None)) else "")
         for row in frame.itertuples()
     ]
-    headings = frame["rule"].map(lambda rule: rule_from_text(rule).short() if rule else "")
-    tidy = pd.DataFrame({"line": lines, "rule": headings, "cell": cells})[frame["value"].notna()]
+    tidy = pd.DataFrame({"line": lines, "rule": _headings(frame), "cell": cells})[frame["value"].notna()]
     parts = []
     for of_sets in (True, False):
         part = tidy[(tidy["rule"] != "") == of_sets]

@@ -26,6 +26,7 @@ from typing import Any
 import pandas as pd
 import platformdirs
 
+from workbench.cards import run_card
 from workbench.tables import LogitTable
 
 DEMO = Path(__file__).parent / "demo"  # the runs that ship with the package
@@ -199,6 +200,9 @@ class StoredRun:
     def finished(self) -> str:
         """When the run was completed (ISO 8601, UTC)."""
         return self.info.get("finished", "")
+
+    def _repr_html_(self) -> str:
+        return run_card(self)
 
     def _damaged(self, name: str) -> str:
         return (

@@ -22,8 +22,9 @@ import torch
 from torch import Tensor, nn
 
 import workbench
+from workbench.cards import card, run_card
 from workbench.datasets import Dataset, load_dataset, load_spec
-from workbench.knobs import Knobbed, knob
+from workbench.knobs import Knobbed, knob, shown
 from workbench.losses import CrossEntropy, Loss, from_spec
 from workbench.models import BACKBONES, Network, backbone_named, build_network
 from workbench.store import Store, StoredRun
@@ -148,6 +149,11 @@ class Run(Knobbed):
         fields = {field.name: facts[field.name] for field in dataclasses.fields(cls)}
         return cls(**fields | {"dataset": data, "loss": from_spec(facts["loss"]), "transforms": ()})
 
+    def _repr_html_(self) -> str:
+        facts = {name: str(getattr(self, name)) for name in ("dataset", "model", "loss")}
+        rest = [f"{name} {shown(value)}" for name, value in self.settings().items()]
+        return card("Run, not trained yet: train(run)", facts | {"settings": ", ".join(rest)})
+
     def best_epoch(self, history: Sequence[Mapping[Any, float]]) -> int:
         """The epoch whose weights are kept: the first best one of the monitor, or the last."""
         if self.monitor is None:
@@ -199,6 +205,9 @@ class TrainedRun:
             network_weights(safetensors.torch.load_file(self.stored.verified("weights.safetensors")))
         )
         return network.eval()
+
+    def _repr_html_(self) -> str:
+        return run_card(self.stored)
 
 
 def train(run: Run, *, store: Store | None = None, progress: bool = True, again: bool = False) -> TrainedRun:
