@@ -106,7 +106,7 @@ def run_card(run: StoredRun) -> str:
         last = run.history.iloc[-1]
         facts["last of the epochs"] = f"{len(run.history)}: validation loss {last['val_loss']:.4g}"
         ends = [f"{run.history['val_loss'].iloc[end]:.3g}" for end in (0, -1)]
-        picture = line_picture(run.history["val_loss"], "validation loss", *ends)
+        picture = line_picture(run.history["val_loss"].to_numpy(), "validation loss", *ends)
     return card(run.title, facts, picture)
 
 

@@ -86,7 +86,13 @@ class Figure:
         return f"{type(self).__name__}({self.title!r}, {self.subtitle})"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        return {**self.plot()._repr_mimebundle_(include, exclude), "text/plain": self.text}
+        """Alive where Plotly is (JupyterLab), a still picture where it is not (an exported page, GitHub), else words."""
+        alive = self.plot()._repr_mimebundle_(include, exclude)
+        if not alive:
+            return {"text/plain": self.text}
+        from workbench.figures.sheets import png
+
+        return {**alive, "image/png": png(self.static()), "text/plain": self.text}
 
 
 def paper(width: float, height: float, *, arranged: bool = True) -> StaticFigure:
@@ -94,9 +100,9 @@ def paper(width: float, height: float, *, arranged: bool = True) -> StaticFigure
 
     pyplot, and the state it keeps, is left alone.
     """
-    from matplotlib.figure import Figure as StaticFigure
+    from workbench.figures.sheets import Sheet
 
-    return StaticFigure(figsize=(width, height), layout="constrained" if arranged else None)
+    return Sheet(figsize=(width, height), layout="constrained" if arranged else None)
 
 
 def counted(number: int, noun: str = "", plural: str = "") -> str:
