@@ -36,6 +36,7 @@ _HOMES = {
     "comparison": "comparison",
     "counts": "counts",
     "figures": "figures",
+    "glossary": "glossary",
     "knobs": "knobs",
     "losses": "losses",
     "metrics": "metrics",
@@ -46,7 +47,7 @@ _HOMES = {
 __all__ = sorted(_HOMES)
 
 if TYPE_CHECKING:
-    from workbench import bayes, comparison, counts, figures, knobs, losses, metrics, operators, votes
+    from workbench import bayes, comparison, counts, figures, glossary, knobs, losses, metrics, operators, votes
     from workbench.calibration import TemperatureScaling, VectorScaling
     from workbench.conformal import APS, LAC, RAPS, ClassConditionalLAC, PointwiseError
     from workbench.datasets import Dataset, load_dataset

@@ -1,0 +1,108 @@
+"""The words of this field: the symbol on paper, the word people say, the name in the code. The one source of them.
+
+The app, the notebooks and `docs/glossary.md` all read `TERMS`; a name has the same meaning wherever it appears.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Term:
+    """A thing, as it is written on paper, said aloud and typed."""
+
+    symbol: str  # "" where papers have none
+    word: str
+    name: str  # "" where the code has none
+    meaning: str
+
+
+TERMS = (
+    Term("x", "row", "", "one input: a photograph, a line of a table"),
+    Term("y", "label", "labels", "the class written down for a row; some data have none or several"),
+    Term("L", "number of classes", "n_classes", "how many classes there are"),
+    Term("s, z", "scores, logits", "scores", "what a network returns: one real number per row and class"),
+    Term("softmax(s), q", "probabilities", "probabilities", "scores after the link, in [0, 1]"),
+    Term(
+        "", "link", "link", "what turns scores into probabilities: softmax, sigmoid, quasibinary, sparsemax or identity"
+    ),
+    Term("P(y|x), η(x)", "posterior", "posterior", "the true probabilities of the classes; known for the garden only"),
+    Term("", "table", "LogitTable", "the scores and labels of one split, and whatever else is known of its rows"),
+    Term("S(x), Γ(x)", "predicted set", "sets", "the classes a set-valued classifier answers with"),
+    Term("K", "set size", "K", "target size of a set: exact for top-K, on average for average-K"),
+    Term("λ, t, 1 − q̂", "threshold", "threshold", "a class is in the set if its probability is at least this"),
+    Term(
+        "G",
+        "mean size at a threshold",
+        "SetIndex.mean_size",
+        "how many classes reach a threshold, on average over rows",
+    ),
+    Term(
+        "G⁻¹", "threshold of a mean size", "SetIndex.threshold", "where to cut so that sets hold K classes on average"
+    ),
+    Term("", "hit", "hits", "the label is in the set"),
+    Term("", "accuracy", "accuracy", "share of rows whose set holds the label; of conformal sets, coverage"),
+    Term("", "macro accuracy", "macro_accuracy", "mean over classes of their accuracy: every class counts alike"),
+    Term("1 − α", "confidence", "confidence", "promised probability that a set holds the label (conformal rules)"),
+    Term("", "rule", "AverageK, LAC, …", "what turns probabilities into sets; fitted on one table, used on another"),
+    Term("", "top-K", "TopK", "the K most probable classes of every row"),
+    Term("", "average-K", "AverageK", "all classes above one threshold, K of them on average"),
+    Term("", "Bayes classifier", "bayes", "the best there can be, made from the posterior"),
+    Term("", "regret", "bayes.regret", "accuracy lost against the best sets of the same mean size"),
+    Term(
+        "",
+        "heterogeneity",
+        "heterogeneity",
+        "spread over rows of the size of the best sets: how unequally ambiguous they are",
+    ),
+    Term("n_y", "class counts", "class_counts", "training images of each class"),
+    Term("", "few, medium, many", "shot_accuracy", "classes with < 20, 20 to 100 and > 100 training images"),
+    Term("ε", "noise scale", "epsilon", "standard deviation of the noise that smooths top-K"),
+    Term("M, B", "noise draws", "n_samples", "how many noise vectors a noised loss draws for a row"),
+    Term("τ, T", "temperature", "temperature", "number that divides scores"),
+    Term(
+        "m_y, C",
+        "margin",
+        "margin, max_margin",
+        "how far the label's score must lead; larger for rare classes in some losses",
+    ),
+    Term(
+        "α",
+        "weight of pseudo-labels",
+        "alpha",
+        "how much the two-head loss heeds the candidates its second head proposes",
+    ),
+    Term("β", "weight of the promise", "beta", "how much a loss heeds the wanted number of positives"),
+    Term("P_K", "distribution of k", "p_k", "how much training heeds top-1, top-2, …: weights that sum to 1"),
+    Term("P", "relaxed permutation matrix", "neural_sort, …", "entry (i, j): the degree to which class j has rank i"),
+    Term("m", "classes that are sorted", "m", "only the m highest scores enter the relaxed sorting"),
+    Term("C", "normaliser", "link_constant", "what divides exp(score) in the quasibinary link; the code keeps log C"),
+    Term("", "calibrated probabilities", "expected_calibration_error", "of what is said with 80 %, 80 % are right"),
+    Term("", "calibrated loss", "calibrated", "minimising it leads to the best top-K (or average-K) sets"),
+)
+
+
+def frame() -> pd.DataFrame:
+    """The glossary as a frame, one line per term.
+
+    >>> frame().set_index("word").loc["confidence", ["symbol", "name"]].tolist()
+    ['1 − α', 'confidence']
+    """
+    import pandas as pd
+
+    return pd.DataFrame([vars(term) for term in TERMS])
+
+
+def markdown() -> str:
+    """The glossary as a Markdown page: what `docs/glossary.md` holds."""
+    rows = [
+        f"| {term.symbol.replace('|', chr(92) + '|')} | {term.word} | {f'`{term.name}`' if term.name else ''} | {term.meaning} |"
+        for term in TERMS
+    ]
+    head = ["# Glossary", "", "Made by `python docs/glossary.py` from `workbench/glossary.py`.", ""]
+    return "\n".join([*head, "| symbol | word | in the code | meaning |", "|---|---|---|---|", *rows]) + "\n"
