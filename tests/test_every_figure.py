@@ -28,6 +28,11 @@ def table_of(n: int, n_classes: int, seed: int = 0, **fields: object) -> wb.Logi
     return wb.LogitTable(scores, labels, class_counts=counts, **fields)
 
 
+SIDE = np.linspace(-1, 1, 5)
+PLANE = pd.DataFrame([(a, b, 0.5 + a**2 + 2 * b**2, 0.9 - a**2 / 4) for a in SIDE for b in SIDE]).set_axis(
+    ["a", "b", "loss", "accuracy"], axis=1
+)
+PLANE = PLANE.assign(threshold=0.1, K=2.0, n=100)
 ORGANS = np.array(["flower", "leaf", "fruit"])
 TABLES = {
     "seven classes": table_of(300, 7, class_names=[f"species {k}" for k in range(7)], groups=[*"aaabbcc"]),
@@ -36,7 +41,7 @@ TABLES = {
 }
 OF_LOSSES = {
     *("binary_surrogates", "calibration_map", "conditional_risk", "gallery", "gradient_sparsity", "level_sets"),
-    *("line_profile", "smoothing_bounds"),
+    *("line_profile", "smoothing_bounds", "weight_plane"),
 }
 OF_TABLES = ("accuracy_against_size", "explore", "lorenz", "per_class", "reliability", "samples", "set_sizes")
 NAMES = (*sorted(OF_LOSSES), *OF_TABLES)
@@ -48,7 +53,7 @@ def namespace(table: wb.LogitTable) -> dict[str, object]:
     """What a reader of `figure.code` has at hand."""
     val, test = (table, table) if table.n == 1 else table.split()
     images = np.random.default_rng(1).integers(0, 256, (test.n, 12, 10, 3), dtype=np.uint8)
-    return {"val": val, "test": test, "table": test, "images": images}
+    return {"val": val, "test": test, "table": test, "images": images, "plane": PLANE}
 
 
 def made(name: str, table: wb.LogitTable) -> wb.figures.Figure:
@@ -72,6 +77,8 @@ def made(name: str, table: wb.LogitTable) -> wb.figures.Figure:
             return wb.figures.conditional_risk(wb.losses.NoisedTopK(K=2), steps=13)
         case "calibration_map":
             return wb.figures.calibration_map(wb.losses.TopKHinge(K=1), steps=7, grid=13)
+        case "weight_plane":
+            return wb.figures.weight_plane(at_hand["plane"])
         case "lorenz":
             return wb.figures.lorenz(table.class_counts)
         case "reliability":

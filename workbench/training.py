@@ -29,6 +29,7 @@ from workbench.losses import CrossEntropy, Loss, from_spec
 from workbench.models import BACKBONES, Network, backbone_named, build_network
 from workbench.store import Store, StoredRun
 from workbench.tables import LogitTable
+from workbench.weight_planes import weight_plane as weight_plane
 
 FORMAT = 1  # of run.json and of the key; a change makes every run a new one
 # What a run may watch: column of the history → whether more is better.

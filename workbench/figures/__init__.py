@@ -15,6 +15,7 @@ from workbench.figures.samples import samples
 from workbench.figures.sizes import set_sizes
 from workbench.figures.smoothing import gradient_sparsity, smoothing_bounds
 from workbench.figures.sprites import sprite_sheet
+from workbench.figures.weights import weight_plane
 
 __all__ = [
     "Figure",
@@ -34,4 +35,5 @@ __all__ = [
     "set_sizes",
     "smoothing_bounds",
     "sprite_sheet",
+    "weight_plane",
 ]

@@ -1,0 +1,132 @@
+"""The plane through trained weights: its middle is the run itself, its points are those of moved weights."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import workbench as wb
+from workbench import training
+from workbench.losses import AverageKTwoHead, CrossEntropy, Quasibinary
+from workbench.store import Store
+from workbench.weight_planes import filter_normalised
+
+K = 2.0
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return Store(tmp_path_factory.mktemp("home"))
+
+
+@pytest.fixture(scope="module")
+def trained(store):
+    run = wb.Run("digits", model="mlp", loss=CrossEntropy(), epochs=2, device="cpu")
+    return wb.train(run, store=store, progress=False)
+
+
+def plane_of(trained, store, **options):
+    return training.weight_plane(trained, K=K, store=store, progress=False, **options)
+
+
+def test_the_middle_is_the_trained_run_itself(trained, store):
+    plane = plane_of(trained, store, steps=3, rows=10**6)
+    middle = plane.set_index(["a", "b"]).loc[(0.0, 0.0)]
+    tables = trained.tables
+    rule = wb.AverageK(K).fit(tables["val"])
+    assert middle["accuracy"] == pytest.approx(wb.metrics.accuracy(rule.sets(tables["test"])))
+    assert middle["threshold"] == pytest.approx(rule.threshold, rel=1e-5)
+    assert middle["loss"] == pytest.approx(wb.metrics.negative_log_likelihood(tables["test"]), rel=1e-4)
+    assert middle["n"] == tables["test"].n
+    assert plane["loss"].idxmin() == 4
+
+
+def test_a_point_is_the_network_with_moved_weights(trained, store):
+    plane = plane_of(trained, store, steps=3, rows=50, seed=3).set_index(["a", "b"])
+    generator = torch.Generator().manual_seed(3)
+    network = training.TrainedRun(trained.run, trained.stored).model
+    u, v = ([filter_normalised(w, generator) for w in network.parameters()] for _ in range(2))
+    with torch.no_grad():
+        for w, du, dv in zip(network.parameters(), u, v, strict=True):
+            w.add_(-1.0 * du + 1.0 * dv)
+        test = trained.run.data.test
+        scores = network(torch.from_numpy(test.inputs[:50]))
+        expected = CrossEntropy()(scores, torch.from_numpy(test.labels[:50])).mean().item()
+    assert plane.loc[(-1.0, 1.0), "loss"] == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_run_is_left_as_it_was(trained, store):
+    before = {name: value.clone() for name, value in trained.model.state_dict().items()}
+    plane_of(trained, store, steps=3, rows=20, seed=5)
+    assert all(torch.equal(value, before[name]) for name, value in trained.model.state_dict().items())
+
+
+def test_a_finer_plane_starts_from_the_coarse_one_and_a_second_call_computes_nothing(trained, store, monkeypatch):
+    coarse = plane_of(trained, store, steps=3, rows=20, seed=1)
+    calls = []
+    judged = training.weight_plane.__globals__["_Plane"].judged
+    monkeypatch.setattr(
+        training.weight_plane.__globals__["_Plane"],
+        "judged",
+        lambda self, a, b: calls.append((a, b)) or judged(self, a, b),
+    )
+    fine = plane_of(trained, store, steps=5, rows=20, seed=1)
+    assert len(calls) == 25 - 9
+    assert coarse.merge(fine).equals(coarse)
+    pd.testing.assert_frame_equal(plane_of(trained, store, steps=5, rows=20, seed=1), fine)
+    assert len(calls) == 16
+
+
+def test_an_interrupted_plane_goes_on_where_it_was(trained, store, monkeypatch):
+    planes = training.weight_plane.__globals__["_Plane"]
+    judged, calls = planes.judged, []
+
+    def interrupted(self, a, b):
+        if len(calls) == 12:  # the coarse level, of 9 points, is done
+            raise KeyboardInterrupt
+        calls.append((a, b))
+        return judged(self, a, b)
+
+    monkeypatch.setattr(planes, "judged", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        plane_of(trained, store, steps=5, rows=20, seed=2)
+    monkeypatch.setattr(planes, "judged", lambda self, a, b: calls.append((a, b)) or judged(self, a, b))
+    plane_of(trained, store, steps=5, rows=20, seed=2)
+    assert len(calls) == 12 + 16
+
+
+def test_directions_are_as_long_as_the_filters_and_leave_vectors_alone():
+    weights = torch.randn(4, 3, 5, 5, generator=torch.Generator().manual_seed(1))
+    direction = filter_normalised(weights, torch.Generator().manual_seed(0))
+    assert torch.allclose(direction.flatten(1).norm(dim=1), weights.flatten(1).norm(dim=1))
+    assert filter_normalised(torch.ones(7), torch.Generator()).abs().sum() == 0
+
+
+@pytest.mark.parametrize("loss", [AverageKTwoHead(K=2), Quasibinary()], ids=repr)
+def test_two_heads_and_losses_with_a_state_have_a_plane(loss, store):
+    run = wb.Run("digits", model="linear", loss=loss, epochs=1, device="cpu")
+    plane = plane_of(wb.train(run, store=store, progress=False), store, steps=3, rows=100)
+    assert np.isfinite(plane[["loss", "accuracy", "threshold"]]).all(axis=None)
+    assert wb.figures.weight_plane(plane).plot().data
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"steps": 4}, "odd"), ({"steps": 1}, "odd"), ({"reach": 0}, "above 0"), ({"rows": 0}, "above 0")],
+)
+def test_bad_arguments_say_what_is_allowed(trained, store, options, message):
+    with pytest.raises(ValueError, match=message):
+        plane_of(trained, store, **options)
+
+
+@pytest.mark.parametrize(("frame", "message"), [(pd.DataFrame({"a": [0]}), "columns"), (None, "columns")])
+def test_the_figure_wants_a_plane(frame, message):
+    with pytest.raises(ValueError, match=message):
+        wb.figures.weight_plane(frame)
+
+
+def test_the_figure_wants_the_whole_lattice(trained, store):
+    with pytest.raises(ValueError, match="no lattice"):
+        wb.figures.weight_plane(plane_of(trained, store, steps=3, rows=20, seed=1).iloc[:-1])
