@@ -82,8 +82,9 @@ function sliders(root, data, channel, live) {
   // A held arrow key is one move, not forty.
   let timer = null;
   function tellSoon(slider) {
+    const { name, values, places } = slider;
     clearTimeout(timer);
-    timer = setTimeout(() => live.tell("place", { name: slider.name, value: slider.values[slider.places[channel.row]] }), 250);
+    timer = setTimeout(() => live.tell("place", { name, value: values[places[channel.row]] }), 250);
   }
 
   function draw(row) {
@@ -185,7 +186,8 @@ function cards(root, data, channel) {
       const photo = add(item, "div", "wb-photo");
       photo.style.backgroundImage = `url(${data.sheet})`;
       photo.style.backgroundSize = `${data.columns * 100}% auto`;
-      photo.style.backgroundPosition = `${share(position % data.columns, data.columns)} ${share(Math.floor(position / data.columns), data.lines)}`;
+      const [line, column] = [Math.floor(position / data.columns), position % data.columns];
+      photo.style.backgroundPosition = `${share(column, data.columns)} ${share(line, data.lines)}`;
       photo.setAttribute("role", "img");
       photo.setAttribute("aria-label", card.photo);
     }

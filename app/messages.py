@@ -42,9 +42,9 @@ def no_runs() -> None:
     st.write(
         "A run is a trained model with its scores on validation and test rows. Make one, or bring your own scores:"
     )
-    st.code("make demo                              # the runs that ship with the workbench", language="shell")
-    st.code("workbench train --dataset garden       # a first run of your own, a few minutes", language="shell")
-    st.code("workbench import my_logits.npz         # scores and labels you already have", language="shell")
+    st.code("make demo                              # the runs that ship with the workbench", language=None)
+    st.code("workbench train --dataset garden       # a first run of your own, a few minutes", language=None)
+    st.code("workbench import my_logits.npz         # scores and labels you already have", language=None)
     st.caption("Then load this page again. A file of logits can also be opened in the sidebar.")
 
 

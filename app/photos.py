@@ -20,7 +20,7 @@ CHOICES = ("any rows", "misses", "hits", "largest sets", "empty sets")
 
 
 @friendly
-def wall(channel: str, key: str, places: Places, row: int, dark: bool) -> None:
+def wall(key: str, places: Places, row: int, dark: bool) -> None:
     """Photographs (or, where there are none, rows) with their sets; which ones is chosen here."""
     index = reading.index(key, "test")
     st.header("Test rows and their sets", anchor=False)
@@ -31,6 +31,7 @@ def wall(channel: str, key: str, places: Places, row: int, dark: bool) -> None:
         )
         chosen = chosen_rows(index, choice, float(places.thresholds[row]))
         n_pages = max(1, -(-len(chosen) // ON_A_PAGE))
+        st.session_state["page"] = min(st.session_state.get("page", 1), n_pages)
         page = st.number_input(f"Page (of {n_pages})", 1, n_pages, key="page", bind="query-params", width=140)
     shown = chosen[(page - 1) * ON_A_PAGE :][:ON_A_PAGE]
     if len(shown) == 0:
@@ -40,9 +41,7 @@ def wall(channel: str, key: str, places: Places, row: int, dark: bool) -> None:
         return
     sheet = _sheet(key, shown)
     colours = {"hit": theme(dark).hit, "miss": theme(dark).miss}
-    live.cards(
-        channel, cards(index.table, shown, places), sheet=sheet, columns=COLUMNS, colours=colours, key=f"wall {key}"
-    )
+    live.cards(key, cards(index.table, shown, places), sheet=sheet, columns=COLUMNS, colours=colours, key=f"wall {key}")
 
 
 def _sheet(key: str, rows: np.ndarray) -> str | None:
@@ -98,7 +97,7 @@ def _truth(table: wb.LogitTable, row: int) -> str:
     if table.labels is None:
         return "no label"
     names = table.named_classes()
-    return ", ".join(names[label] for label in _labels(table, row)) or "none of the classes"
+    return "truth: " + (", ".join(names[label] for label in _labels(table, row)) or "none of the classes")
 
 
 def _in_words(table: wb.LogitTable, position: int, row: int) -> str:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import streamlit as st
 
 import workbench as wb
@@ -57,10 +57,13 @@ def sets(key: str, held: str, value: float) -> wb.PredictionSets:
 
 
 @st.cache_resource(show_spinner="Drawing the photographs…", max_entries=2)
-def photographs(key: str) -> np.ndarray | None:
-    """The images of the test rows, from the table or drawn again from the dataset's recipe; None if there are none."""
+def photographs(key: str) -> Any:
+    """The images of the test rows, from the table or drawn again from the dataset's recipe; None if there are none.
+
+    An array, or what can be indexed like one: the images of a folder are read when they are asked for.
+    """
     test, spec = run(key).tables["test"], run(key).dataset_spec
-    images = test.images
+    images: Any = test.images
     if images is None and spec is not None:
         images = wb.load_dataset(spec["name"], **spec["knobs"]).test.inputs
     return images if images is not None and images.ndim == 4 and len(images) == test.n else None

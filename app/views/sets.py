@@ -21,7 +21,6 @@ from workbench.figures import Figure
 from workbench.figures.sizes import MOST_GROUPS
 from workbench.groups import rows_by
 
-CHANNEL = "sets"
 ALL_ROWS = "all rows"
 
 
@@ -41,11 +40,14 @@ def page() -> None:
 @st.fragment
 @messages.friendly
 def body(key: str, dark: bool) -> None:
-    """All that follows the sliders. A fragment: releasing a slider runs this and nothing else."""
+    """All that follows the sliders. A fragment: releasing a slider runs this and nothing else.
+
+    The key of the run also names the channel of the moving parts, so that no part ever follows another run's sliders.
+    """
     with st.container(key="headline"):
         row = strip(key, places(key))
     figures(key, row, dark)
-    photos.wall(CHANNEL, key, places(key), row, dark)
+    photos.wall(key, places(key), row, dark)
 
 
 def strip(key: str, places: Places) -> int:
@@ -56,7 +58,7 @@ def strip(key: str, places: Places) -> int:
         st.session_state[f"{mount} start"] = places.asked()
     row = st.session_state[f"{mount} start"]
     numbers = headline(reading.index(key, "test").table, places, compact(key, None))
-    released = live.sliders(CHANNEL, places.sliders(), numbers, held=places.at(row)[0], row=row, key=mount)
+    released = live.sliders(key, places.sliders(), numbers, held=places.at(row)[0], row=row, key=mount)
     if released is not None:
         row = places.row(released["name"], released["value"])
     held, value = places.at(row)
@@ -107,7 +109,7 @@ def figures(key: str, row: int, dark: bool) -> None:
 @messages.friendly
 def picture(name: str, key: str, by: str | None, make: Callable[[], Figure], dark: bool) -> None:
     """One picture with its code; if it fails, the others stay."""
-    live.figure(CHANNEL, **drawn(name, key, by, dark)._asdict(), key=f"{name} {key}")
+    live.figure(key, **drawn(name, key, by, dark)._asdict(), key=f"{name} {key}")
     handout(name, key, make, dark)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from browsing import KEYS, figure, numbers, pressed, reads
+from browsing import KEYS, figure, numbers, pressed, reads, settled
 
 import workbench as wb
 
@@ -80,6 +80,11 @@ def test_a_link_restores_run_place_grouping_and_photographs(opened, store):
     assert page.locator(".wb-card").count() == min(12, np.count_nonzero(~sets.hits) - 12)
     assert page.locator(".wb-card[data-verdict=hit]").count() == 0
 
+    page.get_by_text("empty sets").click()  # of which there is one page at most: there is no second one to stay on
+    page.get_by_text("Page (of 1)").wait_for()
+    settled(page)
+    assert page.locator(".wb-card").count() == np.count_nonzero(sets.sizes == 0)
+
 
 def test_cards_show_the_predicted_sets_with_a_sign_for_hit_and_miss(opened, store):
     page = opened(K=2)
@@ -92,7 +97,7 @@ def test_cards_show_the_predicted_sets_with_a_sign_for_hit_and_miss(opened, stor
             classes, probabilities = sets.members(row)
             assert card.get_attribute("data-size") == str(len(classes))
             assert card.locator(".wb-verdict").inner_text().startswith("✓ hit" if sets.hits[row] else "✗ miss")
-            assert card.locator(".wb-truth").inner_text() == names[sets.table.labels[row]]
+            assert card.locator(".wb-truth").inner_text() == f"truth: {names[sets.table.labels[row]]}"
             assert card.locator(".wb-class:visible").all_inner_texts() == [names[c] for c in classes[:5]]
             shown = card.locator(".wb-probability:visible").all_inner_texts()
             assert shown == [f"{p:.0%}" if p >= 0.005 else "< 1%" for p in probabilities[:5]]
