@@ -148,6 +148,6 @@ class LDAM(UnevenMargins):
         return self.even
 
     def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
-        margin = self.margins(scores)[labels].unsqueeze(-1)
-        shifted = scores.scatter_add(-1, labels.unsqueeze(-1), -margin)
+        lowered = score_of_label(scores, labels) - self.margins(scores)[labels]
+        shifted = scores.scatter(-1, labels.unsqueeze(-1), lowered.unsqueeze(-1))
         return F.cross_entropy(self.scale * shifted, labels, reduction="none")

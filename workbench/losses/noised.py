@@ -12,7 +12,8 @@ from workbench.knobs import knob
 from workbench.losses.base import Loss
 from workbench.losses.margins import UnevenMargins, cosine_scale, largest_margin
 from workbench.losses.top_k import score_of_label, set_size
-from workbench.operators import exact_noised_kth_largest, noised_kth_largest
+from workbench.operators import exact_noised_kth_largest, kth_largest
+from workbench.operators.noised import noised_holders
 
 
 def noise_scale(default: float = 0.2) -> float:
@@ -54,6 +55,25 @@ def largest_calibrated_epsilon(K: int) -> float:
     steps = 4000  # E[max] = ∫ Φ^{-1}(u^{1/n}) du, by the midpoint rule
     expected_max = sum(normal.inv_cdf(((i + 0.5) / steps) ** (1 / n)) for i in range(steps)) / steps
     return 1 / expected_max
+
+
+def noised_deficit(
+    scores: Tensor,
+    labels: Tensor,
+    loss: NoisedTopK | NoisedTopKImbalanced,
+    noise: Tensor | None,
+    generator: torch.Generator | None,
+) -> Tensor:
+    """How far the label is below the noised (K+1)-th largest score.
+
+    The same as `noised_kth_largest` minus the score of the label, but all scores are gathered at once, so that only one
+    gradient of the size of the scores is made.
+    """
+    if loss.epsilon == 0:
+        return kth_largest(scores, loss.K + 1) - score_of_label(scores, labels)
+    holders, drawn = noised_holders(scores, loss.K + 1, loss.epsilon, loss.n_samples, noise, generator)
+    gathered = scores.gather(-1, torch.cat([holders, labels.unsqueeze(-1)], -1))
+    return (gathered[:, :-1] + loss.epsilon * drawn).mean(-1) - gathered[:, -1]
 
 
 @dataclass(frozen=True)
@@ -102,8 +122,7 @@ class NoisedTopK(Loss):
         generator: torch.Generator | None = None,
         **_: object,
     ) -> Tensor:
-        contender = noised_kth_largest(scores, self.K + 1, self.epsilon, self.n_samples, noise, generator)
-        return (1 + contender - score_of_label(scores, labels)).relu()
+        return (1 + noised_deficit(scores, labels, self, noise, generator)).relu()
 
     def exact(self) -> ExactNoisedTopK:
         return ExactNoisedTopK(K=self.K, epsilon=self.epsilon)
@@ -142,8 +161,8 @@ class ExactNoisedTopK(Loss):
         return self.epsilon < largest_calibrated_epsilon(self.K)
 
     def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
-        contender = exact_noised_kth_largest(scores, self.K + 1, self.epsilon)
-        return (1 + contender - score_of_label(scores, labels)).relu()
+        deficit = exact_noised_kth_largest(scores, self.K + 1, self.epsilon) - score_of_label(scores, labels)
+        return (1 + deficit).relu()
 
 
 @dataclass(frozen=True, repr=False)
@@ -192,8 +211,8 @@ class NoisedTopKImbalanced(UnevenMargins):
         generator: torch.Generator | None = None,
         **_: object,
     ) -> Tensor:
-        contender = noised_kth_largest(scores, self.K + 1, self.epsilon, self.n_samples, noise, generator)
-        return self.scale * (self.margins(scores)[labels] + contender - score_of_label(scores, labels)).relu()
+        deficit = noised_deficit(scores, labels, self, noise, generator)
+        return self.scale * (self.margins(scores)[labels] + deficit).relu()
 
     def exact(self) -> ExactNoisedTopKImbalanced:
         known = {name: value for name, value in vars(self).items() if name != "n_samples"}

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from workbench.losses.base import Loss
 from workbench.operators import project_top_k_simplex, sparsemax
+from workbench.operators.rowwise import with_gradient
 
 
-def projection_loss(scores: Tensor, target: Tensor, projection: Tensor) -> Tensor:
-    r"""$\langle p - q, s \rangle + \tfrac12 (\|q\|^2 - \|p\|^2)$ with q the target and p the projection of the scores s.
+def projection_loss(scores: Tensor, q: Tensor, p: Tensor) -> Tensor:
+    r"""$\langle p - q, s - \tfrac12(p + q) \rangle$ with q the labels as a vector and p the projection of the scores s.
 
-    It is ½‖s − q‖² − ½‖s − p‖²: how much further the target is than the closest point. So it is convex, never negative,
-    and its gradient is p − q (p may be held fixed: it is a minimiser). p and q have the same sum, so a constant can be
-    taken off the scores, which keeps large ones exact.
+    It is ½‖s − q‖² − ½‖s − p‖²: how much further the labels are than the closest point. So it is convex and never
+    negative, and its gradient is p − q (p is a minimiser, so its own change does not count). p and q have the same sum,
+    so a constant can be taken off the scores, which keeps large ones exact.
     """
-    p = projection.detach()
-    difference = p - target
-    level = scores.detach().amax(-1, keepdim=True)
-    linear = (scores - level).where(difference != 0, 0).mul(difference).sum(-1)
-    return linear + (target.square() - p.square()).sum(-1) / 2
+    gradient = p - q
+    with torch.no_grad():
+        lowest = -torch.finfo(scores.dtype).max  # a class masked by −inf counts 0 times this
+        below = (scores - scores.amax(-1, keepdim=True)).clamp_(min=lowest)
+        values = (gradient * (below - (p + q) / 2)).sum(-1)
+    return with_gradient(scores, values, gradient)
 
 
 @dataclass(frozen=True)
@@ -56,12 +59,12 @@ class Sparsemax(Loss):
     def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
         if labels.ndim == 1:
             target = F.one_hot(labels, scores.shape[-1]).to(scores.dtype)
-            return projection_loss(scores, target, sparsemax(scores))
-        n_labels = labels.sum(-1, keepdim=True)
-        target = labels / n_labels.clamp(min=1).to(scores.dtype)
+            return projection_loss(scores, target, sparsemax(scores.detach()))
+        present = labels.to(scores.dtype)
+        n_labels = present.sum(-1)
+        target = present / n_labels.clamp(min=1).unsqueeze(-1)
         # A row without a label has nothing to share: project it on 0 as well.
-        projection = project_top_k_simplex(scores, (n_labels > 0).squeeze(-1))
-        return projection_loss(scores, target, projection)
+        return projection_loss(scores, target, project_top_k_simplex(scores.detach(), n_labels.clamp(max=1)))
 
 
 @dataclass(frozen=True)
@@ -98,4 +101,5 @@ class SparseTop(Loss):
     link = "sparsemax"
 
     def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
-        return projection_loss(scores, labels.to(scores.dtype), project_top_k_simplex(scores, labels.sum(-1)))
+        target = labels.to(scores.dtype)
+        return projection_loss(scores, target, project_top_k_simplex(scores.detach(), target.sum(-1)))

@@ -119,7 +119,8 @@ class CalibratedTopKHinge(Loss):
     K: int = set_size()
 
     def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
-        return (1 + kth_largest(scores, self.K + 1) - score_of_label(scores, labels)).relu()
+        deficit = kth_largest(scores, self.K + 1) - score_of_label(scores, labels)
+        return (1 + deficit).relu()
 
 
 @dataclass(frozen=True)

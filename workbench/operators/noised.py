@@ -45,16 +45,23 @@ def noised_kth_largest(
     Paper: Garcin et al. 2022, Eq. 11 and 12.
     """
     check_order(scores, k, least=1)
-    if not epsilon >= 0:
-        raise ValueError(f"epsilon = {epsilon} is the scale of the noise; give a number ≥ 0")
     if epsilon == 0:
         return kth_largest(scores, k)
-    with torch.no_grad():
-        if noise is None:
-            holders, drawn = _drawn_holders(scores.detach(), k, epsilon, n_samples, generator)
-        else:
-            holders, drawn, _ = _holders(scores.detach(), _checked_noise(scores, noise), k, epsilon)
+    holders, drawn = noised_holders(scores, k, epsilon, n_samples, noise, generator)
     return (scores.gather(-1, holders) + epsilon * drawn).mean(-1)
+
+
+@torch.no_grad()
+def noised_holders(
+    scores: Tensor, k: int, epsilon: float, n_samples: int, noise: Tensor | None, generator: torch.Generator | None
+) -> tuple[Tensor, Tensor]:
+    """The class that holds the k-th place of each draw and the noise it had, (..., n_samples) each."""
+    if not epsilon >= 0:
+        raise ValueError(f"epsilon = {epsilon} is the scale of the noise; give a number ≥ 0")
+    if noise is None:
+        return _drawn_holders(scores.detach(), k, epsilon, n_samples, generator)
+    holders, drawn, _ = _holders(scores.detach(), _checked_noise(scores, noise), k, epsilon)
+    return holders, drawn
 
 
 def _holders(scores: Tensor, noise: Tensor, k: int, epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
@@ -105,7 +112,7 @@ def _number_of_contenders(scores: Tensor, k: int, epsilon: float) -> int:
     some = scores.reshape(-1, scores.shape[-1])[:8].numpy()
     kth = kth_value(torch.from_numpy(some), k).unsqueeze(-1).numpy()
     within_reach = (some > kth - LARGEST_DRAW * epsilon).sum(-1).max(initial=k)
-    return int(1.1 * within_reach) + 8
+    return int(within_reach + 3 * within_reach**0.5) + 8
 
 
 def _checked_noise(scores: Tensor, noise: Tensor) -> Tensor:

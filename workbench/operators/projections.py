@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -37,43 +39,65 @@ def project_top_k_simplex(scores: Tensor, K: int | float | Tensor) -> Tensor:
     Paper: Garcin, thesis, Eq. 6.13–6.15 and 6.21.
     """
     check_order(scores, 0, least=0)
-    budget = _budget(scores, K)  # (..., 1)
-    n_classes = scores.shape[-1]
-    ascending = _sorted(scores.detach())
-    kth = ascending.gather(-1, (n_classes - budget.ceil().long()).clamp(max=n_classes - 1))
-    threshold = _threshold(ascending - kth, budget)
-    # From here on the threshold only says which entries are 0, which are 1 and which are between.
-    above = scores - kth
-    middle = (above > threshold) & (above < threshold + 1)
-    ones = above >= threshold + 1
-    left = budget - ones.sum(-1, keepdim=True)  # what the entries between 0 and 1 share
-    exact = (above.where(middle, 0).sum(-1, keepdim=True) - left) / middle.sum(-1, keepdim=True).clamp(min=1)
-    return (above - exact).where(middle, ones.to(scores.dtype))
+    return _Projection.apply(scores, _budget(scores, K))
+
+
+class _Projection(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(scores: Tensor, budget: Tensor) -> Tensor:
+        n_classes = scores.shape[-1]
+        rising = _sorted(scores)
+        kth = rising.gather(-1, (n_classes - budget.ceil().long()).clamp(max=n_classes - 1))
+        if not torch._C._functorch.is_functorch_wrapped_tensor(rising) and rising.numel():
+            # Classes 1 or more below the K-th largest stay at 0: solve for the others alone.
+            n_zeros = int(torch.searchsorted(rising, kth - 1, right=True).amin())
+            rising = rising[..., min(n_zeros, n_classes - 1) :]
+        return (scores - kth - _threshold(rising - kth, budget)).clamp(0, 1)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None]:
+        (projection,) = ctx.saved_tensors
+        middle = (projection > 0) & (projection < 1)
+        slope = slope.where(middle, 0)
+        shared = slope.sum(-1, keepdim=True) / middle.sum(-1, keepdim=True).clamp(min=1)
+        return (slope - shared).where(middle, 0), None
 
 
 def _threshold(above: Tensor, budget: Tensor) -> Tensor:
-    """The λ with Σ_j max(0, min(1, above_j − λ)) = budget, where `above` rises and is measured from the K-th largest score.
+    """The λ with Σ_j max(0, min(1, above_j − λ)) = budget, where `above` is measured from the K-th largest score.
 
-    Measured from there λ is in [−1, 0]: at −1 the K largest are all at 1, at 0 fewer than K are above 0. The sum is
-    piecewise linear in λ, so Newton's method ends after a few steps; it is kept inside a bracket, which is halved should
-    it wander.
+    Measured from there numbers are small, so sums are exact however large the scores. As λ falls, class j begins to add
+    at above_j and is full at above_j − 1; between two such events the sum grows in a straight line, by as much as
+    classes are adding. So sort the events and look between which two the sum reaches the budget.
     """
-    plain = not torch._C._functorch.is_functorch_wrapped_tensor(above)
-    if plain and above.numel():  # classes 1 or more below the K-th stay at 0
-        above = above[..., -int((above > -1).sum(-1).amax().clamp(min=1)) :]
-    low, high = -torch.ones_like(budget), torch.zeros_like(budget)
-    threshold, tolerance = low, 4 * torch.finfo(above.dtype).eps * budget.clamp(min=1)
-    for step in range(40):
-        inside = (above - threshold).clamp(0, 1)
-        surplus = inside.sum(-1, keepdim=True) - budget
-        low, high = threshold.where(surplus >= 0, low), threshold.where(surplus <= 0, high)
-        if plain and bool((surplus.abs() <= tolerance).all()):
-            break
-        n_middle = ((inside > 0) & (inside < 1)).sum(-1, keepdim=True).clamp(min=1)
-        newton = threshold + surplus / n_middle
-        stays = (newton >= low) & (newton <= high) & (step < 12)
-        threshold = newton.where(stays, (low + high) / 2)
-    return threshold
+    n = above.shape[-1]
+    events = torch.cat([above, above - 1], -1)
+    order = _falling_order(events)
+    events = events.gather(-1, order)
+    change = torch.where(order < n, 1, -1)
+    adding = change.cumsum(-1) - change  # how many classes are adding just before an event
+    gaps = -events.diff(dim=-1, prepend=events[..., :1])
+    total = (gaps * adding).cumsum(-1)
+    reached = (total < budget).sum(-1, keepdim=True).clamp(max=2 * n - 1)  # the first event that reaches the budget
+    threshold = events.gather(-1, reached)
+    overshot = total.gather(-1, reached) - budget
+    threshold = threshold + overshot / adding.gather(-1, reached).clamp(min=1)
+    # The total was summed over many events; sum again at the threshold and mend what rounding did.
+    inside = (above - threshold).clamp(0, 1)
+    n_middle = ((inside > 0) & (inside < 1)).sum(-1, keepdim=True).clamp(min=1)
+    return threshold + (inside.sum(-1, keepdim=True) - budget) / n_middle
+
+
+def _falling_order(values: Tensor) -> Tensor:
+    if in_plain_memory(values):
+        return torch.from_numpy(np.argsort(-values.numpy(), axis=-1))
+    return values.argsort(-1, descending=True)
 
 
 def _sorted(scores: Tensor) -> Tensor:

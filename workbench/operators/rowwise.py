@@ -23,6 +23,28 @@ def rowwise(scores: Tensor, evaluate: Evaluate) -> Tensor:
     return _Rowwise.apply(working, evaluate, wanted and torch.is_grad_enabled())[0].to(scores.dtype)
 
 
+def with_gradient(scores: Tensor, values: Tensor, gradient: Tensor) -> Tensor:
+    """The values (...,), which autograd takes for a function of the scores (..., L) with this gradient."""
+    return _WithGradient.apply(scores, values, gradient)
+
+
+class _WithGradient(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(scores: Tensor, values: Tensor, gradient: Tensor) -> Tensor:
+        return values.clone()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(inputs[2])
+
+    @staticmethod
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None, None]:
+        (gradient,) = ctx.saved_tensors
+        return slope.unsqueeze(-1) * gradient, None, None
+
+
 class _Rowwise(torch.autograd.Function):
     @staticmethod
     def forward(scores: Tensor, evaluate: Evaluate, with_gradient: bool) -> tuple[Tensor, Tensor]:
