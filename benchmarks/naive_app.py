@@ -35,6 +35,8 @@ per_class = np.bincount(test.labels[hits], minlength=test.n_classes) / np.maximu
 
 title = f"K = {K:.1f}: {sizes.mean():.2f} classes on average, accuracy {hits.mean():.1%}"
 for column, picture in zip(
-    st.columns(3), (go.Histogram(x=sizes), go.Histogram(x=per_class, nbinsx=20), go.Bar(y=np.sort(per_class))), strict=True
+    st.columns(3),
+    (go.Histogram(x=sizes), go.Histogram(x=per_class, nbinsx=20), go.Bar(y=np.sort(per_class))),
+    strict=True,
 ):
     column.plotly_chart(go.Figure(picture, layout={"title": title}))
