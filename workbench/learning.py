@@ -73,7 +73,7 @@ class Learner(pl.LightningModule):
         self.best: dict[str, Tensor] = {}
         self.optimizer_state: dict[str, Any] | None = None
         self.first_epoch = 0  # this process trains the epochs from here on
-        self.train_losses: list[Tensor] = []
+        self.train_losses: list[float] = []
         self.val_losses: list[Tensor] = []
         self.val_scores: list[Tensor] = []
 
@@ -134,9 +134,11 @@ class Learner(pl.LightningModule):
         inputs, labels, rows = batch
         scores = self.network(inputs)
         loss = self.loss(scores, self._readable(labels), generator=self.noise, state=self.state, rows=rows).mean()
-        if not torch.isfinite(loss):
-            where = f"batch {batch_idx + 1} of {self.n_batches}"
-            raise FloatingPointError(self._diverged(f"the loss is {loss.item()} in {where}"))
+        value = loss.item()
+        if not math.isfinite(value):
+            raise FloatingPointError(
+                self._diverged(f"the loss is {value} in batch {batch_idx + 1} of {self.n_batches}")
+            )
         optimizer = self._optimizer()
         done = (self.epoch * self.n_batches + batch_idx) / (self.run.epochs * self.n_batches)
         for group in optimizer.param_groups:
@@ -144,7 +146,7 @@ class Learner(pl.LightningModule):
         optimizer.zero_grad()
         self.manual_backward(loss)
         optimizer.step()
-        self.train_losses.append(loss.detach())
+        self.train_losses.append(value)
         self.bar.update()
 
     def on_validation_epoch_start(self) -> None:
@@ -165,7 +167,7 @@ class Learner(pl.LightningModule):
         self.history.append(
             {
                 "epoch": self.epoch,
-                "train_loss": torch.stack(self.train_losses).mean().item(),
+                "train_loss": math.fsum(self.train_losses) / len(self.train_losses),
                 "val_loss": torch.cat(self.val_losses).mean().item(),
                 **accuracies(split_tables("val", self.data, self.loss, self.state, scores)["val"], self.K),
                 "seconds": time.perf_counter() - self.started_at,
