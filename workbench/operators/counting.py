@@ -54,13 +54,14 @@ def _multiplied_in_pairs(factors: Tensor, degree: int) -> Tensor:
     terms, count, columns = factors.shape
     half = count // 2
     left, right = factors[:, :half], factors[:, half : 2 * half]
-    product = factors.new_zeros(min(2 * terms - 1, degree + 1), count - half, columns)
-    for power in range(terms):
-        reach = min(terms, len(product) - power)
-        product[power : power + reach, :half].addcmul_(left[power], right[:reach])
+    products = factors.new_zeros(min(2 * terms - 1, degree + 1), count - half, columns)
+    pairs = products[:, :half]
+    for power, coefficient in enumerate(left):
+        shifted = pairs[power : power + terms]
+        shifted.addcmul_(coefficient, right[: len(shifted)])
     if count % 2:
-        product[:terms, half] = factors[:, -1]
-    return _without_underflow(product)
+        products[:terms, half] = factors[:, -1]
+    return _without_underflow(products)
 
 
 def _slope_of_factors(factors: Tensor, slope: Tensor) -> Tensor:
@@ -68,11 +69,11 @@ def _slope_of_factors(factors: Tensor, slope: Tensor) -> Tensor:
     half = count // 2
     left, right = factors[:, :half], factors[:, half : 2 * half]
     slopes = torch.zeros_like(factors)
-    for power in range(terms):
-        reach = min(terms, len(slope) - power)
-        shifted = slope[power : power + reach, :half]
-        slopes[power, :half] = (shifted * right[:reach]).sum(0)
-        slopes[:reach, half : 2 * half].addcmul_(left[power], shifted)
+    of_left, of_right, pairs = slopes[:, :half], slopes[:, half : 2 * half], slope[:, :half]
+    for power, coefficient in enumerate(left):
+        shifted = pairs[power : power + terms]
+        torch.sum(shifted * right[: len(shifted)], 0, out=of_left[power])
+        of_right[: len(shifted)].addcmul_(coefficient, shifted)
     if count % 2:
         slopes[:, -1] = slope[:terms, half]
     return _without_underflow(slopes)
@@ -103,7 +104,7 @@ def _log_symmetric_ratio(k: int, log_weights: Tensor, with_gradient: bool) -> tu
     log_weights = log_weights.where(possible.unsqueeze(-1), 0)
     low = kth.where(possible, 0) - math.log(log_weights.shape[-1])
     high = kth.where(possible, 0) + math.log(log_weights.shape[-1])
-    for _ in range(7):
+    for _ in range(5):
         middle = (low + high) / 2
         too_many = (log_weights - middle.unsqueeze(-1)).sigmoid_().sum(-1) > k - 0.5
         low, high = middle.where(too_many, low), high.where(too_many, middle)
