@@ -142,7 +142,7 @@ class Store:
                     shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class StoredRun:
     """One run on disk. Files are read when asked for, each checked against its checksum once."""
 
@@ -200,6 +200,9 @@ class StoredRun:
     def finished(self) -> str:
         """When the run was completed (ISO 8601, UTC)."""
         return self.info.get("finished", "")
+
+    def __repr__(self) -> str:
+        return f"StoredRun({self.key[:12]!r})"
 
     def _repr_html_(self) -> str:
         return run_card(self)
