@@ -67,6 +67,7 @@ def test_the_installed_app_answers_on_this_machine_and_on_no_other_address(envir
             assert _listening_addresses(port) == {ADDRESS}
         finally:
             server.terminate()
+    assert _listening_addresses(port) == set(), "stopping the command stops the server"
 
 
 def test_a_port_that_is_taken_is_passed_over():

@@ -66,11 +66,11 @@ def app_command(port: int, *, headless: bool) -> list[str]:
 def run_app(port: int | None = None, *, headless: bool = False) -> int:
     """Serve the app until it is interrupted; the exit code of the server."""
     chosen = free_port() if port is None else port
+    command = app_command(chosen, headless=headless)
     print(f"The workbench is at http://{ADDRESS}:{chosen} (Ctrl-C stops it)", flush=True)
-    try:
-        return subprocess.run(app_command(chosen, headless=headless), check=False).returncode
-    except KeyboardInterrupt:
-        return 0
+    if os.name == "posix":
+        os.execv(command[0], command)  # become the server, so that whoever stops this process stops it
+    return subprocess.run(command, check=False).returncode
 
 
 @dataclass(frozen=True, eq=False)
