@@ -7,10 +7,15 @@
 const channels = new Map();
 let plotly = null;
 
-export default function ({ data, parentElement, setStateValue }) {
+export default function ({ data, parentElement, setStateValue, setTriggerValue }) {
   const before = parentElement.live;
   if (before?.id === data.id) {
     before.tell = setStateValue;
+    return before.leave;
+  }
+  if (before?.kind === data.kind && before.change) {
+    before.id = data.id; // the same picture with other numbers is redrawn in place
+    before.change(data);
     return before.leave;
   }
   before?.leave();
@@ -18,12 +23,13 @@ export default function ({ data, parentElement, setStateValue }) {
   const root = document.createElement("div");
   root.className = `wb-live wb-${data.kind}`;
   parentElement.append(root);
-  const live = { id: data.id, tell: setStateValue };
+  const live = { id: data.id, kind: data.kind, tell: setStateValue, trigger: setTriggerValue };
   parentElement.live = live;
 
   loadPlotly(data.plotly); // begins with the first element of a page, whatever it is
   const channel = channelNamed(data.channel);
-  const { draw, stop } = KINDS[data.kind](root, data, channel, live);
+  const { draw, stop, change } = KINDS[data.kind](root, data, channel, live);
+  live.change = change;
   channel.listeners.add(draw);
   if (channel.row !== null) draw(channel.row);
 
@@ -50,7 +56,7 @@ function move(channel, row) {
   });
 }
 
-const KINDS = { sliders, figure, cards };
+const KINDS = { sliders, figure, cards, picture };
 const SIGNS = { hit: "✓ ", miss: "✗ ", "": "" };
 
 // Sliders that say the same in different words. The one that was moved last says it exactly; the others follow.
@@ -171,6 +177,59 @@ function figure(root, data, channel) {
       sight.disconnect();
       size.disconnect();
       globalThis.Plotly?.purge(picture);
+    },
+  };
+}
+
+// One of the library's Plotly figures, drawn again in place when Python sends another: zoom, pointer and scroll stay.
+function picture(root, data, channel, live) {
+  const heading = add(root, "h3", "wb-title");
+  const subtitle = add(root, "p", "wb-subtitle");
+  const area = add(root, "div", "wb-picture");
+  const spoken = add(root, "p", "wb-spoken");
+  root.setAttribute("role", "figure");
+  heading.id = `wb-${data.id}`;
+  root.setAttribute("aria-labelledby", heading.id);
+  let wanted = null;
+
+  async function change(next) {
+    wanted = next;
+    heading.textContent = next.title;
+    subtitle.textContent = next.subtitle;
+    spoken.textContent = next.text;
+    setHeight();
+    area.classList.toggle("wb-clickable", next.clickable);
+    const Plotly = await loadPlotly(next.plotly);
+    if (wanted !== next || !root.isConnected) return; // a newer one came meanwhile
+    const first = !area.data;
+    await Plotly.react(area, next.figure.data, next.figure.layout, next.config);
+    if (first) area.on("plotly_click", ({ points }) => wanted.clickable && clicked(points[0]));
+    root.dataset.drawn = next.id;
+  }
+
+  // A figure whose axes have one scale needs no more height than its width gives it.
+  function setHeight() {
+    const { height, ratio, beside, above } = wanted;
+    const needed = ratio ? ratio * (area.clientWidth - beside) + above : height;
+    area.style.height = `${Math.round(Math.min(height, needed))}px`;
+  }
+
+  function clicked(point) {
+    live.trigger("clicked", { point: point.pointNumber, data: point.customdata ?? null });
+  }
+
+  change(data);
+  const size = new ResizeObserver(() => {
+    setHeight();
+    if (area.data) globalThis.Plotly.Plots.resize(area);
+  });
+  size.observe(area);
+  return {
+    draw: () => {},
+    change,
+    stop: () => {
+      size.disconnect();
+      globalThis.Plotly?.purge(area);
     },
   };
 }

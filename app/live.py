@@ -30,6 +30,7 @@ from workbench.figures.style import PLOTLY_CONFIG
 
 HERE = Path(__file__).parent
 PLOTLY_PACKAGE = Path(plotly.__file__).parent
+COLOUR_BAR = 70  # pixels of one that stands beside a picture
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,34 @@ def figure(
     _mount("figure", channel, {**parts, **words, "height": height}, key)
 
 
+def picture(
+    figure: go.Figure, *, title: str, subtitle: str, text: str, height: int, key: str, clickable: bool = False
+) -> dict[str, Any] | None:
+    """Draw a Plotly figure that Python sends anew when something changes; it is redrawn in place.
+
+    Where it is narrow, a figure whose axes share one scale is not as high as `height`. Returns what was clicked just now,
+    `{"point", "data"}` (the number of the point in its trace and its custom data), or None.
+    """
+    words = {"title": title, "subtitle": subtitle, "text": text, "clickable": clickable}
+    drawn = json.loads(figure.to_json())
+    drawn["layout"].pop("height", None)  # that of the element around it
+    parts = {"figure": drawn, "config": PLOTLY_CONFIG, "height": height, **_shape(figure)}
+    return _mount("picture", key, {**parts, **words}, key).get("clicked")
+
+
+def _shape(figure: go.Figure) -> dict[str, float]:
+    """How high a figure is for its width, and how many pixels stand beside and above its axes."""
+    layout = figure.layout
+    if layout.yaxis.scaleanchor is None:
+        return {"ratio": 0, "beside": 0, "above": 0}
+    bars = [trace.marker.colorbar for trace in figure.data if trace.type == "scatter" and trace.marker.showscale]
+    standing = any(bar.orientation != "h" for bar in bars)
+    margin = {**layout.template.layout.margin.to_plotly_json(), **layout.margin.to_plotly_json()}
+    across, up = (abs(axis.range[1] - axis.range[0]) for axis in (layout.xaxis, layout.yaxis))
+    beside = margin["l"] + margin["r"] + (COLOUR_BAR if standing else 0)
+    return {"ratio": up / across, "beside": beside, "above": margin["t"] + margin["b"]}
+
+
 def cards(
     channel: str, cards: Sequence[Card], *, sheet: str | None, columns: int, colours: dict[str, str], key: str
 ) -> None:
@@ -134,7 +163,7 @@ def cards(
 def _mount(kind: str, channel: str, parts: dict[str, Any], key: str) -> Any:
     data = {"kind": kind, "channel": channel, "plotly": _plotly_address(), **parts}
     data["id"] = hashlib.sha256(json.dumps(data).encode()).hexdigest()
-    return _element()(data=data, key=key, on_place_change=_keep)
+    return _element()(data=data, key=key, on_place_change=_keep, on_clicked_change=_keep)
 
 
 def _keep() -> None:

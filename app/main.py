@@ -11,7 +11,7 @@ import streamlit as st
 
 import reading
 from messages import friendly, plain
-from views import sets
+from views import landscapes, sets
 from workbench.figures.style import theme
 
 HERE = Path(__file__).parent
@@ -56,7 +56,12 @@ st.set_page_config(page_title="workbench", page_icon=str(HERE / "icon.svg"), lay
 colours = theme(st.context.theme.type == "dark")
 css = (HERE / "frame.css").read_text(encoding="utf-8")
 st.html(f"<style>:root {{ --wb-paper: {colours.paper}; --wb-ink: {colours.ink}; }}\n{css}</style>")
-page = st.navigation([st.Page(sets.page, title="Sets", icon=":material/stacks:", url_path="sets", default=True)])
+page = st.navigation(
+    [
+        st.Page(sets.page, title="Sets", icon=":material/stacks:", url_path="sets", default=True),
+        st.Page(landscapes.page, title="Landscapes", icon=":material/landscape:", url_path="landscapes"),
+    ]
+)
 with st.sidebar:
     choose_run()
     open_file()

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
 
 COLUMNS = 5
-ACROSS, DOWN = 1.34, 1.46  # from one triangle to the next, in sides of a triangle
-CELL_HEIGHT = 235  # pixels
-TITLE_WIDTH = 25  # letters
+ACROSS, DOWN = 1.34, 1.6  # from one triangle to the next, in sides of a triangle
+CELL_HEIGHT = 230  # pixels
+TITLE_WIDTH = 18  # letters
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -70,18 +70,31 @@ class Gallery(Figure):
             ],
             hovertemplate="%{customdata}<extra></extra>",
         )
-        figure.add_trace(colour_bar(self.panels[0]))
+        bar = colour_bar(self.panels[0])
+        lying = {
+            "orientation": "h",
+            "x": 1,
+            "xanchor": "right",
+            "y": 0,
+            "yanchor": "top",
+            "len": 0.4,
+            "title_side": "top",
+        }
+        figure.add_trace(bar.update(marker_colorbar=lying))
         for panel, caption, (x, y) in zip(self.panels, self.captions, self.places(), strict=True):
             title = "<br>".join(wrap(panel.title, TITLE_WIDTH))
-            text = f'<b>{title}</b><br><span style="color: {theme.muted}; font-size: 12px">{caption}</span>'
-            figure.add_annotation(x=x + 0.5, y=y - 0.04, text=text, yanchor="top", showarrow=False, font_size=13)
+            text = f'<b>{title}</b><br><span style="color: {theme.muted}; font-size: 11px">{caption}</span>'
+            figure.add_annotation(x=x + 0.5, y=y - 0.04, text=text, yanchor="top", showarrow=False, font_size=12)
         n_rows = -(-len(self.panels) // COLUMNS)
         columns = min(COLUMNS, len(self.panels))
-        figure.update_xaxes(range=(-0.12, ACROSS * (columns - 1) + 1.12), visible=False, fixedrange=True)
-        figure.update_yaxes(range=(0.94 - DOWN * n_rows, 0.94), visible=False, fixedrange=True, scaleanchor="x")
-        margin = {"l": 16, "r": 16, "t": 76, "b": 8}
+        figure.update_xaxes(
+            range=(-0.12, ACROSS * (columns - 1) + 1.12), visible=False, fixedrange=True, constrain="domain"
+        )
+        upright = {"scaleanchor": "x", "constrain": "domain", "constraintoward": "top"}
+        figure.update_yaxes(range=(0.94 - DOWN * n_rows, 0.94), visible=False, fixedrange=True, **upright)
+        margin = {"l": 16, "r": 16, "t": 76, "b": 70}
         return figure.update_layout(
-            showlegend=False, hovermode="closest", height=CELL_HEIGHT * n_rows + 96, margin=margin
+            showlegend=False, hovermode="closest", height=CELL_HEIGHT * n_rows + 146, margin=margin
         )
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
@@ -100,7 +113,7 @@ class Gallery(Figure):
             }  # long names must not push triangles about
             axes.text(0.5, -0.05, "\n".join(title), weight="bold", size=9.5, **below)
             axes.text(0.5, -0.06 - 0.105 * len(title), caption, color=theme.muted, size=8.5, **below)
-            axes.set_ylim(-0.4, 0.92)
+            axes.set_ylim(-0.5, 0.92)
         bar = figure.colorbar(filled, ax=grid, shrink=0.5, aspect=30, ticks=ticks(panel), label=panel.units)
         bar.outline.set_visible(False)
         return figure

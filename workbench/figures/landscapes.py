@@ -24,7 +24,7 @@ from workbench.figures.triangles import CORNER_NAMES, LevelSets
 if TYPE_CHECKING:
     from workbench.losses import Loss
 
-CAPTION_WIDTH = 30  # letters below a triangle of the gallery
+CAPTION_WIDTH = 22  # letters below a triangle of the gallery
 TOTAL = 2.0  # scores lie in 2·Δ₃, so that a margin of 1 has room (Garcin et al. 2022, Figure 1)
 HEADS_IN_WORDS = {
     "both": "both heads move together",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -138,18 +139,20 @@ class Lines(Figure):
         figure = go.Figure()
         for name, colour, dash in self.looks(theme):
             part = self.frame[self.frame["loss"] == name]
-            line = {"color": colour, "dash": dash, "width": 3}
+            line = {"color": colour, "dash": dash, "width": 3, "shape": "vh" if _jumps(part[self.y]) else "linear"}
             template = f"{self.x} %{{x:.3g}}<br>{self.y} %{{y:.3f}}<extra>{name}</extra>"
             figure.add_scatter(
                 x=part[self.x], y=part[self.y], mode="lines", name=name, line=line, hovertemplate=template
             )
         for mark in self.marks:
             figure.add_vline(x=mark, line={"color": theme.threshold, "width": 1.5, "dash": "dot"})
-        scale: dict[str, Any] = {"type": "log", "dtick": 1} if self.logarithmic else {}
+        scale: dict[str, Any] = {"type": "log"} if self.logarithmic else {}
         figure.update_xaxes(range=self._ends(self.x_range()), title=self.x_title, **scale)
         figure.update_yaxes(range=self._ends(self.value_range), title=self.y_title, **scale)
-        below = {"orientation": "v", "x": 0, "xanchor": "left", "y": -0.2, "yanchor": "top"}
-        return figure.update_layout(height=440 + 20 * len(figure.data), legend=below)
+        if self.logarithmic:
+            figure.update_xaxes(dtick=1).update_yaxes(tickvals=few_ticks(self.value_range))
+        below = {"orientation": "h", "x": 0, "xanchor": "left", "y": -0.2, "yanchor": "top"}
+        return figure.update_layout(height=480, legend=below)
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
         import seaborn
@@ -159,20 +162,47 @@ class Lines(Figure):
         axes = figure.subplots()
         for name, colour, dash in looks:
             part = self.frame[self.frame["loss"] == name]
-            style = {"color": colour, "linestyle": DASHES[dash], "linewidth": 2.2, "label": name, "errorbar": None}
+            steps = {"drawstyle": "steps-pre"} if _jumps(part[self.y]) else {}
+            style = {
+                **steps,
+                "color": colour,
+                "linestyle": DASHES[dash],
+                "linewidth": 2.2,
+                "label": name,
+                "errorbar": None,
+            }
             seaborn.lineplot(part, x=self.x, y=self.y, ax=axes, legend=False, **style)
         for mark in self.marks:
             axes.axvline(mark, color=theme.threshold, linewidth=1.2, linestyle=":")
+        axes.set(xlim=self.x_range(), ylim=self.value_range, xlabel=self.x_title, ylabel=self.y_title)
         if self.logarithmic:
             logarithmic(axes)
-        axes.set(xlim=self.x_range(), ylim=self.value_range, xlabel=self.x_title, ylabel=self.y_title)
         figure.legend(loc="outside lower left")
         return figure
 
 
+def _jumps(values: pd.Series) -> bool:
+    """Whether a line knows 0 and 1 only, and so jumps where it changes."""
+    return bool(values.isin((0, 1)).all())
+
+
+def few_ticks(limits: tuple[float, float]) -> list[float]:
+    """1, 2, 5, 10, … between the ends of a logarithmic axis.
+
+    >>> few_ticks((0.9, 30))
+    [1.0, 2.0, 5.0, 10.0, 20.0]
+    """
+    decades = range(math.floor(math.log10(limits[0])), math.ceil(math.log10(limits[1])))
+    ticks = [float(f"{digit}e{decade}") for decade in decades for digit in (1, 2, 5)]
+    return [tick for tick in ticks if limits[0] <= tick <= limits[1]]
+
+
 def logarithmic(axes: Axes) -> None:
     """Logarithmic scales with plain numbers on the ticks (names may hold dollars, so matplotlib typesets no maths)."""
+    limits = axes.get_ylim()
     axes.set(xscale="log", yscale="log")
+    if limits[1] < 1000 * limits[0]:
+        axes.set_yticks(few_ticks(limits))
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter("{x:g}")
         axis.minorticks_off()

@@ -117,13 +117,15 @@ def conditional_risk(
     )
 
 
-def calibration_map(loss: Loss, K: int | None = None, steps: int = 41, grid: int = 61) -> LevelSets:
+def calibration_map(
+    loss: Loss, K: int | None = None, probabilities: Sequence[float] | None = None, steps: int = 41, grid: int = 61
+) -> LevelSets:
     r"""For every law π of the label, what it costs at least to break its Bayes set: 0 is where a loss is not calibrated.
 
     $$\pi \mapsto \inf_{s \,:\, \neg P_K(s, \pi)} R(s, \pi) - \inf_s R(s, \pi), \qquad \pi \in \Delta_3$$
 
-    Both infima are over a grid of scores with `grid` points a side (`conditional_risk` refines its own). Where the K-th
-    and the next probability are tied, both sets are Bayes sets and the price is 0.
+    `probabilities` marks one π. Both infima are over a grid of scores with `grid` points a side (`conditional_risk` refines
+    its own). Where the K-th and the next probability are tied, both sets are Bayes sets and the price is 0.
 
     >>> import workbench as wb
     >>> figure = calibration_map(wb.losses.CrossEntropy(), K=1, steps=4)
@@ -134,6 +136,7 @@ def calibration_map(loss: Loss, K: int | None = None, steps: int = 41, grid: int
     """
     check_loss(loss)
     K = _checked_K(loss, K)
+    marked = None if probabilities is None else tuple(_checked_probabilities(probabilities).tolist())
     laws = simplex_grid(steps, 1.0)
     scores = plane_grid(grid)
     of_labels = np.stack([Risk(loss, law)(scores) for law in np.eye(3)], axis=1)  # (n, 3)
@@ -159,14 +162,15 @@ def calibration_map(loss: Loss, K: int | None = None, steps: int = 41, grid: int
             f"What it costs {loss!r} at least to leave the Bayes set of K = {K} classes, for n = {len(laws)} laws of the label "
             f"on a triangle. The price is at most {prices.max():.3g}, and zero for {free:.0%} of the laws without a tie."
         ),
-        code=f"{imports}loss = {name}\nfigure = wb.figures.calibration_map(loss, K={K}, steps={steps}, grid={grid})\n"
-        "figure.plot()\n",
+        code=f"{imports}loss = {name}\n"
+        f"figure = wb.figures.calibration_map(loss, K={K}, probabilities={marked}, steps={steps}, grid={grid})\nfigure.plot()\n",
         steps=steps,
         value_range=(0.0, round_up(float(prices.max()))),
         units="price",
         regions=K,
         corners=("π₀ = 1", "π₁ = 1", "π₂ = 1"),
         symbol="π",
+        marks=() if marked is None else (Mark(marked, "circle", "threshold", "the chosen π"),),
     )
 
 

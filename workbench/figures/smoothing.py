@@ -15,7 +15,7 @@ from plotly.subplots import make_subplots
 
 from workbench.figures.base import Figure, counted, paper
 from workbench.figures.evaluation import check_loss, loss_gradients, losses_in_code
-from workbench.figures.profiles import MOST_LINES, Lines, logarithmic
+from workbench.figures.profiles import MOST_LINES, Lines, few_ticks, logarithmic
 from workbench.figures.style import Theme
 from workbench.tables import LogitTable
 
@@ -240,7 +240,10 @@ class SmoothingBounds(Figure):
                     **where,
                 )
             figure.update_xaxes(type="log", dtick=1, range=ends, title="ε" if place > 1 else None, **where)
-            figure.update_yaxes(type="log", dtick=2, range=decades, exponentformat="power", **where)
+            ticks = (
+                {"tickvals": few_ticks((10 ** decades[0], 10 ** decades[1]))} if np.diff(decades) < 3 else {"dtick": 2}
+            )
+            figure.update_yaxes(type="log", range=decades, exponentformat="power", tickfont_size=12, **ticks, **where)
         return figure.update_layout(height=560, margin={"t": 122}, legend={"y": 1.1})
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
@@ -252,8 +255,8 @@ class SmoothingBounds(Figure):
                 shown = part[part[column] > 0]
                 looks = {"color": colour, "linestyle": dash, "linewidth": 2.2, "label": column, "errorbar": None}
                 seaborn.lineplot(shown, x="epsilon", y=column, ax=axes, **looks)
-            logarithmic(axes)
             axes.set(ylim=(10 ** decades[0], 10 ** decades[1]), xlabel="ε", ylabel="")
+            logarithmic(axes)
             axes.set_title(name, fontsize=10.5)
             axes.legend(loc="lower right") if axes is figure.axes[0] else axes.get_legend().remove()
         return figure

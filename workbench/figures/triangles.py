@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 BANDS = len(SEQUENTIAL)
 ARROWS = 10  # along a side
+SHORTEST_ARROW = 0.03  # of the longest: a shorter one would be all head
 HEIGHT = math.sqrt(3) / 2  # of the triangle with side 1
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, HEIGHT]])  # where all of the score is on class 0, 1, 2
 CORNER_NAMES = ("bottom left", "bottom right", "top")
@@ -65,8 +66,8 @@ class LevelSets(Figure):
         for (x, y), name in regions(self.regions):
             chip = {"bgcolor": LIGHT.paper, "opacity": 0.85, "borderpad": 2, "font": {"color": LIGHT.ink, "size": 13}}
             figure.add_annotation(x=x, y=y, text=name, showarrow=False, **chip)
-        figure.update_xaxes(range=X_RANGE, visible=False, fixedrange=True)
-        figure.update_yaxes(range=Y_RANGE, visible=False, fixedrange=True, scaleanchor="x")
+        figure.update_xaxes(range=X_RANGE, visible=False, fixedrange=True, constrain="domain")
+        figure.update_yaxes(range=Y_RANGE, visible=False, fixedrange=True, constrain="domain", scaleanchor="x")
         return figure.update_layout(
             showlegend=False, hovermode="closest", height=540, margin={"l": 24, "t": 76, "b": 20}
         )
@@ -188,7 +189,7 @@ def downhill(figure: LevelSets) -> tuple[np.ndarray, np.ndarray]:
     steps = -(gradients - gradients.mean(axis=1, keepdims=True)) @ CORNERS
     lengths = np.linalg.norm(steps, axis=1)
     longest = max(lengths.max(initial=0), 1e-12)
-    moving = lengths > 1e-6 * longest
+    moving = lengths > SHORTEST_ARROW * longest
     begins = np.stack([left, right, up], axis=1)[chosen] / (figure.steps - 1) @ CORNERS
     return begins[moving], 0.9 / ARROWS * steps[moving] / longest
 

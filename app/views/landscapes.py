@@ -1,0 +1,269 @@
+"""Landscapes: see what a loss does before training with it."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+import controls
+import messages
+import workbench as wb
+from pictures import Setting, figure, recipe, shown
+from workbench.figures.evaluation import on_three_classes
+from workbench.figures.risks import round_up
+from workbench.knobs import Knob
+
+STAND_INS, GALLERY, LEVELS, RISK, LINES = "Stand-ins", "Gallery", "Level sets", "Conditional risk", "Along a line"
+PARTS = {
+    STAND_INS: "The error is flat: it says that a classifier is wrong, but not where to go. So one trains with a stand-in, "
+    "a *loss*, that is high where the error is and slopes downhill. For two classes it is a line.",
+    GALLERY: "With three classes a loss is a landscape over a triangle: pale is low, and the red corner is the label. Click "
+    "a triangle to open it.",
+    LEVELS: "The scores of three classes, all that sum to 2. Move a knob and watch what the loss asks for.",
+    RISK: "Now the label is random, with probabilities π. A loss is *calibrated* when the scores of lowest risk (★) rank the "
+    "K likeliest classes first, whatever π is. On the left, click a π; the colour is the price of leaving its best set.",
+    LINES: "The label's score climbs past the others, and the noise ε decides how many classes share the gradient.",
+}
+NONE = "nothing"
+# Two fixed rows that share the batch of every point, for losses in which rows see each other.
+BACKGROUND = ([[2.0, 1.0, 0.0], [0.0, 0.5, 1.5]], [0, 2])
+PI_STEPS = [round(step / 40, 3) for step in range(41)]
+
+
+def page() -> None:
+    """The view."""
+    st.title("Landscapes", anchor=False)
+    body(st.context.theme.type == "dark")
+
+
+@st.fragment
+@messages.friendly
+def body(dark: bool) -> None:
+    """All of the page: a fragment, so that moving a knob runs nothing else."""
+    for name, value in st.session_state.pop("landscapes next", {}).items():
+        st.session_state[name] = value  # what a click asked for, before its widgets are made
+    part = st.segmented_control(
+        "Part of the story", list(PARTS), default=STAND_INS, required=True, key="part", bind="query-params"
+    )
+    st.markdown(PARTS[part])
+    {STAND_INS: stand_ins, GALLERY: gallery, LEVELS: levels, RISK: risk, LINES: lines}[part](dark)
+
+
+def stand_ins(dark: bool) -> None:
+    """Binary surrogates: the first page of the story."""
+    shown("surrogates", recipe("binary_surrogates"), dark)
+
+
+def gallery(dark: bool) -> None:
+    """All losses at once; a click opens one."""
+    with st.container(key="knobs"):
+        K = st.segmented_control("Sets of", [1, 2], default=2, required=True, key="gallery_K", bind="query-params")
+        label = label_choice()
+    with st.spinner("Drawing every loss…"):
+        clicked = shown("gallery", recipe("gallery", label=label, K=K), dark, clickable=True)
+    if clicked is not None:
+        opened = wb.losses.LOSSES[clicked["point"]].__name__
+        st.session_state["landscapes next"] = {"part": LEVELS, "loss": opened, "beside": NONE}
+        st.rerun(scope="fragment")
+
+
+def levels(dark: bool) -> None:
+    """One loss, or two side by side with linked sliders and one colour scale."""
+    with st.container(key="knobs"):
+        chosen = loss_choice("Loss", "loss")
+        beside = loss_choice("Beside", "beside", (NONE, *names()))
+    chosen_losses = list(dict.fromkeys([chosen, beside] if beside != NONE else [chosen]))
+    drawing = drawing_options()
+    with st.container(horizontal=True, gap="medium"):
+        own_options = {name: of_loss(name) for name in chosen_losses}
+    apart = own_knobs(chosen, beside) if beside != NONE else []
+    with st.container(key="knobs-of-losses"):
+        settings = [knobs_of(chosen, own_options[chosen], apart=apart)]
+        if beside != NONE:
+            settings.append(knobs_of(beside, own_options[beside], apart=apart, linked=settings[0]))
+    options = [{**drawing, **own_options[setting.loss]} for setting in settings]
+    recipes = [recipe("level_sets", setting, **option) for setting, option in zip(settings, options, strict=True)]
+    if not options[0]["rescale"]:
+        ends = common_range(recipes)
+        recipes = [
+            recipe("level_sets", setting, **option, value_range=ends)
+            for setting, option in zip(settings, options, strict=True)
+        ]
+    with st.container(key="pair" if len(recipes) == 2 else "single"):
+        for place, each in enumerate(recipes):
+            shown(f"levels-{place}", each, dark)
+    for name in chosen_losses:
+        about(name)
+
+
+def risk(dark: bool) -> None:
+    """Conditional risk for a π that is moved on its own triangle."""
+    with st.container(key="knobs"):
+        chosen = loss_choice("Loss", "loss")
+        first = st.select_slider("π₀: probability of class 0", PI_STEPS, 0.5, key="pi0", bind="query-params")
+        second = st.select_slider("π₁: probability of class 1", PI_STEPS, 0.3, key="pi1", bind="query-params")
+    with st.container(key="knobs-of-losses"):
+        setting = knobs_of(chosen)
+        K = setting.knobs.get("K")
+        if K not in (1, 2) or not isinstance(K, int):
+            K = st.segmented_control("Sets of", [1, 2], default=1, required=True, key="risk_K", bind="query-params")
+    second = min(second, round(1 - first, 3))
+    law = (first, second, round(1 - first - second, 3))
+    with st.container(key="pair"):
+        clicked = shown("map", recipe("calibration_map", setting, K=K, probabilities=law), dark, clickable=True)
+        shown("risk", recipe("conditional_risk", setting, probabilities=law, K=K), dark)
+    if clicked is not None and clicked["data"] is not None:
+        snapped = [min(PI_STEPS, key=lambda step: abs(step - share)) for share in clicked["data"][:2]]
+        st.session_state["landscapes next"] = {"pi0": snapped[0], "pi1": snapped[1]}
+        st.rerun(scope="fragment")
+    about(chosen)
+
+
+def lines(dark: bool) -> None:
+    """The loss along a line, and how sparse its gradient is."""
+    with st.container(key="knobs"):
+        chosen = loss_choice("Loss", "loss")
+        run = st.session_state.get("run")
+        of_run = run is not None and st.toggle(
+            "Sparsity on the test rows of the run", False, key="of_run", bind="query-params"
+        )
+    with st.container(key="knobs-of-losses"):
+        setting = knobs_of(chosen, {"sampled": True})  # gradients are those of training
+    K = setting.knobs.get("K", 1)
+    K = K if isinstance(K, int) else 1
+    reference = Setting("CrossEntropy", {})
+    profile = [setting] if chosen == "CrossEntropy" else [setting, reference]
+    noised = setting if "epsilon" in setting.knobs else Setting("NoisedTopK", {"K": K})
+    exact, hinge = Setting("ExactNoisedTopK", {"K": K}), Setting("CalibratedTopKHinge", {"K": K})
+    compared = {each.loss: each for each in (hinge, reference, exact, setting, noised)}
+    with st.container(key="figures"):
+        shown("profile", recipe("line_profile", *profile), dark)
+        shown("sparsity", recipe("gradient_sparsity", *reversed(compared.values()), run=run if of_run else None), dark)
+        shown("bounds", recipe("smoothing_bounds", K=K + 1 if K < 3 else K), dark)
+    about(chosen)
+
+
+def names() -> tuple[str, ...]:
+    """The losses of the catalogue."""
+    return tuple(loss.__name__ for loss in wb.losses.LOSSES)
+
+
+def loss_choice(label: str, key: str, options: tuple[str, ...] = ()) -> str:
+    """A loss by its title."""
+    titles = {loss.__name__: loss.title for loss in wb.losses.LOSSES}
+    options = options or names()
+    first = options.index("NoisedTopK") if NONE not in options else 0
+    return st.selectbox(
+        label, options, first, format_func=lambda name: titles.get(name, name), key=key, bind="query-params"
+    )
+
+
+def label_choice() -> int:
+    """Which class is the label."""
+    return st.segmented_control("Label", [0, 1, 2], default=2, required=True, key="label", bind="query-params")
+
+
+def knobs_on_triangle(name: str) -> dict[str, tuple[Knob, Any]]:
+    """Knob → (the knob as three classes allow it, where it stands at first)."""
+    loss = on_three_classes(wb.losses.class_named(name))
+    found = {}
+    for knob_name, knob in loss.knobs().items():
+        limited = dataclasses.replace(knob, low=1, high=2) if knob_name == "K" else knob
+        value = getattr(loss, knob_name)
+        found[knob_name] = (limited, limited.snapped(value) if knob.kind in ("real", "integer") else value)
+    return found
+
+
+def own_knobs(left: str, right: str) -> list[str]:
+    """Knobs that both losses have and that a person wants to move apart."""
+    both = [name for name in knobs_on_triangle(left) if linkable(left, right, name) and name != "n_samples"]
+    if not both:
+        return []
+    default = [both[min(1, len(both) - 1)]] if left == right else []
+    return st.pills(
+        "Moved apart", both, selection_mode="multi", default=default, key=f"apart_{left}_{right}", bind="query-params"
+    )
+
+
+def linkable(left: str, right: str, name: str) -> bool:
+    """Whether one slider can move the knob of both losses."""
+    mine, others = knobs_on_triangle(left), knobs_on_triangle(right)
+    return name in mine and name in others and mine[name][0].kind == others[name][0].kind
+
+
+def knobs_of(
+    name: str, options: dict[str, Any] | None = None, *, apart: Sequence[str] = (), linked: Setting | None = None
+) -> Setting:
+    """Every knob of a loss as a widget. Beside another loss, a knob that is `linked` to it follows unless moved apart.
+
+    The number of noise draws is a knob only where noise is drawn.
+    """
+    side, prefix = ("left", "") if linked is None else ("right", "right_")
+    chosen = {}
+    for knob_name, (knob, value) in knobs_on_triangle(name).items():
+        if knob_name == "n_samples" and not (options or {}).get("sampled"):
+            chosen[knob_name] = value
+        elif linked is not None and linkable(linked.loss, name, knob_name) and knob_name not in apart:
+            chosen[knob_name] = linked.knobs[knob_name]
+        else:
+            key = f"{prefix}{name}_{knob_name}"
+            chosen[knob_name] = controls.widget(
+                knob_name, knob, value, key=key, side=side if knob_name in apart else ""
+            )
+    return Setting(name, chosen)
+
+
+def drawing_options() -> dict[str, Any]:
+    """What can be said about every triangle."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        label = label_choice()
+        gradients = st.toggle("Gradients", key="gradients", bind="query-params")
+        regions = st.segmented_control(
+            "Outline sets of", ["–", "1", "2"], default="–", required=True, key="regions", bind="query-params"
+        )
+        absolute = st.toggle(
+            "Values as they are", key="absolute", bind="query-params", help="otherwise rescaled to run from 0 to 1"
+        )
+        options: dict[str, Any] = {"label": label, "rescale": not absolute}
+        options |= {"gradients": True} if gradients else {}
+        return options | ({"regions": int(regions)} if regions != "–" else {})
+
+
+def of_loss(name: str) -> dict[str, Any]:
+    """What can be said about some losses only: how noise is treated, which head moves, what shares the batch."""
+    loss = wb.losses.class_named(name)
+    options: dict[str, Any] = {}
+    if loss.random and st.toggle(
+        "Draw the noise", key=f"{name}_sampled", bind="query-params", help="as in training; otherwise smoothed exactly"
+    ):
+        options["sampled"] = True
+    if loss.heads == 2:
+        heads = ["both", "predicting", "candidate"]
+        options["head"] = st.segmented_control(
+            "Head that moves", heads, default="both", required=True, key="head", bind="query-params"
+        )
+    if loss.couples_batch and st.toggle(
+        "Beside two fixed rows", key=f"{name}_background", bind="query-params", help=f"scores and labels {BACKGROUND}"
+    ):
+        options["background"] = BACKGROUND
+    return options
+
+
+def common_range(recipes: list[str]) -> tuple[float, float]:
+    """One colour scale for all, with round ends, so that it stands still while a knob moves."""
+    ends: list[Any] = [figure(each).frame["value"] for each in recipes]
+    low, high = min(values.min() for values in ends), max(values.max() for values in ends)
+    return (0.0 if low >= 0 else -round_up(-low), round_up(high))
+
+
+def about(name: str) -> None:
+    """What the loss says about itself."""
+    loss = wb.losses.class_named(name)
+    with st.expander(f"About: {loss.title}", icon=":material/menu_book:"):
+        text = re.sub(r"^>>>.*?(?:\n\n|\Z)", "", inspect.getdoc(loss) or "", flags=re.MULTILINE | re.DOTALL)
+        st.markdown(text)
