@@ -27,7 +27,7 @@ import torch
 from torch import nn
 
 from workbench import learning, losses
-from workbench.datasets import Dataset
+from workbench.datasets import Dataset, LabelNoise, LongTail, load_dataset
 from workbench.losses import CrossEntropy, Loss
 from workbench.store import Store
 from workbench.training import Run, TrainedRun, train
@@ -114,8 +114,6 @@ def test_the_key_ignores_where_a_run_is_trained_and_heeds_everything_else():
 
 
 def test_the_key_of_a_named_dataset_is_that_of_its_content():
-    from workbench.datasets import load_dataset
-
     assert Run("digits", model="linear").key == Run(load_dataset("digits"), model="linear").key
     assert Run("digits", model="linear").key != Run(load_dataset("digits", seed=1), model="linear").key
 
@@ -161,9 +159,31 @@ def test_a_run_is_described_by_its_file_and_read_back():
     assert run.title == f"digits · linear · {run.loss!r} · seed 4"
 
 
+def test_transforms_change_the_data_of_a_run_once_and_are_repeated_from_its_file(store):
+    changes = (LongTail(10), LabelNoise(0.3))
+    run = small(CLOUDS, transforms=changes)
+    assert run.data.key == CLOUDS.transformed(*changes).key
+    assert run.key == small(CLOUDS.transformed(*changes)).key != small(CLOUDS).key
+    digits = Run("digits", model="linear", epochs=1, device="cpu", transforms=[LongTail(10)])
+    trained = train(digits, store=store, progress=False)
+    assert trained.stored.info["transforms"] == [LongTail(10).spec()]
+    again = TrainedRun.open(digits.key, store).run
+    assert (again.transforms, again.data.key, again.key) == ((LongTail(10),), digits.data.key, digits.key)
+    assert again.data.class_counts.sum() < Run("digits", model="linear").data.class_counts.sum()
+
+
+def test_transforms_of_the_dataset_and_of_the_run_are_told_apart():
+    digits = load_dataset("digits").transformed(LongTail(10))
+    run = Run(digits, model="linear", transforms=(LongTail(20),))
+    again = Run.from_json({"title": run.title, **run.described()})
+    assert (again.key, again.transforms, again.dataset.key) == (run.key, (LongTail(20),), digits.key)
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
+        ({"transforms": LongTail(10)}, r"transforms = LongTail\(.*give a tuple of some of LabelNoise\(\), LongTail"),
+        ({"transforms": ("LongTail",)}, "transforms = .*give a tuple"),
         ({"model": "conv"}, "no model named 'conv'; known: linear, mlp, cnn, resnet18-small"),
         ({"model": 3}, "model = 3; give linear, mlp, cnn"),
         ({"dataset": None}, "dataset = None; give a name, a path or a Dataset"),

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 import workbench
 from workbench.cards import card, run_card
-from workbench.datasets import Dataset, load_dataset, load_spec
+from workbench.datasets import Dataset, Transform, load_dataset, load_spec, transforms
 from workbench.knobs import Knobbed, knob, shown
 from workbench.losses import CrossEntropy, Loss, from_spec
 from workbench.models import BACKBONES, Network, backbone_named, build_network
@@ -43,7 +43,9 @@ class Run(Knobbed):
 
     `dataset` is a name, a path or a `Dataset`; `model` a name, `"module:factory"` or a torch Module that returns
     features. With `monitor` (val_loss, val_accuracy or val_average_K_accuracy) the weights of the best epoch are kept
-    instead of the last, and with `patience` training stops after that many epochs without a better one.
+    instead of the last, and with `patience` training stops after that many epochs without a better one. `transforms`
+    change the dataset before anything is learnt: `transforms=(LabelNoise(0.2),)`; a dataset that was `transformed` with
+    the same ones gives the same run.
 
     >>> run = Run("letters", model="mlp", epochs=2)
     >>> run.title
@@ -69,7 +71,7 @@ class Run(Knobbed):
     features: None = None
     monitor: str | None = None
     patience: int | None = None
-    transforms: tuple[()] = ()
+    transforms: tuple[Transform, ...] = ()
     precision: str = knob("32", choices=("32", "bf16"), meaning="arithmetic of the network while it trains")
     device: str = knob(
         "auto", choices=("auto", "cpu", "cuda"), meaning="place to train; auto takes a GPU if there is one"
@@ -95,15 +97,20 @@ class Run(Knobbed):
                 raise ValueError(f"patience = {self.patience!r}; give a whole number of epochs ≥ 1, or None")
             if self.monitor is None:
                 raise ValueError("patience needs a monitor: say what must get better, e.g. monitor='val_loss'")
+        if not isinstance(self.transforms, (tuple, list)) or not all(isinstance(t, Transform) for t in self.transforms):
+            known = ", ".join(f"{kind.__name__}()" for kind in transforms.TRANSFORMS)
+            raise ValueError(f"transforms = {self.transforms!r}; give a tuple of some of {known}")
+        object.__setattr__(self, "transforms", tuple(self.transforms))
         # Fields whose other values are not there yet: refused, rather than accepted and ignored.
-        for name, allowed in (("features", None), ("transforms", ()), ("devices", 1)):
+        for name, allowed in (("features", None), ("devices", 1)):
             if getattr(self, name) != allowed:
                 raise ValueError(f"{name} = {getattr(self, name)!r} is not available; leave it at {allowed!r}")
 
     @cached_property
     def data(self) -> Dataset:
-        """The dataset itself, loaded when it is first needed."""
-        return self.dataset if isinstance(self.dataset, Dataset) else load_dataset(str(self.dataset))
+        """The dataset itself with its transforms, loaded when it is first needed."""
+        data = self.dataset if isinstance(self.dataset, Dataset) else load_dataset(str(self.dataset))
+        return data.transformed(*self.transforms)
 
     @property
     def title(self) -> str:
@@ -119,6 +126,7 @@ class Run(Knobbed):
         A loss or a model that lives outside the workbench enters with its source, so that an edited one is a new run.
         """
         described = {name: value for name, value in self.described().items() if name not in (*NOT_IN_KEY, "dataset")}
+        described["transforms"] = ()  # the key of the dataset tells of them
         described |= {"format": FORMAT, "sources": [_source(type(self.loss)), _model_source(self.model)]}
         return hashlib.sha256(_canonical(described).encode()).hexdigest()
 
@@ -133,6 +141,7 @@ class Run(Knobbed):
             "dataset_key": self.data.key,
             "model": given,
             "loss": self.loss.spec(),
+            "transforms": [transform.spec() for transform in self.transforms],
         }
 
     @classmethod
@@ -144,14 +153,18 @@ class Run(Knobbed):
             raise ValueError(
                 f"{facts['title']} cannot be repeated from its file alone: its {missing}; make the Run again"
             )
-        data = load_spec(facts["dataset"])
-        if data.key != facts["dataset_key"]:
-            raise ValueError(f"{data.name} is not the data this run was trained on: its content has changed since")
+        changes = tuple(transforms.from_spec(transform) for transform in facts["transforms"])
+        # The spec tells of all transforms; those of the run are its last ones, and the run applies them itself.
+        before = facts["dataset"].get("transforms", [])
+        data = load_spec({**facts["dataset"], "transforms": before[: len(before) - len(changes)]})
         fields = {field.name: facts[field.name] for field in dataclasses.fields(cls)}
-        return cls(**fields | {"dataset": data, "loss": from_spec(facts["loss"]), "transforms": ()})
+        run = cls(**fields | {"dataset": data, "loss": from_spec(facts["loss"]), "transforms": changes})
+        if run.data.key != facts["dataset_key"]:
+            raise ValueError(f"{run.data.name} is not the data this run was trained on: its content has changed since")
+        return run
 
     def _repr_html_(self) -> str:
-        facts = {name: str(getattr(self, name)) for name in ("dataset", "model", "loss")}
+        facts = {name: str(getattr(self, name)) for name in ("dataset", "transforms", "model", "loss")}
         rest = [f"{name} {shown(value)}" for name, value in self.settings().items()]
         return card("Run, not trained yet: train(run)", facts | {"settings": ", ".join(rest)})
 
