@@ -43,17 +43,24 @@ OF_LOSSES = {
     *("binary_surrogates", "calibration_map", "conditional_risk", "gallery", "gradient_sparsity", "level_sets"),
     *("line_profile", "smoothing_bounds", "weight_plane"),
 }
-OF_TABLES = ("accuracy_against_size", "explore", "lorenz", "per_class", "reliability", "samples", "set_sizes")
+OF_TABLES = (
+    *("accuracy_against_count", "accuracy_against_size", "explore", "lorenz", "most_improved", "per_class"),
+    *("reliability", "samples", "set_sizes", "shared_sets"),
+)
 NAMES = (*sorted(OF_LOSSES), *OF_TABLES)
 # Of these no more than a table of scores is asked.
-WITHOUT_LABELS = {"lorenz", "samples", "set_sizes"}
+WITHOUT_LABELS = {"lorenz", "samples", "set_sizes", "shared_sets"}
 
 
 def namespace(table: wb.LogitTable) -> dict[str, object]:
     """What a reader of `figure.code` has at hand."""
     val, test = (table, table) if table.n == 1 else table.split()
     images = np.random.default_rng(1).integers(0, 256, (test.n, 12, 10, 3), dtype=np.uint8)
-    return {"val": val, "test": test, "table": test, "images": images, "plane": PLANE}
+    blurred = {
+        f"other_{name}": wb.LogitTable(part.scores / 3, part.labels, link=part.link)
+        for name, part in (("val", val), ("test", test))
+    }
+    return {"val": val, "test": test, "table": test, "images": images, "plane": PLANE, **blurred}
 
 
 def made(name: str, table: wb.LogitTable) -> wb.figures.Figure:
@@ -88,6 +95,10 @@ def made(name: str, table: wb.LogitTable) -> wb.figures.Figure:
         case "explore":
             return wb.figures.explore(val, test, K_max=3, step=0.5)
     sets = wb.AverageK(K=2 if table.n_classes > 2 else 1, min_size=1).fit(val)(test)
+    if name == "most_improved":
+        return wb.figures.most_improved(wb.TopK(K=1).fit(at_hand["other_val"])(at_hand["other_test"]), sets)
+    if name == "shared_sets":
+        return wb.figures.shared_sets(sets, around=0)
     return wb.figures.samples(sets, at_hand["images"]) if name == "samples" else getattr(wb.figures, name)(sets)
 
 
@@ -231,7 +242,7 @@ def test_many_labels_are_drawn_too():
     rng = np.random.default_rng(0)
     labels = rng.random((80, 6)) < 0.3  # some rows have none
     table = wb.LogitTable(rng.normal(size=(80, 6)) + 2 * labels, labels, link="sigmoid")
-    for name in set(OF_TABLES) - {"lorenz"}:
+    for name in set(OF_TABLES) - {"lorenz", "accuracy_against_count"}:
         assert made(name, table).plot().data, name
 
 

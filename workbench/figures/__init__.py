@@ -6,9 +6,12 @@ from workbench.figures.base import Figure
 from workbench.figures.classes import per_class
 from workbench.figures.curves import accuracy_against_size
 from workbench.figures.explorer import explore
+from workbench.figures.improvement import most_improved
 from workbench.figures.inequality import lorenz
 from workbench.figures.landscapes import gallery, level_sets
+from workbench.figures.neighbours import shared_sets
 from workbench.figures.profiles import binary_surrogates, line_profile
+from workbench.figures.rarity import accuracy_against_count
 from workbench.figures.reliability import reliability
 from workbench.figures.risks import calibration_map, conditional_risk
 from workbench.figures.samples import samples
@@ -19,6 +22,7 @@ from workbench.figures.weights import weight_plane
 
 __all__ = [
     "Figure",
+    "accuracy_against_count",
     "accuracy_against_size",
     "binary_surrogates",
     "calibration_map",
@@ -29,10 +33,12 @@ __all__ = [
     "level_sets",
     "line_profile",
     "lorenz",
+    "most_improved",
     "per_class",
     "reliability",
     "samples",
     "set_sizes",
+    "shared_sets",
     "smoothing_bounds",
     "sprite_sheet",
     "weight_plane",

@@ -136,7 +136,9 @@ class PerClass(Figure):
 
         ordered, parts = self.ordered(), self.parts(theme)
         for name, colour, part in parts:
-            bars = go.Bar(x=part["place"], y=part["accuracy"], name=name, marker_color=colour, customdata=_hover(part))
+            bars = go.Bar(
+                x=part["place"], y=part["accuracy"], name=name, marker_color=colour, customdata=hover_texts(part)
+            )
             if len(ordered) <= MOST_NAMES:
                 reach = {"array": part["high"] - part["accuracy"], "arrayminus": part["accuracy"] - part["low"]}
                 bars.update(error_y={**reach, "color": theme.ink, "thickness": 1, "width": 0})
@@ -197,7 +199,7 @@ class PerClass(Figure):
         return "classes, most training images first" if "count" in self.frame else "classes, most accurate first"
 
 
-def _hover(part: pd.DataFrame) -> list[str]:
+def hover_texts(part: pd.DataFrame) -> list[str]:
     """What the pointer tells about each class."""
     training = "<br>{count} training images" if "count" in part else ""
     template = (
