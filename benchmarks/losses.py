@@ -18,7 +18,6 @@ import argparse
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -116,30 +115,43 @@ def _seconds(action: Callable[[], None], budget: float = 0.03) -> float:
 def of_set_size(loss_class: type[Loss], K: int) -> Loss:
     """The loss with sets of K classes, or as it is when it has no K."""
     if loss_class is wb.losses.DifferentiableTopK:
-        return loss_class(p_k=(0.0,) * (K - 1) + (1.0,), m=max(16, K + 1))
+        return loss_class(p_k=(0.0,) * (K - 1) + (1.0,), operator="splitter", m=max(16, K + 1))
     return loss_class(K=K) if "K" in loss_class.knobs() else loss_class()
 
 
-def peers() -> dict[str, tuple[Callable[[int], LossFunction], str]]:
-    """Name of a peer → how it is made for a number of classes, and the loss of ours it stands beside."""
-    found: dict[str, tuple[Callable[[int], LossFunction], str]] = {}
+@dataclass(frozen=True)
+class Peer:
+    """A loss of another package, and the one of ours it stands beside."""
+
+    name: str
+    beside: type[Loss]
+    made: Callable[[int, int], LossFunction]  # from the number of classes and K
+
+
+def peers() -> list[Peer]:
+    """Those that are installed: pip install workbench[bench]."""
+    found = []
     if find_spec("pytopk"):
         import pytopk
 
-        found["pytopk, 5 draws"] = (lambda n: pytopk.BalNoisedTopK(5, epsilon=0.2, n_sample=5), "NoisedTopK")
+        found.append(Peer("pytopk, 5 draws", wb.losses.NoisedTopK, lambda n, K: pytopk.BalNoisedTopK(K, 0.2, 5)))
     if find_spec("difftopk"):
         import difftopk
 
         for method in ("bitonic__non_sparse", "odd_even", "softsort"):
-            made = partial(difftopk.TopKCrossEntropyLoss, method, 1.0, [0.5, 0, 0, 0, 0.5], m=16, distribution="cauchy")
-            found[f"difftopk {method}"] = (made, "DifferentiableTopK")
+
+            def made(n: int, K: int, method: str = method) -> LossFunction:
+                p_k = [0.0] * (K - 1) + [1.0]
+                return difftopk.TopKCrossEntropyLoss(method, 1.0, p_k, n, m=max(16, K + 1), distribution="cauchy")
+
+            found.append(Peer(f"difftopk {method}", wb.losses.DifferentiableTopK, made))
     if find_spec("entmax"):
         import entmax
 
-        def projection(scores: Tensor, labels: Tensor) -> Tensor:
-            return entmax.budget_bisect(scores, budget=5, n_iter=24)
+        def projection(n: int, K: int) -> LossFunction:
+            return lambda scores, labels: entmax.budget_bisect(scores, budget=K, n_iter=24)
 
-        found["entmax budget_bisect, 24 steps"] = (lambda n: projection, "SparseTop")
+        found.append(Peer("entmax budget_bisect, 24 steps", wb.losses.SparseTop, projection))
     return found
 
 
@@ -151,9 +163,10 @@ def print_table(losses: Iterable[type[Loss]]) -> None:
         kept = Race.for_loss(loss, 1000).kept(loss)
         print(f"{loss_class.__name__:34}" + "".join(f"{cost:12.1f}" for cost in costs) + f"{kept:9.1f}", flush=True)
     print("\npeers (pip install workbench[bench])")
-    for name, (made, ours) in peers().items():
-        costs = [Race(n).cost(made(n)) for n in CLASSES]
-        print(f"{name:34}" + "".join(f"{cost:12.1f}" for cost in costs) + f"   ({ours})", flush=True)
+    for peer in peers():
+        costs = [Race(n).cost(peer.made(n, 5)) for n in CLASSES]
+        beside = f"   ({peer.beside.__name__})"
+        print(f"{peer.name:34}" + "".join(f"{cost:12.1f}" for cost in costs) + beside, flush=True)
 
 
 def print_budgets() -> None:
@@ -168,41 +181,43 @@ def print_budgets() -> None:
 
 
 def draw(losses: Iterable[type[Loss]], path: Path) -> None:
-    """Cost against K (1000 classes) for the losses that have one, and against the number of classes for all."""
+    """Cost against K for the losses that have one, and against the number of classes for all; peers are dashed."""
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import NullLocator
 
     from workbench.figures.style import LIGHT, matplotlib_rc
 
-    losses = tuple(losses)
-    with_K = [loss for loss in losses if "K" in loss.knobs() or loss is wb.losses.DifferentiableTopK]
+    shown = dict(zip(dict.fromkeys(type(budget.loss) for budget in BUDGETS), LIGHT.categories, strict=False))
+    beside = {peer.beside: peer for peer in reversed(peers())}  # the first of each
     with plt.rc_context(matplotlib_rc(LIGHT)):
-        figure, (left, right) = plt.subplots(1, 2, figsize=(13, 6.5), sharey=True, layout="constrained")
-        for loss_class in with_K:
-            costs = [Race.for_loss(loss_class(), 1000).cost(of_set_size(loss_class, K), rounds=3) for K in SET_SIZES]
-            _line(left, loss_class, SET_SIZES, costs, losses)
-        for loss_class in losses:
-            loss = loss_class()
-            costs = [Race.for_loss(loss, n).cost(loss, rounds=3) for n in MORE_CLASSES]
-            _line(right, loss_class, MORE_CLASSES, costs, losses)
-        left.set(title="1000 classes", xlabel="K", ylabel="forward + backward, in cross-entropies", xticks=SET_SIZES)
-        right.set(title="K = 5", xlabel="number of classes", xticks=MORE_CLASSES)
+        figure, (left, right) = plt.subplots(1, 2, figsize=(13, 6), sharey=True, layout="constrained")
+        for loss_class in sorted(losses, key=lambda loss_class: loss_class in shown):
+            look = {"color": LIGHT.muted, "linewidth": 1, "alpha": 0.4}
+            if loss_class in shown:
+                look = {"color": shown[loss_class], "linewidth": 2, "marker": "o", "label": loss_class.title}
+            default, peer = loss_class(), beside.get(loss_class)
+            if "K" in loss_class.knobs() or loss_class is wb.losses.DifferentiableTopK:
+                race = Race.for_loss(default, 1000)
+                left.plot(SET_SIZES, [race.cost(of_set_size(loss_class, K), 3) for K in SET_SIZES], **look)
+                if peer:
+                    costs = [race.cost(peer.made(1000, K), 3) for K in SET_SIZES]
+                    left.plot(SET_SIZES, costs, color=look["color"], linestyle="--")
+            races = {n: Race.for_loss(default, n) for n in MORE_CLASSES}
+            right.plot(MORE_CLASSES, [race.cost(of_set_size(loss_class, 5), 3) for race in races.values()], **look)
+            if peer:
+                costs = [Race(n).cost(peer.made(n, 5), 3) for n in MORE_CLASSES]
+                right.plot(MORE_CLASSES, costs, color=look["color"], linestyle="--", label=peer.name)
+        left.set(title="1000 classes", xlabel="K", ylabel="forward + backward, in cross-entropies")
+        right.set(title="K = 5", xlabel="number of classes")
         for axes, ticks in ((left, SET_SIZES), (right, MORE_CLASSES)):
             axes.set(xscale="log", yscale="log")
-            axes.set_xticks(ticks, [str(tick) for tick in ticks])
-            axes.minorticks_off()
-            axes.axhline(1, color=LIGHT.muted, linewidth=0.8)
-        figure.legend(*right.get_legend_handles_labels(), loc="outside right upper", fontsize=8)
+            for axis, places in ((axes.xaxis, ticks), (axes.yaxis, (1, 3, 10, 30, 100, 300))):
+                axis.set_ticks(places, [str(place) for place in places])
+                axis.set_minor_locator(NullLocator())
+        right.plot([], [], color=LIGHT.muted, linewidth=1, alpha=0.4, label="the other losses")
+        figure.legend(*right.get_legend_handles_labels(), loc="outside right upper")
         figure.savefig(path, dpi=150)
     print(f"\ndrawn: {path}")
-
-
-def _line(axes, loss_class: type[Loss], x: Iterable[int], costs: list[float], losses: tuple[type[Loss], ...]) -> None:
-    from workbench.figures.style import LIGHT
-
-    place = losses.index(loss_class)
-    colour = LIGHT.categories[place % len(LIGHT.categories)]
-    mark = ("o", "s", "^")[place // len(LIGHT.categories)]  # colour and mark together tell losses apart
-    axes.plot(x, costs, color=colour, marker=mark, markersize=5, linewidth=1.4, label=loss_class.title)
 
 
 def main() -> None:

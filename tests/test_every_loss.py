@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 
 import workbench as wb
+from workbench.__main__ import main
 from workbench.knobs import knob
 from workbench.losses import LOSSES, PAPERS, Loss, catalogue, class_named, from_spec
 
@@ -286,8 +287,7 @@ def on_three_classes(K):
         if loss_class.head == "cosine":
             knobs["epsilon"] = 0.0
         loss = loss_class(**{name: value for name, value in knobs.items() if name in loss_class.knobs()})
-        # What the draws of a random loss estimate is calibrated; one draw of them is not.
-        loss = wb.losses.ExactNoisedTopK(K=K, epsilon=0.2) if isinstance(loss, wb.losses.NoisedTopK) else loss
+        loss = loss.exact()  # what draws of noise estimate is calibrated; the draws themselves are not
         if loss.calibrated:
             yield pytest.param(loss, K, id=f"{loss_class.__name__}-{K}")
 
@@ -422,6 +422,12 @@ def test_a_loss_defined_elsewhere_joins_the_gallery_of_level_sets():
     figure = wb.figures.gallery([*LOSSES, Tempered], steps=5)
     assert len(figure.frame["loss"].unique()) == len(LOSSES) + 1
     assert repr(Tempered()) in set(figure.frame["loss"])
+
+
+def test_the_command_line_reads_the_catalogue_when_it_is_called(monkeypatch, capsys):
+    monkeypatch.setattr(wb.losses, "LOSSES", (*LOSSES, Tempered))
+    assert main(["losses"]) == 0
+    assert "Tempered" in capsys.readouterr().out
 
 
 def test_all_losses_of_the_papers_are_there_and_all_but_one_train():

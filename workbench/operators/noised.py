@@ -13,7 +13,7 @@ from torch import Tensor
 
 from workbench.operators.order import check_order, in_plain_memory, kth_largest, kth_value, largest
 
-# The largest float32 that torch.randn makes on a CPU is √(2 log 2²⁴) = 5.77; in float64 one draw in 10⁸ is beyond.
+# The largest float32 that torch.randn makes on a CPU is √(2 log 2²⁴) = 5.77; in float64 one in 3·10⁸ is larger.
 LARGEST_DRAW = 5.8
 
 
