@@ -30,6 +30,7 @@ TRAINING_HALF = (
     {"losses"},
     {"datasets"},
     {"models", "batches", "scoring"},
+    {"features"},
     {"learning"},
     {"training", "weight_planes"},
     {"demo_runs"},

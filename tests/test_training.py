@@ -108,6 +108,8 @@ def test_the_key_ignores_where_a_run_is_trained_and_heeds_everything_else():
         {"monitor": "val_loss"},
         {"monitor": "val_loss", "patience": 2},
         {"precision": "bf16"},
+        {"features": "cached"},
+        {"features": 64 * "0"},
     ]
     keys = {dataclasses.replace(run, **change).key for change in changes}
     assert len(keys | {run.key}) == len(changes) + 1
@@ -200,7 +202,8 @@ def test_transforms_of_the_dataset_and_of_the_run_are_told_apart():
         ({"monitor": "test_accuracy"}, "monitor = 'test_accuracy'.*val_loss, val_accuracy, val_average_K_accuracy"),
         ({"patience": 3}, "patience needs a monitor"),
         ({"monitor": "val_loss", "patience": 0}, "patience = 0"),
-        ({"features": "cached"}, "features = 'cached' is not available; leave it at None"),
+        ({"features": "cached", "model": "mlp"}, "mlp comes with random weights.*give a trained run"),
+        ({"features": "abc"}, "features = 'abc'; give a trained run, the 64 digits of its key, or 'cached'"),
         ({"devices": 2}, "devices = 2 is not available; leave it at 1"),
     ],
 )
@@ -219,7 +222,7 @@ def test_a_loss_without_gradient_is_refused():
 
 
 def test_an_unknown_dataset_lists_the_known_ones(store):
-    with pytest.raises(ValueError, match="there is no dataset 'gardn'.* garden, meadow, letters, digits"):
+    with pytest.raises(ValueError, match=r"there is no dataset 'gardn'.* garden, meadow, letters, digits"):
         train(Run("gardn", model="linear"), store=store)
 
 

@@ -32,6 +32,7 @@ _HOMES = {
     "load_dataset": "datasets",
     "Run": "training",
     "train": "training",
+    "cache_features": "features",
     "bayes": "bayes",
     "comparison": "comparison",
     "counts": "counts",
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from workbench.calibration import TemperatureScaling, VectorScaling
     from workbench.conformal import APS, LAC, RAPS, ClassConditionalLAC, PointwiseError
     from workbench.datasets import Dataset, load_dataset
+    from workbench.features import cache_features
     from workbench.files import import_table
     from workbench.index import SetIndex
     from workbench.launching import open_app

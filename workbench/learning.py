@@ -25,7 +25,8 @@ from tqdm import tqdm
 
 from workbench.batches import Batches, generator, readable, seed_of
 from workbench.datasets import ImageFiles, Split
-from workbench.models import build_network
+from workbench.features import features_of, standardise, whole_network
+from workbench.models import Network, build_network
 from workbench.scoring import accuracies, rows_at_once, split_tables, tables_of
 from workbench.store import Store
 from workbench.tables import LogitTable
@@ -59,12 +60,16 @@ class Learner(pl.LightningModule):
         self.automatic_optimization = False
         self.run, self.data = run, run.data
         self.loss = run.loss.for_classes(self.data.class_counts)
-        self.network = build_network(
-            run.model, run.loss, input_shape=self.data.input_shape, n_classes=self.data.n_classes, seed=run.seed
-        )
+        if run.features is None:
+            self.network = self.whole = build_network(
+                run.model, run.loss, input_shape=self.data.input_shape, n_classes=self.data.n_classes, seed=run.seed
+            )
+            standardise(self.network, self.data)
+        else:  # what learns is the head alone, and the features are its data
+            self.whole = whole_network(run, store)
+            self.data = features_of(self.whole, self.data, run.model_name, store, _device(run.device))
+            self.network = Network(nn.Flatten(), self.whole.head, self.data.input_shape)
         self.train_rows, self.val_rows = _tensors(self.data.train), _tensors(self.data.val)
-        if isinstance(self.train_rows[0], Tensor):  # images in files need no standardising
-            self.network.standardise(self.train_rows[0])
         self.state = self._initial_state()
         self.n_batches = math.ceil(self.data.train.n / run.batch_size)
         self.K = min(max(self.loss.settings().get("K", 5), 1), self.data.n_classes - 1)  # of the average-K accuracy
@@ -207,7 +212,7 @@ class Learner(pl.LightningModule):
 
     def weights(self) -> dict[str, Tensor]:
         """A copy of all that was learnt, on the CPU: the network's weights and, as `loss_state.…`, the loss's state."""
-        learnt = dict(self.network.state_dict())
+        learnt = dict(self.whole.state_dict())
         if self.state is not None:
             learnt |= {f"loss_state.{name}": value for name, value in self.state.state_dict().items()}
         return {name: value.detach().cpu().clone() for name, value in learnt.items()}
@@ -216,7 +221,7 @@ class Learner(pl.LightningModule):
         """Takes back what `weights` gave."""
         prefix = "loss_state."
         of_state = {name: value for name, value in weights.items() if name.startswith(prefix)}
-        self.network.load_state_dict({name: value for name, value in weights.items() if name not in of_state})
+        self.whole.load_state_dict({name: value for name, value in weights.items() if name not in of_state})
         if self.state is not None:
             self.state.load_state_dict({name.removeprefix(prefix): value for name, value in of_state.items()})
 

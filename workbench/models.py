@@ -12,9 +12,11 @@ torch.Size([5, 26])
 from __future__ import annotations
 
 import copy
+import hashlib
 import importlib
 from collections.abc import Callable
 
+import safetensors.torch
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -152,6 +154,12 @@ def backbone_named(name: str) -> Backbone:
     if not callable(factory):
         raise ValueError(f"{name!r} is not a function that takes an input shape and returns a torch Module")
     return factory
+
+
+def weights_digest(module: nn.Module) -> str:
+    """sha256 of all weights of a module."""
+    weights = {name: value.detach().cpu().clone() for name, value in module.state_dict().items()}
+    return hashlib.sha256(safetensors.torch.save(weights)).hexdigest()
 
 
 def _head(loss: Loss, n_features: int, n_classes: int) -> nn.Module:

@@ -8,6 +8,7 @@ import inspect
 import json
 import os
 import platform
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,9 +25,10 @@ from torch import Tensor, nn
 import workbench
 from workbench.cards import card, run_card
 from workbench.datasets import Dataset, Transform, load_dataset, load_spec, transforms
+from workbench.features import check_weights
 from workbench.knobs import Knobbed, knob, shown
 from workbench.losses import CrossEntropy, Loss, from_spec
-from workbench.models import BACKBONES, Network, backbone_named, build_network
+from workbench.models import BACKBONES, Network, backbone_named, build_network, weights_digest
 from workbench.store import Store, StoredRun
 from workbench.tables import LogitTable
 from workbench.weight_planes import weight_plane as weight_plane
@@ -46,6 +48,10 @@ class Run(Knobbed):
     instead of the last, and with `patience` training stops after that many epochs without a better one. `transforms`
     change the dataset before anything is learnt: `transforms=(LabelNoise(0.2),)`; a dataset that was `transformed` with
     the same ones gives the same run.
+
+    With `features` only the head learns, on features that are computed once (`cache_features`): those of a trained run
+    (given as such or by its key, and with the same `model`), or with `"cached"` those of the weights that `model` comes
+    with, a Module or `module:factory`. What is kept is the whole network, with the backbone as it was.
 
     >>> run = Run("letters", model="mlp", epochs=2)
     >>> run.title
@@ -68,7 +74,7 @@ class Run(Knobbed):
     schedule: str = knob("cosine", choices=("cosine", "constant"), meaning="course of the learning rate")
     weight_decay: float = knob(1e-4, low=0.0, high=0.1, maximum=1e3, meaning="pull of the weights towards zero")
     seed: int = knob(0, low=0, high=20, maximum=2**31 - 1, meaning="seed of weights, order and noise")
-    features: None = None
+    features: str | TrainedRun | None = None
     monitor: str | None = None
     patience: int | None = None
     transforms: tuple[Transform, ...] = ()
@@ -101,10 +107,14 @@ class Run(Knobbed):
             known = ", ".join(f"{kind.__name__}()" for kind in transforms.TRANSFORMS)
             raise ValueError(f"transforms = {self.transforms!r}; give a tuple of some of {known}")
         object.__setattr__(self, "transforms", tuple(self.transforms))
-        # Fields whose other values are not there yet: refused, rather than accepted and ignored.
-        for name, allowed in (("features", None), ("devices", 1)):
-            if getattr(self, name) != allowed:
-                raise ValueError(f"{name} = {getattr(self, name)!r} is not available; leave it at {allowed!r}")
+        if isinstance(self.features, TrainedRun):
+            object.__setattr__(self, "features", self.features.run.key)
+        if self.features == "cached":
+            check_weights(self.model)
+        elif self.features is not None and not re.fullmatch("[0-9a-f]{64}", str(self.features)):
+            raise ValueError(f"features = {self.features!r}; give a trained run, the 64 digits of its key, or 'cached'")
+        if self.devices != 1:  # refused, rather than accepted and ignored
+            raise ValueError(f"devices = {self.devices!r} is not available; leave it at 1")
 
     @cached_property
     def data(self) -> Dataset:
@@ -113,9 +123,14 @@ class Run(Knobbed):
         return data.transformed(*self.transforms)
 
     @property
+    def model_name(self) -> str:
+        """The model as people call it: its name, or the class of a Module."""
+        return self.model if isinstance(self.model, str) else type(self.model).__name__
+
+    @property
     def title(self) -> str:
         """A short name for people."""
-        model = self.model if isinstance(self.model, str) else type(self.model).__name__
+        model = self.model_name if self.features is None else f"head of {self.model_name}"
         seed = f" · seed {self.seed}" if self.seed else ""
         return f"{self.data.name} · {model} · {self.loss!r}{seed}"
 
@@ -134,7 +149,9 @@ class Run(Knobbed):
         """The run as JSON: what `Run.from_json` reads."""
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         given = (
-            self.model if isinstance(self.model, str) else {"module": repr(self.model), "weights": _digest(self.model)}
+            self.model
+            if isinstance(self.model, str)
+            else {"module": repr(self.model), "weights": weights_digest(self.model)}
         )
         return fields | {
             "dataset": self.data.spec,
@@ -301,12 +318,6 @@ def _check_labels(run: Run) -> None:
 
 def _canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-def _digest(module: nn.Module) -> str:
-    """sha256 of all weights of a module."""
-    weights = {name: value.detach().cpu().clone() for name, value in module.state_dict().items()}
-    return hashlib.sha256(safetensors.torch.save(weights)).hexdigest()
 
 
 def _model_source(model: str | nn.Module) -> str | None:

@@ -1,0 +1,168 @@
+"""Features are computed once, and a head learns on them what it would learn behind a frozen backbone."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from workbench import features
+from workbench.datasets import Dataset
+from workbench.features import cache_features
+from workbench.losses import LDAM, AverageKTwoHead, CrossEntropy, NoisedTopK
+from workbench.store import DEMO, Store
+from workbench.training import Run, TrainedRun, train
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def store(tmp_path) -> Store:
+    return Store(tmp_path / "runs")
+
+
+@pytest.fixture(scope="module")
+def clouds() -> Dataset:
+    rng = np.random.default_rng(0)
+    labels = np.arange(400) % 6
+    rows = 2 * rng.normal(size=(6, 5))[labels] + rng.normal(size=(400, 5))
+    return Dataset.from_arrays(rows, labels, name="clouds", attributes={"place": np.arange(400) % 3})
+
+
+@pytest.fixture
+def trained(clouds, store) -> TrainedRun:
+    return train(Run(clouds, model="mlp", epochs=3, batch_size=64, device="cpu"), store=store, progress=False)
+
+
+def head_run(data: Dataset, source: TrainedRun, **fields) -> Run:
+    return Run(data, **{"model": "mlp", "features": source, "epochs": 4, "batch_size": 64, "device": "cpu", **fields})
+
+
+def files(store: Store) -> set[str]:
+    return {path.name for path in (store.root / ".features").iterdir()}
+
+
+def test_the_features_of_a_trained_run_are_those_of_its_model_and_everything_else_stays(clouds, trained, store):
+    cached = cache_features(clouds, trained, store=store)
+    for split in ("train", "val", "test"):
+        theirs, ours = getattr(cached, split), getattr(clouds, split)
+        with torch.no_grad():
+            expected = trained.model.features(torch.from_numpy(ours.inputs)).numpy()
+        np.testing.assert_allclose(theirs.inputs, expected, rtol=1e-5, atol=1e-6)
+        assert isinstance(theirs.inputs, np.memmap)
+        np.testing.assert_array_equal(theirs.labels, ours.labels)
+        np.testing.assert_array_equal(theirs.attributes["place"], ours.attributes["place"])
+    assert (cached.n_classes, cached.class_names, cached.input_shape) == (6, clouds.class_names, (256,))
+
+
+def test_features_are_computed_once_and_anew_for_other_weights_or_other_data(clouds, trained, store, monkeypatch):
+    first = cache_features(clouds, trained, store=store)
+    write, written = features._write, []
+    monkeypatch.setattr(features, "_write", lambda path, *rest: written.append(path) or write(path, *rest))
+    assert cache_features(clouds, trained, store=store).key == first.key
+    assert written == []
+    module = nn.Sequential(nn.Linear(5, 7), nn.ReLU())
+    keys = {first.key, cache_features(clouds, module, store=store).key}
+    with torch.no_grad():
+        module[0].weight.add_(1)
+    keys.add(cache_features(clouds, module, store=store).key)
+    shifted = Dataset.from_arrays(np.eye(60, 5), np.arange(60) % 6)
+    keys.add(cache_features(shifted, module, store=store).key)
+    assert files(store) == keys
+    assert len(keys) == 4
+
+
+def test_a_failure_while_features_are_computed_leaves_nothing_behind(clouds, store):
+    class Breaks(nn.Module):
+        def forward(self, inputs):
+            if len(inputs) > 2:  # the two blank inputs that ask for its width
+                raise RuntimeError("out of luck")
+            return inputs
+
+    with pytest.raises(RuntimeError, match="out of luck"):
+        cache_features(clouds, Breaks(), store=store)
+    assert files(store) == set()
+
+
+def test_features_that_were_damaged_are_refused(clouds, trained, store):
+    key = cache_features(clouds, trained, store=store).key
+    path = store.root / ".features" / key / "val.npy"
+    path.write_bytes(path.read_bytes()[:-4] + b"\1\2\3\4")
+    with pytest.raises(ValueError, match="does not match its checksum"):
+        cache_features(clouds, trained, store=store)
+
+
+def test_cached_features_are_no_run(clouds, trained, store):
+    before = [run.key for run in store.runs()]
+    cache_features(clouds, trained, store=store)
+    assert [run.key for run in store.runs()] == before
+
+
+@pytest.mark.parametrize("loss", [CrossEntropy(), NoisedTopK(K=2), AverageKTwoHead(K=2), LDAM()], ids=repr)
+def test_a_head_learns_on_the_features_of_a_run_and_leaves_the_backbone_as_it_was(clouds, trained, store, loss):
+    done = train(head_run(clouds, trained, loss=loss, epochs=10, learning_rate=0.05), store=store, progress=False)
+    assert done.history["val_accuracy"].iloc[-1] > 0.5  # chance is 1/6
+    for name, value in trained.model.backbone.state_dict().items():
+        assert torch.equal(done.model.backbone.state_dict()[name], value)
+    with torch.no_grad():  # what is kept is a whole network: inputs go in, the table's scores come out
+        scores = done.run.loss.logits(done.model(torch.from_numpy(clouds.test.inputs))).numpy()
+    np.testing.assert_allclose(done.tables["test"].scores, scores, rtol=1e-4, atol=1e-5)
+    assert done.run.title.startswith("clouds · head of mlp")
+
+
+def test_a_head_is_the_same_each_time_and_another_one_with_another_seed(clouds, trained, store):
+    first = train(head_run(clouds, trained), store=store, progress=False).tables["test"].scores
+    np.testing.assert_array_equal(
+        train(head_run(clouds, trained), store=store, progress=False, again=True).tables["test"].scores, first
+    )
+    other = train(head_run(clouds, trained, seed=1), store=store, progress=False).tables["test"].scores
+    assert not np.array_equal(other, first)
+
+
+def test_a_run_on_cached_features_equals_a_linear_run_on_them_but_for_the_standardising(clouds, store):
+    whiten = nn.Sequential(nn.Flatten())
+    done = train(Run(clouds, model=whiten, features="cached", epochs=2, device="cpu"), store=store, progress=False)
+    plain = train(Run(clouds, model="linear", epochs=2, device="cpu"), store=store, progress=False)
+    # A backbone of no weights: its features are the standardised inputs, which is what `linear` learns on.
+    np.testing.assert_allclose(done.tables["test"].scores, plain.tables["test"].scores, rtol=1e-4, atol=1e-5)
+
+
+def test_a_head_run_is_repeated_from_its_file(store):
+    source = train(Run("digits", model="mlp", epochs=1, device="cpu"), store=store, progress=False)
+    run = head_run(source.run.data, source, epochs=1)
+    train(run, store=store, progress=False)
+    again = TrainedRun.open(run.key, store).run
+    assert (again.key, again.features) == (run.key, source.run.key)
+
+
+def test_a_demo_run_lends_its_backbone(store):
+    source = Store(DEMO).runs()[0]
+    run = Run.from_json(source.info)
+    one_of_each = np.unique(run.data.train.labels, return_index=True)[1]
+    rows = {"train": one_of_each, "val": slice(10), "test": slice(300)}
+    small = dataclasses.replace(run.data, key="", **{name: getattr(run.data, name).rows(rows[name]) for name in rows})
+    cached = cache_features(small, TrainedRun(run, source), store=store)
+    np.testing.assert_allclose(cached.test.inputs, source.tables["test"].features[:300], atol=0.01)
+
+
+def test_wrong_backbones_are_refused_with_what_to_do(clouds, trained, store):
+    with pytest.raises(ValueError, match=r"cnn comes with random weights.*give a trained run, a Module"):
+        cache_features(clouds, "cnn", store=store)
+    wide = Dataset.from_arrays(np.eye(60, 9), np.arange(60) % 6, name="wide")
+    with pytest.raises(ValueError, match=r"trained on inputs of shape \(5,\), those of wide have \(9,\)"):
+        cache_features(wide, trained, store=store)
+    with pytest.raises(
+        ValueError, match=r"whose model is 'mlp', and the run has model = 'linear'; give the run the same"
+    ):
+        train(head_run(clouds, trained, model="linear"), store=store)
+    with pytest.raises(ValueError, match="no run has a key that starts with"):
+        train(Run(clouds, model="mlp", features=64 * "0", device="cpu"), store=store)

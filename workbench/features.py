@@ -1,0 +1,148 @@
+"""Features first: what a backbone makes of a dataset, computed once, so that heads are trained on it in seconds.
+
+The features of one backbone on one dataset lie in the store under a key made of the data's content and the backbone's
+weights: `.features/<key>/train.npy`, `val.npy`, `test.npy`, written as a whole or not at all, and memory-mapped when read.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import safetensors.torch
+import torch
+from torch import Tensor, nn
+
+from workbench.batches import in_turn, readable
+from workbench.datasets import Dataset, ImageFiles, load_dataset
+from workbench.losses import CrossEntropy
+from workbench.models import BACKBONES, Network, build_network, weights_digest
+from workbench.scoring import rows_at_once
+from workbench.store import Store
+
+if TYPE_CHECKING:
+    from workbench.training import Run, TrainedRun
+
+SPLITS = ("train", "val", "test")
+FORMAT = 1  # of the files and of the key
+
+
+def cache_features(
+    dataset: str | Path | Dataset,
+    backbone: str | nn.Module | TrainedRun,
+    *,
+    store: Store | None = None,
+    device: torch.device | str = "cpu",
+) -> Dataset:
+    """The dataset with the features of a backbone as its inputs: float32 (n, d), computed once and memory-mapped.
+
+    `backbone` is a trained run, a Module that returns features, or `module:factory`, which makes one with the weights it
+    comes with. It is only read: no dropout, batch statistics as they were learnt. Labels, names, posterior and
+    attributes stay; heads are trained on the result as on any rows of numbers.
+
+    >>> import tempfile
+    >>> half = nn.Sequential(nn.Flatten(), nn.AvgPool1d(2))
+    >>> cache_features("digits", half, store=Store(tempfile.mkdtemp()))
+    Dataset('digits · features of Sequential': 1 427 / 185 / 185 rows of 32, 10 classes)
+    """
+    data = dataset if isinstance(dataset, Dataset) else load_dataset(dataset)
+    if isinstance(backbone, (str, nn.Module)):
+        check_weights(backbone)
+        name = backbone if isinstance(backbone, str) else type(backbone).__name__
+        network = build_network(backbone, CrossEntropy(), input_shape=data.input_shape, n_classes=data.n_classes)
+        standardise(network, data)
+    else:
+        name, network = backbone.run.title, backbone.model
+        _check_shape(backbone.stored.info["input_shape"], data)
+    return features_of(network, data, name, store or Store(), device)
+
+
+def features_of(network: Network, data: Dataset, name: str, store: Store, device: torch.device | str) -> Dataset:
+    """The dataset with the features of this network as its inputs, from the store or computed now."""
+    shelf, key = Store(store.root / ".features"), _key(network, data)
+    if not shelf.has(key):
+        network = network.to(device).eval()
+        with shelf.writing(key) as directory:
+            (directory / "features.json").write_text(json.dumps({"dataset": data.name, "backbone": name}), "utf-8")
+            for split in SPLITS:
+                _write(directory / f"{split}.npy", network, getattr(data, split).inputs, device)
+    stored = shelf.open(key)
+    splits = {}
+    for split in SPLITS:
+        # "c": nobody writes, but torch warns of arrays that could not be written to.
+        inputs = np.load(stored.verified(f"{split}.npy"), mmap_mode="c", allow_pickle=False)
+        splits[split] = dataclasses.replace(getattr(data, split), inputs=inputs)
+    return dataclasses.replace(data, name=f"{data.name} · features of {name}", key=key, spec=None, **splits)
+
+
+def whole_network(run: Run, store: Store) -> Network:
+    """The network of a run on cached features: a new head behind the backbone that `run.features` speaks of."""
+    data = run.data
+    network = build_network(run.model, run.loss, input_shape=data.input_shape, n_classes=data.n_classes, seed=run.seed)
+    if run.features == "cached":
+        standardise(network, data)
+        return network
+    source = store.open(str(run.features))
+    _check_shape(source.info["input_shape"], data)
+    if source.info["model"] != run.described()["model"]:
+        raise ValueError(
+            f"features are those of {source.title}, whose model is {source.info['model']!r}, and the run has "
+            f"model = {run.model!r}; give the run the same model"
+        )
+    weights = safetensors.torch.load_file(source.verified("weights.safetensors"))
+    head = {f"head.{name}": value for name, value in network.head.state_dict().items()}
+    network.load_state_dict({name: value for name, value in weights.items() if _before_the_head(name)} | head)
+    return network
+
+
+def check_weights(model: str | nn.Module) -> None:
+    """Refuses a model whose features would be those of random weights."""
+    if isinstance(model, str) and model in BACKBONES and model != "linear":  # linear has no weights at all
+        raise ValueError(
+            f"{model} comes with random weights, so there is nothing to gain from its features; "
+            "give a trained run, a Module or module:factory"
+        )
+
+
+def standardise(network: Network, data: Dataset) -> None:
+    """Takes mean and deviation of rows of numbers from the training split; images in files need none."""
+    if isinstance(inputs := readable(data.train.inputs), Tensor):
+        network.standardise(inputs)
+
+
+def _before_the_head(name: str) -> bool:
+    return not name.startswith(("head.", "loss_state."))
+
+
+def _key(network: Network, data: Dataset) -> str:
+    """sha256 of what decides the features: the data, and the backbone with its weights."""
+    preparation = [network.mean.tolist(), network.deviation.tolist()]
+    facts = [FORMAT, data.key, repr(network.backbone), weights_digest(network.backbone), preparation]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+
+def _write(path: Path, network: Network, inputs: np.ndarray | ImageFiles, device: torch.device | str) -> None:
+    """Writes the features of all inputs, block by block, so that they need not fit in memory."""
+    batches = torch.arange(len(inputs)).split(rows_at_once(inputs.shape[1:]))
+    file: np.memmap | None = None
+    with torch.inference_mode():
+        for rows, block in zip(batches, in_turn(readable(inputs), batches), strict=True):
+            features = network.features(block.to(device)).float().cpu().numpy()
+            if file is None:
+                shape = (len(inputs), features.shape[1])
+                file = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)
+            file[rows.numpy()] = features
+    if file is not None:
+        file.flush()
+
+
+def _check_shape(input_shape: list[int], data: Dataset) -> None:
+    if tuple(input_shape) != data.input_shape:
+        raise ValueError(
+            f"the backbone was trained on inputs of shape {tuple(input_shape)}, those of {data.name} "
+            f"have {data.input_shape}"
+        )
