@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from workbench.operators.order import check_order, in_plain_memory
@@ -72,32 +73,27 @@ class _Projection(torch.autograd.Function):
 def _threshold(above: Tensor, budget: Tensor) -> Tensor:
     """The λ with Σ_j max(0, min(1, above_j − λ)) = budget, where `above` is measured from the K-th largest score.
 
-    Measured from there numbers are small, so sums are exact however large the scores. As λ falls, class j begins to add
-    at above_j and is full at above_j − 1; between two such events the sum grows in a straight line, by as much as
-    classes are adding. So sort the events and look between which two the sum reaches the budget.
+    Measured from there λ is between −1, where the K largest are all full, and 0, where fewer than K add; and numbers are
+    small, so sums are exact however large the scores. As λ falls from 0 to −1, one thing happens to each class: if it
+    is above the K-th it gets full, at above_j − 1; if not it begins to add, at above_j. In between the sum grows in a
+    straight line, by as much as classes are adding. So sort these events and see at which one the budget is reached, at
+    the latest at −1.
     """
-    n = above.shape[-1]
-    events = torch.cat([above, above - 1], -1)
-    order = _falling_order(events)
-    events = events.gather(-1, order)
-    change = torch.where(order < n, 1, -1)
-    adding = change.cumsum(-1) - change  # how many classes are adding just before an event
-    gaps = -events.diff(dim=-1, prepend=events[..., :1])
-    total = (gaps * adding).cumsum(-1)
-    reached = (total < budget).sum(-1, keepdim=True).clamp(max=2 * n - 1)  # the first event that reaches the budget
-    threshold = events.gather(-1, reached)
+    above = F.pad(above, (1, 0), value=-1.0).clamp(max=1)  # a class that begins to add at −1 marks the end
+    gets_full = above > 0
+    events, order = (above - gets_full.to(above.dtype)).sort(-1, descending=True)
+    change = torch.where(gets_full, -1, 1).gather(-1, order)
+    adding = gets_full.sum(-1, keepdim=True) + change.cumsum(-1) - change  # how many classes add just before an event
+    gaps = -events.diff(dim=-1, prepend=torch.zeros_like(budget))
+    total = above.clamp(min=0).sum(-1, keepdim=True) + (gaps * adding).cumsum(-1)
+    rounding = 4 * torch.finfo(above.dtype).eps * budget.clamp(min=1)
+    reached = (total < budget - rounding).sum(-1, keepdim=True)
     overshot = total.gather(-1, reached) - budget
-    threshold = threshold + overshot / adding.gather(-1, reached).clamp(min=1)
-    # The total was summed over many events; sum again at the threshold and mend what rounding did.
-    inside = (above - threshold).clamp(0, 1)
-    n_middle = ((inside > 0) & (inside < 1)).sum(-1, keepdim=True).clamp(min=1)
-    return threshold + (inside.sum(-1, keepdim=True) - budget) / n_middle
-
-
-def _falling_order(values: Tensor) -> Tensor:
-    if in_plain_memory(values):
-        return torch.from_numpy(np.argsort(-values.numpy(), axis=-1))
-    return values.argsort(-1, descending=True)
+    threshold = events.gather(-1, reached) + overshot / adding.gather(-1, reached).clamp(min=1)
+    # The total went through many events. Sum afresh at the threshold, and mend what rounding did.
+    entries = (above - threshold).clamp(0, 1)
+    n_middle = ((entries > 0) & (entries < 1)).sum(-1, keepdim=True).clamp(min=1)
+    return threshold + (entries.sum(-1, keepdim=True) - budget) / n_middle
 
 
 def _sorted(scores: Tensor) -> Tensor:
