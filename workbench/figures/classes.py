@@ -83,7 +83,8 @@ def wilson_interval(hits: np.ndarray, n: np.ndarray, z: float = 1.96) -> tuple[n
     share, spread = hits / n, z**2 / n
     centre = (share + spread / 2) / (1 + spread)
     reach = z / (1 + spread) * np.sqrt(share * (1 - share) / n + spread / (4 * n))
-    return np.clip(centre - reach, 0, 1), np.clip(centre + reach, 0, 1)
+    # The interval holds the share itself, which rounding would leave just outside when it is 0 or 1.
+    return np.clip(centre - reach, 0, share), np.clip(centre + reach, share, 1)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
