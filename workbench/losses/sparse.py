@@ -24,7 +24,7 @@ def projection_loss(scores: Tensor, q: Tensor, p: Tensor) -> Tensor:
     with torch.no_grad():
         lowest = -torch.finfo(scores.dtype).max  # a class masked by −inf counts 0 times this
         below = (scores - scores.amax(-1, keepdim=True)).clamp(min=lowest)
-        values = (gradient * (below - (p + q) / 2)).sum(-1)
+        values = below.sub_(p + q, alpha=0.5).mul_(gradient).sum(-1)
     return with_gradient(scores, values, gradient)
 
 

@@ -55,7 +55,7 @@ class _Projection(torch.autograd.Function):
             # Classes 1 or more below the K-th largest stay at 0: solve for the others alone.
             n_zeros = int(torch.searchsorted(rising, kth - 1, right=True).amin())
             rising = rising[..., min(n_zeros, n_classes - 1) :]
-        return (scores - kth - _threshold(rising - kth, budget)).clamp(0, 1)
+        return (scores - kth).sub_(_threshold(rising - kth, budget)).clamp(0, 1)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
