@@ -56,7 +56,7 @@ function move(channel, row) {
   });
 }
 
-const KINDS = { sliders, figure, cards, picture };
+const KINDS = { sliders, figure, cards, drawing };
 const SIGNS = { hit: "✓ ", miss: "✗ ", "": "" };
 
 // Sliders that say the same in different words. The one that was moved last says it exactly; the others follow.
@@ -182,7 +182,7 @@ function figure(root, data, channel) {
 }
 
 // One of the library's Plotly figures, drawn again in place when Python sends another: zoom, pointer and scroll stay.
-function picture(root, data, channel, live) {
+function drawing(root, data, channel, live) {
   const heading = add(root, "h3", "wb-title");
   const subtitle = add(root, "p", "wb-subtitle");
   const area = add(root, "div", "wb-picture");
@@ -215,7 +215,8 @@ function picture(root, data, channel, live) {
   }
 
   function clicked(point) {
-    live.trigger("clicked", { point: point.pointNumber, data: point.customdata ?? null });
+    const data = ArrayBuffer.isView(point.customdata) ? Array.from(point.customdata) : (point.customdata ?? null);
+    live.trigger("clicked", { point: point.pointNumber, data });
   }
 
   change(data);

@@ -124,7 +124,7 @@ def figure(
     _mount("figure", channel, {**parts, **words, "height": height}, key)
 
 
-def picture(
+def drawing(
     figure: go.Figure, *, title: str, subtitle: str, text: str, height: int, key: str, clickable: bool = False
 ) -> dict[str, Any] | None:
     """Draw a Plotly figure that Python sends anew when something changes; it is redrawn in place.
@@ -136,7 +136,7 @@ def picture(
     drawn = json.loads(figure.to_json())
     drawn["layout"].pop("height", None)  # that of the element around it
     parts = {"figure": drawn, "config": PLOTLY_CONFIG, "height": height, **_shape(figure)}
-    return _mount("picture", key, {**parts, **words}, key).get("clicked")
+    return _mount("drawing", key, {**parts, **words}, key).get("clicked")
 
 
 def _shape(figure: go.Figure) -> dict[str, float]:

@@ -48,7 +48,7 @@ def figure(recipe: str) -> Figure:
 def shown(name: str, recipe: str, dark: bool, *, clickable: bool = False) -> dict[str, Any] | None:
     """Draw the figure of a recipe with what one may take away from it. Returns what was clicked just now, or None."""
     with st.container(key=f"figure-{name}"):
-        clicked = live.picture(**_sent(recipe, dark), clickable=clickable, key=f"picture {name}")
+        clicked = live.drawing(**_sent(recipe, dark), clickable=clickable, key=f"picture {name}")
         handout(name, None, lambda: figure(recipe), dark)
     return clicked
 

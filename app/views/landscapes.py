@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import inspect
 import re
@@ -9,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 import controls
 import messages
@@ -67,8 +69,10 @@ def gallery(dark: bool) -> None:
     with st.spinner("Drawing every loss…"):
         clicked = shown("gallery", recipe("gallery", label=label, K=K), dark, clickable=True)
     if clicked is not None:
-        opened = wb.losses.LOSSES[clicked["point"]].__name__
-        st.session_state["landscapes next"] = {"part": LEVELS, "loss": opened, "beside": NONE}
+        opened = wb.losses.LOSSES[clicked["point"]]
+        st.session_state["landscapes next"] = {"part": LEVELS, "loss": opened.__name__, "beside": NONE}
+        with contextlib.suppress(StreamlitAPIException):  # a widget that is there already writes the address itself
+            st.query_params["loss"] = opened.title
         st.rerun(scope="fragment")
 
 
@@ -76,7 +80,7 @@ def levels(dark: bool) -> None:
     """One loss, or two side by side with linked sliders and one colour scale."""
     with st.container(key="knobs"):
         chosen = loss_choice("Loss", "loss")
-        beside = loss_choice("Beside", "beside", (NONE, *names()))
+        beside = loss_choice("Beside", "beside", (NONE, *titles()))
     chosen_losses = list(dict.fromkeys([chosen, beside] if beside != NONE else [chosen]))
     drawing = drawing_options()
     with st.container(horizontal=True, gap="medium"):
@@ -148,18 +152,17 @@ def lines(dark: bool) -> None:
     about(chosen)
 
 
-def names() -> tuple[str, ...]:
-    """The losses of the catalogue."""
-    return tuple(loss.__name__ for loss in wb.losses.LOSSES)
+def titles() -> dict[str, str]:
+    """Name → title of every loss of the catalogue."""
+    return {loss.__name__: loss.title for loss in wb.losses.LOSSES}
 
 
 def loss_choice(label: str, key: str, options: tuple[str, ...] = ()) -> str:
     """A loss by its title."""
-    titles = {loss.__name__: loss.title for loss in wb.losses.LOSSES}
-    options = options or names()
+    options = options or tuple(titles())
     first = options.index("NoisedTopK") if NONE not in options else 0
     return st.selectbox(
-        label, options, first, format_func=lambda name: titles.get(name, name), key=key, bind="query-params"
+        label, options, first, format_func=lambda name: titles().get(name, name), key=key, bind="query-params"
     )
 
 

@@ -1,0 +1,259 @@
+"""The Landscapes view: every number on the page is the number the library gives, and nothing jumps."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import urllib.parse
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import workbench as wb
+from workbench.losses import LOSSES
+
+APP = Path(__file__).resolve().parents[2] / "app"
+
+
+@pytest.fixture
+def views(monkeypatch):
+    """The view's own module, without a server."""
+    monkeypatch.syspath_prepend(str(APP))
+    from views import landscapes
+
+    return landscapes
+
+
+@pytest.mark.parametrize("loss_class", LOSSES, ids=lambda loss_class: loss_class.__name__)
+def test_every_position_of_every_slider_is_a_loss_that_can_be_drawn(views, loss_class):
+    knobs = views.knobs_on_triangle(loss_class.__name__)
+    assert list(knobs) == list(loss_class.knobs())
+    first = {name: value for name, (_, value) in knobs.items()}
+    for name, (knob, _) in knobs.items():
+        ends = [(1.0,), (0.0, 1.0)] if knob.kind == "weights" else knob.ends()
+        for end in ends:
+            figure = wb.figures.level_sets(loss_class(**{**first, name: end}), steps=5)
+            assert np.isfinite(figure.frame["value"]).all()
+
+
+def test_losses_of_equal_knobs_and_different_classes_have_different_recipes(views):
+    from pictures import Setting, recipe
+
+    hinge, calibrated = (recipe("level_sets", Setting(name, {"K": 2})) for name in ("TopKHinge", "CalibratedTopKHinge"))
+    assert hinge != calibrated
+
+
+def test_the_view_loads_no_torch_before_a_loss_is_needed():
+    code = f"import sys; sys.path.insert(0, {str(APP)!r}); import views.landscapes; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+# In a browser
+
+
+@pytest.fixture
+def landscapes(browser, server):
+    """`landscapes("Level sets", width=1024, label=0)`: the page, drawn; it may not complain."""
+    pages, complaints = [], []
+
+    def complain(message):
+        # Streamlit looks for its server below the page's own address first.
+        if message.type == "error" and "/_stcore/" not in message.location.get("url", ""):
+            complaints.append(message.text)
+
+    def open_page(part=None, *, width=1440, scheme="light", **asked):
+        page = browser.new_page()
+        page.set_viewport_size({"width": width, "height": 1800})
+        page.emulate_media(color_scheme=scheme)
+        page.set_default_timeout(45_000)
+        page.on("console", complain)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        pages.append(page)
+        asked = {"part": part, **asked} if part else asked
+        page.goto(f"{server}/landscapes?{urllib.parse.urlencode(asked)}")
+        drawn(page)
+        return page
+
+    yield open_page
+    for page in pages:
+        page.close()
+    assert complaints == []
+
+
+def drawn(page):
+    """Wait until all pictures are drawn and Python has nothing left to do."""
+    page.wait_for_function(
+        """() => {
+            const all = [...document.querySelectorAll(".wb-drawing")];
+            return all.length && all.every((one) => one.dataset.drawn)
+                && !document.querySelector('[data-testid="stStatusWidget"]');
+        }"""
+    )
+
+
+def said(page, name, text):
+    """Wait until the subtitle of a picture says this."""
+    page.locator(f".st-key-figure-{name} .wb-subtitle", has_text=text).wait_for()
+    drawn(page)
+
+
+def shown(page, name):
+    """What Plotly holds: the numbers under the pointer, the ends of the axes, the ends of the colours."""
+    return page.locator(f".st-key-figure-{name} .wb-picture").evaluate(
+        """picture => {
+            const hover = picture._fullData.find((trace) => trace.customdata && trace.opacity === 0);
+            const bar = picture._fullData.find((trace) => trace.marker?.showscale);
+            const { xaxis, yaxis } = picture._fullLayout;
+            return {
+                numbers: Array.from(hover?.customdata ?? [], (row) => Array.from(row)),
+                axes: [Array.from(xaxis.range), Array.from(yaxis.range), picture.clientHeight],
+                colours: [bar.marker.cmin, bar.marker.cmax],
+            };
+        }"""
+    )
+
+
+def moved(page, key, times=1, arrow="ArrowRight"):
+    """Press an arrow on a slider."""
+    page.locator(f".st-key-{key} input[type=range]").focus()
+    for _ in range(times):
+        page.keyboard.press(arrow)
+
+
+def in_address(page, name):
+    return urllib.parse.parse_qs(urllib.parse.urlparse(page.url).query).get(name, [None])[0]
+
+
+@pytest.mark.browser
+def test_the_first_page_of_the_story_is_about_two_classes(landscapes):
+    page = landscapes()
+    assert page.get_by_role("figure", name="Stand-ins for the error").is_visible()
+
+
+@pytest.mark.browser
+def test_a_slider_shows_exactly_what_the_library_gives_and_nothing_jumps(landscapes):
+    page = landscapes("Level sets")
+    before = shown(page, "levels-0")
+    moved(page, "NoisedTopK_epsilon", 3)
+    grid = wb.losses.NoisedTopK.knobs()["epsilon"].values()
+    epsilon = float(grid[grid > 0.2][2])
+    said(page, "levels-0", f"ε = {epsilon:g},")
+    after = shown(page, "levels-0")
+    expected = wb.figures.level_sets(wb.losses.NoisedTopK(K=2, epsilon=epsilon)).frame
+    np.testing.assert_allclose(np.array(after["numbers"])[:, :4], expected.to_numpy(), atol=1e-6)
+    assert (after["axes"], after["colours"]) == (before["axes"], before["colours"])
+    assert float(in_address(page, "NoisedTopK_epsilon")) == epsilon
+
+
+@pytest.mark.browser
+def test_a_click_in_the_gallery_opens_that_loss(landscapes):
+    page = landscapes("Gallery")
+    area = page.locator(".st-key-figure-gallery .wb-picture")
+    x, y = area.evaluate(
+        """picture => {
+            const middles = picture._fullData.find((trace) => trace.customdata);
+            const { xaxis, yaxis } = picture._fullLayout;
+            return [xaxis._offset + xaxis.l2p(middles.x[6]), yaxis._offset + yaxis.l2p(middles.y[6])];
+        }"""
+    )
+    box = area.bounding_box()
+    page.mouse.move(box["x"] + x, box["y"] + y)
+    page.mouse.click(box["x"] + x, box["y"] + y)
+    opened = LOSSES[6]
+    page.get_by_role("figure", name=opened.title).wait_for()
+    assert (in_address(page, "part"), in_address(page, "loss")) == ("Level sets", opened.title)
+
+
+@pytest.mark.browser
+def test_two_losses_share_sliders_and_one_colour_scale(landscapes):
+    page = landscapes("Level sets", loss="Top-K hinge", beside="Calibrated top-K hinge", absolute="true")
+    left, right = shown(page, "levels-0"), shown(page, "levels-1")
+    assert left["colours"] == right["colours"] == [0, 2]
+    assert page.locator("input[type=range]").count() == 1
+    moved(page, "TopKHinge_K", arrow="ArrowLeft")
+    said(page, "levels-1", "K = 1")
+    said(page, "levels-0", "K = 1")
+    expected = wb.figures.level_sets(wb.losses.CalibratedTopKHinge(K=1), rescale=False).frame
+    np.testing.assert_allclose(np.array(shown(page, "levels-1")["numbers"])[:, :4], expected.to_numpy(), atol=1e-6)
+
+
+@pytest.mark.browser
+def test_two_settings_of_one_loss_move_apart(landscapes):
+    page = landscapes("Level sets", beside="Noised top-K")
+    moved(page, "right_NoisedTopK_epsilon", 5)
+    page.wait_for_function(
+        "() => document.querySelector('.st-key-figure-levels-1 .wb-subtitle').textContent.match(/ε = (?!0.2,)/)"
+    )
+    assert "ε = 0.2," in page.locator(".st-key-figure-levels-0 .wb-subtitle").inner_text()
+
+
+@pytest.mark.browser
+def test_the_law_of_the_label_is_moved_on_its_own_triangle(landscapes):
+    page = landscapes("Conditional risk", pi0=0.6, pi1=0.2)
+    said(page, "risk", "π = (0.6, 0.2, 0.2)")
+    area = page.locator(".st-key-figure-map .wb-picture")
+    x, y = area.evaluate(
+        """picture => {
+            const { xaxis, yaxis } = picture._fullLayout;  // π = (0.2, 0.6, 0.2)
+            return [xaxis._offset + xaxis.l2p(0.7), yaxis._offset + yaxis.l2p(0.2 * Math.sqrt(3) / 2)];
+        }"""
+    )
+    box = area.bounding_box()
+    page.mouse.move(box["x"] + x, box["y"] + y)
+    page.mouse.click(box["x"] + x, box["y"] + y)
+    said(page, "risk", "π = (0.2, 0.6, 0.2)")
+    assert (in_address(page, "pi0"), in_address(page, "pi1")) == ("0.2", "0.6")
+
+
+@pytest.mark.browser
+def test_the_page_says_where_too_much_noise_breaks_calibration(landscapes):
+    epsilon = wb.losses.NoisedTopK.knobs()["epsilon"].snapped(1.5)
+    page = landscapes("Conditional risk", NoisedTopK_epsilon=epsilon)
+    said(page, "risk", "leaving {0, 1} is free")
+    said(page, "map", "free for 100%")
+
+
+@pytest.mark.browser
+def test_the_code_that_is_shown_makes_the_picture_and_four_files_can_be_taken_away(landscapes):
+    page = landscapes("Level sets", loss="Cross-entropy", label=0, gradients="true")
+    page.get_by_role("button", name="Show the code").click()
+    code = page.locator("[data-testid=stCode] code").inner_text()
+    made = {}
+    exec(re.sub("\N{NO-BREAK SPACE}", " ", code), made)
+    expected = wb.figures.level_sets(wb.losses.CrossEntropy(), label=0, gradients=True)
+    assert made["figure"].frame.equals(expected.frame)
+    for name, start in (
+        ("CSV", b"s0,s1,s2,value"),
+        ("HTML", b"<!doctype html>"),
+        ("PNG", b"\x89PNG"),
+        ("SVG", b"<?xml"),
+    ):
+        with page.expect_download() as download:
+            page.get_by_test_id("stPopoverBody").get_by_role("button", name=re.compile(name)).click()
+        assert Path(download.value.path()).read_bytes().startswith(start), name
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("part", ["Gallery", "Level sets", "Conditional risk"])
+def test_nothing_is_wider_than_a_small_laptop(landscapes, part, scheme):
+    page = landscapes(part, width=1024, scheme=scheme)
+    wide = page.evaluate("() => { const m = document.querySelector('.stMain'); return m.scrollWidth - m.clientWidth; }")
+    assert wide == 0
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_serious_violation(landscapes, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+    found = axe.Axe().run(landscapes("Level sets", scheme=scheme, beside="Cross-entropy"))
+    serious = [
+        (problem["id"], node["target"], node["failureSummary"])
+        for problem in found.response["violations"]
+        if problem["impact"] in ("serious", "critical")
+        for node in problem["nodes"]
+    ]
+    assert serious == []
