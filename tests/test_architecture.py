@@ -33,7 +33,7 @@ TRAINING_HALF = (
     {"features"},
     {"learning"},
     {"training", "weight_planes"},
-    {"demo_runs"},
+    {"demo_runs", "sweeps"},
 )
 # Nobody in the library starts the app; the starter keeps a table in the store, so that the app finds it.
 APART = {"launching"}

@@ -41,7 +41,7 @@ def failed(capsys, *arguments: object) -> str:
     return capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["app", "train", "import", "evaluate", "runs", "losses"])
+@pytest.mark.parametrize("command", ["app", "train", "sweep", "import", "evaluate", "runs", "losses"])
 def test_every_command_explains_itself(command, capsys):
     with pytest.raises(SystemExit) as exit_:
         main([command, "--help"])
@@ -79,6 +79,24 @@ def test_training_keeps_a_run_that_runs_lists_and_evaluate_judges(capsys):
     sets = wb.AverageK(2).fit(stored.tables["val"])(stored.tables["test"])
     printed = {(row["rule"], row["metric"]): row["value"] for row in rows}
     assert printed[repr(wb.AverageK(2)), "accuracy"] == pytest.approx(wb.metrics.accuracy(sets))
+
+
+def test_a_sweep_tunes_on_val_and_reports_test(capsys):
+    arguments = ["sweep", "--dataset", "digits", "--model", "linear", "--epochs", 1, "--loss", "NoisedTopK", "--K", 2]
+    arguments += ["--over", "loss.epsilon", 0.1, 1, "--over", "seed", 0, 1, "--rule", "AverageK(K=2)"]
+    found = json.loads(run(capsys, *arguments, "--json"))
+    assert {(row["loss.epsilon"], row["seed"]) for row in found["frame"]} == {(0.1, 0), (0.1, 1), (1, 0), (1, 1)}
+    assert len(found["best"]["runs"]) == 2
+    text = run(capsys, *arguments)
+    assert f"best accuracy on val: loss.epsilon = {found['best']['settings']['loss.epsilon']}" in text
+    assert f"on test: {found['best']['test']['mean']:.4g}" in text
+    assert "95 % t-interval over 2 seeds" in text
+
+
+def test_a_sweep_over_something_unknown_says_what_can_be_varied(capsys):
+    assert "--over epsilon is not known; give one of model, epochs" in failed(
+        capsys, "sweep", "--dataset", "digits", "--over", "epsilon", 0.1
+    )
 
 
 def test_a_loss_of_ones_own_is_trained_by_its_module_and_class(capsys, tmp_path, monkeypatch):

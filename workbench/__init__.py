@@ -33,6 +33,7 @@ _HOMES = {
     "Run": "training",
     "train": "training",
     "cache_features": "features",
+    "sweep": "sweeps",
     "bayes": "bayes",
     "comparison": "comparison",
     "counts": "counts",
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from workbench.launching import open_app
     from workbench.reporting import report
     from workbench.sets import AverageK, PredictionSets, Threshold, TopK
+    from workbench.sweeps import sweep
     from workbench.tables import LogitTable
     from workbench.training import Run, train
 

@@ -1,4 +1,4 @@
-"""The command line: `workbench app | train | import | evaluate | runs | losses`."""
+"""The command line: `workbench app | train | sweep | import | evaluate | runs | losses`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ if TYPE_CHECKING:
     from workbench.knobs import Knob
     from workbench.store import StoredRun
     from workbench.tables import LogitTable
+    from workbench.training import Run
 
 EXAMPLES = """
 examples:
   workbench app                                      move K over the built-in demo
   workbench train --dataset garden --loss NoisedTopK --K 3 --epsilon 0.2
+  workbench sweep --loss NoisedTopK --over loss.epsilon 0.1 0.5 1 --over seed 0 1 2
   workbench import my_logits.npz                     bring your own scores and labels
   workbench evaluate my_logits.npz --K 5             top-5 and average-5 sets, judged
   workbench losses                                   what there is to train with
@@ -30,8 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     parser = _parser()
     options, rest = parser.parse_known_args(arguments)
-    # `train` learns its options from the loss that was named, so it reads the rest itself.
-    if rest and options.command is not _train:
+    # `train` and `sweep` learn their options from the loss that was named, so they read the rest themselves.
+    if rest and options.command not in (_train, _sweep):
         parser.error(f"{rest[0]} is not understood here; workbench {options.name} --help lists the options")
     try:
         return options.command(options, rest)
@@ -74,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
 
     # --help belongs to the second parser, which knows the knobs of the loss.
     command(_train, "train", "train a model with a loss", "", add_help=False)
+    command(_sweep, "sweep", "train a model in many settings", "", add_help=False)
 
     bring = command(
         _import,
@@ -143,29 +146,94 @@ def _app(options: argparse.Namespace, _: list[str]) -> int:
 
 
 def _train(_: argparse.Namespace, arguments: list[str]) -> int:
-    from workbench.datasets import DATASETS, load_dataset, recipe_class
-    from workbench.losses import class_named
-    from workbench.training import MONITORS, Run, train
-
-    # First the names, because the loss and the dataset bring options of their own.
-    names = argparse.ArgumentParser(add_help=False)
-    names.add_argument(
-        "--loss", default="CrossEntropy", metavar="NAME", help="a loss, or module:Class (default: CrossEntropy)"
-    )
-    names.add_argument(
-        "--dataset", default="garden", metavar="NAME", help=f"{', '.join(DATASETS)}, or a path (default: garden)"
-    )
-    chosen, _rest = names.parse_known_args(arguments)
-    loss_class = class_named(chosen.loss)
-    data_knobs = recipe_class(chosen.dataset).knobs()
+    from workbench.training import train
 
     parser = argparse.ArgumentParser(
         prog="workbench train",
-        parents=[names],
         description="Train a model with a loss and keep its scores. The same run is never trained twice, and a run that "
         "was interrupted goes on where it stopped.",
         epilog="--loss NAME --help lists the knobs of that loss; workbench losses lists the losses.",
     )
+    parser.add_argument("--again", action="store_true", help="train anew even if this run is stored already")
+    run, options = _described_run(parser, arguments)
+    done = train(run, progress=not options.json, again=options.again)
+    last = done.history.iloc[-1].to_dict()
+    if options.json:
+        print(
+            json.dumps(
+                {"key": run.key, "path": str(done.path), "title": run.title, **last}, indent=2, ensure_ascii=False
+            )
+        )
+    else:
+        print(f"{run.title}: kept as {run.key[:12]} in {done.path.parent}")
+        print(", ".join(f"{name} {value:.4g}" for name, value in last.items()))
+        print(f"next: workbench evaluate {run.key[:12]}, or workbench app")
+    return 0
+
+
+def _sweep(_: argparse.Namespace, arguments: list[str]) -> int:
+    from workbench.conformal import rule_from_text
+    from workbench.sweeps import sweep
+
+    parser = argparse.ArgumentParser(
+        prog="workbench sweep",
+        description="Train a model in every combination of some settings, choose the best one on validation rows and "
+        "report it on test rows. Runs that are stored are not trained again, so an interrupted sweep goes on.",
+        epilog="--loss NAME --help lists the knobs of that loss, which --over loss.KNOB varies.",
+    )
+    parser.add_argument(
+        "--over",
+        action="append",
+        nargs="+",
+        required=True,
+        metavar=("NAME", "VALUE"),
+        help="a training option, or loss.KNOB, and the values to try; may be given several times",
+    )
+    parser.add_argument("--rule", metavar="RULE", help="the rule that makes sets (default: average-5)")
+    parser.add_argument("--metric", default="accuracy", help="what to choose by on validation rows (default: accuracy)")
+    run, options = _described_run(parser, arguments)
+    knobs = {**run.knobs(), **{f"loss.{name}": declared for name, declared in run.loss.knobs().items()}}
+    over: dict[str, list[Any]] = {}
+    for name, *values in options.over:
+        if name not in ("model", *knobs):
+            raise ValueError(f"--over {name} is not known; give one of model, {', '.join(knobs)}")
+        over[name] = values if name == "model" else [knobs[name].parsed(name, value) for value in values]
+    rule = rule_from_text(options.rule) if options.rule else None
+    found = sweep(run, over, rule=rule, progress=not options.json)
+    best = found.best(options.metric)
+    if options.json:
+        result = {"settings": best.settings, "test": best.test, "runs": [done.stored.key for done in best.runs]}
+        lines = json.loads(found.frame.to_json(orient="records"))
+        print(json.dumps({"best": result, "frame": lines}, indent=2, ensure_ascii=False))
+    else:
+        print(found.summary().to_string(index=False, float_format="{:.4g}".format))
+        chosen = ", ".join(f"{name} = {value}" for name, value in best.settings.items()) or "the only setting"
+        print(f"best {options.metric} on val: {chosen}")
+        print("on test: {mean:.4g} [{low:.4g}, {high:.4g}], 95 % t-interval over {seeds} seeds".format(**best.test))
+        for setting, message in found.failed:
+            print(f"diverged: {setting}: {message}")
+    return 0
+
+
+def _described_run(parser: argparse.ArgumentParser, arguments: list[str]) -> tuple[Run, argparse.Namespace]:
+    """The run that the arguments describe, and what else they say to the parser."""
+    from workbench.datasets import DATASETS, load_dataset, recipe_class
+    from workbench.losses import class_named
+    from workbench.training import MONITORS, Run
+
+    # First the names, because the loss and the dataset bring options of their own.
+    names = argparse.ArgumentParser(add_help=False)
+    for reader in (names, parser):
+        reader.add_argument(
+            "--loss", default="CrossEntropy", metavar="NAME", help="a loss, or module:Class (default: CrossEntropy)"
+        )
+        reader.add_argument(
+            "--dataset", default="garden", metavar="NAME", help=f"{', '.join(DATASETS)}, or a path (default: garden)"
+        )
+    chosen, _rest = names.parse_known_args(arguments)
+    loss_class = class_named(chosen.loss)
+    data_knobs = recipe_class(chosen.dataset).knobs()
+
     parser.add_argument(
         "--model",
         default=None,
@@ -174,7 +242,6 @@ def _train(_: argparse.Namespace, arguments: list[str]) -> int:
     )
     parser.add_argument("--monitor", choices=MONITORS, help="keep the weights of the epoch that was best in this")
     parser.add_argument("--patience", type=int, metavar="N", help="stop after N epochs without a better one")
-    parser.add_argument("--again", action="store_true", help="train anew even if this run is stored already")
     parser.add_argument("--json", action="store_true", help="print the result as JSON, and no progress")
     _add_knobs(parser, "training", "", Run.knobs())
     _add_knobs(parser, f"knobs of {loss_class.__name__}", "", loss_class.knobs())
@@ -190,19 +257,7 @@ def _train(_: argparse.Namespace, arguments: list[str]) -> int:
         patience=options.patience,
         **_turned(options, "", Run.knobs()),
     )
-    done = train(run, progress=not options.json, again=options.again)
-    last = done.history.iloc[-1].to_dict()
-    if options.json:
-        print(
-            json.dumps(
-                {"key": run.key, "path": str(done.path), "title": run.title, **last}, indent=2, ensure_ascii=False
-            )
-        )
-    else:
-        print(f"{run.title}: kept as {run.key[:12]} in {done.path.parent}")
-        print(", ".join(f"{name} {value:.4g}" for name, value in last.items()))
-        print(f"next: workbench evaluate {run.key[:12]}, or workbench app")
-    return 0
+    return run, options
 
 
 def _add_knobs(parser: argparse.ArgumentParser, title: str, prefix: str, knobs: Mapping[str, Knob]) -> None:

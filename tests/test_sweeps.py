@@ -1,0 +1,192 @@
+"""A sweep trains every setting once, tells of each, tunes on val and reports test."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+from workbench import metrics, sweeps
+from workbench.datasets import Dataset, LabelNoise
+from workbench.losses import CrossEntropy, NoisedTopK
+from workbench.sets import AverageK
+from workbench.store import Store
+from workbench.sweeps import sweep
+from workbench.training import Run
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    rng = np.random.default_rng(0)
+    labels = np.arange(300) % 6
+    rows = rng.normal(size=(6, 5))[labels] + rng.normal(size=(300, 5))
+    data = Dataset.from_arrays(rows, labels, name="clouds", groups=["a", "a", "a", "b", "b", "b"])
+    return Run(data, model="linear", loss=NoisedTopK(K=2), epochs=2, batch_size=64, device="cpu")
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory) -> Store:
+    return Store(tmp_path_factory.mktemp("runs"))
+
+
+GRID = {"loss.epsilon": [0.1, 1.0], "learning_rate": [1e-4, 0.1], "seed": range(3)}
+
+
+@pytest.fixture(scope="module")
+def swept(run, store) -> sweeps.Sweep:
+    return sweep(run, GRID, rule=AverageK(2), store=store, progress=False)
+
+
+def test_a_grid_trains_every_combination(run, swept):
+    assert len({trained.run.key for trained in swept.runs}) == len(swept.runs) == 12
+    for trained, setting in zip(swept.runs, swept.settings, strict=True):
+        assert trained.run.loss == NoisedTopK(K=2, epsilon=setting["loss.epsilon"])
+        assert (trained.run.learning_rate, trained.run.seed) == (setting["learning_rate"], setting["seed"])
+        assert trained.run.epochs == run.epochs
+
+
+def test_the_frame_is_tidy_and_says_what_the_metrics_say(swept):
+    frame = swept.frame
+    names = ["loss.epsilon", "learning_rate", "seed", "run", "split", "metric", "value", "n"]
+    assert frame.columns.tolist() == names
+    assert not frame.duplicated(["run", "split", "metric"]).any()
+    trained = swept.runs[4]
+    sets = AverageK(2).fit(trained.tables["val"])(trained.tables["test"])
+    of_run = frame[frame["run"] == trained.run.key]
+    line = of_run.query("split == 'test' and metric == 'accuracy'")
+    assert line["value"].item() == pytest.approx(metrics.accuracy(sets))
+    assert line["n"].item() == len(sets.sizes)
+
+
+def test_the_summary_is_the_mean_over_seeds_with_students_interval(swept):
+    summary, frame = swept.summary(), swept.frame
+    line = summary.iloc[0]
+    values = frame[
+        (frame["loss.epsilon"] == line["loss.epsilon"])
+        & (frame["learning_rate"] == line["learning_rate"])
+        & (frame["split"] == line["split"])
+        & (frame["metric"] == line["metric"])
+    ]["value"].to_numpy()
+    low, high = stats.t.interval(0.95, 2, loc=values.mean(), scale=stats.sem(values))
+    assert (line["mean"], line["low"], line["high"], line["seeds"]) == pytest.approx((values.mean(), low, high, 3))
+
+
+def test_one_seed_has_a_mean_and_no_interval(run, store):
+    summary = sweep(run, {"learning_rate": [1e-4, 0.1]}, store=store, progress=False).summary()
+    assert summary["mean"].notna().all()
+    assert summary[["low", "high"]].isna().all(axis=None)
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "negative_log_likelihood"])
+def test_the_best_setting_is_chosen_on_val_and_reported_on_test(swept, metric):
+    best = swept.best(metric)
+    of_metric = swept.summary().query("metric == @metric")
+    on_val = of_metric.query("split == 'val'")
+    place = on_val["mean"].idxmax() if metric == "accuracy" else on_val["mean"].idxmin()
+    chosen = on_val.loc[place, ["loss.epsilon", "learning_rate"]].to_dict()
+    assert best.settings == chosen
+    assert [trained.run.seed for trained in best.runs] == [0, 1, 2]
+    frame = swept.frame
+    keys = [trained.run.key for trained in best.runs]
+    test = frame[frame["run"].isin(keys) & (frame["split"] == "test") & (frame["metric"] == metric)]["value"]
+    assert best.test["mean"] == pytest.approx(test.mean())
+    assert best.test["low"] < best.test["mean"] < best.test["high"]
+
+
+def test_a_list_of_settings_is_trained_as_it_stands_and_gaps_are_filled_from_the_run(run, store):
+    settings = [{"loss": CrossEntropy()}, {"loss.epsilon": 0.5, "seed": 1}]
+    swept = sweep(run, settings, store=store, progress=False)
+    assert [trained.run.loss for trained in swept.runs] == [CrossEntropy(), NoisedTopK(K=2, epsilon=0.5)]
+    assert swept.settings[1] == {"loss": swept.runs[1].run.loss, "loss.epsilon": 0.5, "seed": 1}
+    assert swept.settings[0] == {"loss": CrossEntropy(), "loss.epsilon": "", "seed": 0}
+    assert len(swept.summary().query("metric == 'accuracy' and split == 'test'")) == 2
+
+
+def test_transforms_and_datasets_can_be_varied(run, store):
+    swept = sweep(run, {"transforms": [(), (LabelNoise(0.5),)]}, store=store, progress=False)
+    assert [trained.run.transforms for trained in swept.runs] == [(), (LabelNoise(0.5),)]
+    assert swept.frame["transforms"].unique().tolist() == ["()", repr((LabelNoise(0.5),))]
+
+
+def test_a_sweep_goes_on_where_it_stopped_and_prints_a_line_for_each_run(run, tmp_path, monkeypatch, capsys):
+    store, grid, trained = Store(tmp_path), {"seed": range(4)}, []
+    real = sweeps.train
+
+    def stops(one, **options):
+        if len(trained) == 2:
+            raise KeyboardInterrupt
+        trained.append(one.seed)
+        return real(one, **options)
+
+    monkeypatch.setattr(sweeps, "train", stops)
+    with pytest.raises(KeyboardInterrupt):
+        sweep(run, grid, store=store)
+    assert trained == [0, 1]
+    monkeypatch.setattr(sweeps, "train", real)
+    capsys.readouterr()
+    assert len(sweep(run, grid, store=store).runs) == 4
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split()[:2] for line in lines] == [[f"{n + 1}/4", f"seed={n}"] for n in range(4)]
+    assert [line.endswith("stored") for line in lines] == [True, True, False, False]
+    assert "s left" in lines[2]
+    assert "left" not in lines[3]
+
+
+def test_a_run_that_diverges_is_told_of_and_its_setting_is_never_the_best(run, tmp_path, monkeypatch):
+    real = sweeps.train
+
+    def breaks(one, **options):
+        if (one.learning_rate, one.seed) == (0.1, 1):
+            raise FloatingPointError("the loss is nan")
+        return real(one, **options)
+
+    monkeypatch.setattr(sweeps, "train", breaks)
+    swept = sweep(run, {"learning_rate": [1e-4, 0.1], "seed": [0, 1]}, store=Store(tmp_path), progress=False)
+    assert swept.failed == (({"learning_rate": 0.1, "seed": 1}, "the loss is nan"),)
+    assert len(swept.runs) == 3
+    assert swept.best("accuracy").settings == {"learning_rate": 1e-4}
+
+
+@pytest.mark.parametrize(
+    ("over", "message"),
+    [
+        ({}, "over is empty"),
+        ([], "over is empty"),
+        ({"seed": 3}, r"over: seed = 3; give a list of values"),
+        ({"model": "mlp"}, "over: model = 'mlp'; give a list of values"),
+        ({"epsilon": [0.1]}, r"a run has no epsilon; it has dataset, model, .*loss\.… for its knobs"),
+        ({"loss.alpha": [0.1]}, "NoisedTopK has no knob alpha; it has K, epsilon, n_samples"),
+        ({"loss.epsilon": [0.1, -1]}, "epsilon = -1"),
+    ],
+)
+def test_a_wrong_setting_is_refused_before_anything_is_trained(run, tmp_path, over, message):
+    with pytest.raises(ValueError, match=message):
+        sweep(run, over, store=Store(tmp_path), progress=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_settings_are_not_chosen_on_test_nor_by_what_was_not_measured(swept):
+    with pytest.raises(ValueError, match="chosen on 'val', so that test stays a judge"):
+        swept.best("accuracy", split="test")
+    with pytest.raises(ValueError, match="metric = 'shot_accuracy' does not rank settings; give one of accuracy"):
+        swept.best("shot_accuracy")
+
+
+def test_a_dataset_named_in_a_run_is_loaded_once(store, monkeypatch):
+    real, loaded = sweeps.load_dataset, []
+    monkeypatch.setattr(sweeps, "load_dataset", lambda name: loaded.append(name) or real(name))
+    run = Run("digits", model="linear", epochs=1, device="cpu")
+    sweep(run, {"seed": range(2)}, store=store, progress=False)
+    assert loaded == ["digits"]
+    assert dataclasses.replace(run, seed=1).key in {stored.key for stored in store.runs()}

@@ -1,0 +1,276 @@
+"""Many runs, one frame: a grid of knobs and seeds, tuned on val and reported on test."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from workbench.datasets import Dataset, load_dataset
+from workbench.metrics import (
+    Metric,
+    accuracy,
+    expected_calibration_error,
+    macro_accuracy,
+    mean_size,
+    negative_log_likelihood,
+    top_k_accuracy,
+)
+from workbench.reporting import report
+from workbench.sets import AverageK, Rule
+from workbench.store import Store
+from workbench.training import Run, TrainedRun, train
+
+CONFIDENCE = 0.95
+METRICS = (accuracy, macro_accuracy, mean_size, top_k_accuracy, negative_log_likelihood, expected_calibration_error)
+
+
+def sweep(
+    run: Run,
+    over: Mapping[str, Iterable[Any]] | Sequence[Mapping[str, Any]],
+    *,
+    rule: Rule | None = None,
+    metrics: Sequence[Metric] = METRICS,
+    store: Store | None = None,
+    progress: bool = True,
+) -> Sweep:
+    """Train a run in every setting of some of its fields, and judge each on val and on test.
+
+    `over` names fields of the run (`seed`, `learning_rate`, `model`, …) or, after `loss.`, knobs of its loss. A mapping
+    of names to values is a grid: all combinations are trained. A list of mappings is trained as it stands. A run that is
+    stored is not trained again, so a sweep that was interrupted goes on where it stopped. A run whose loss diverges is
+    told of in `failed`, and the others go on.
+
+    Sets are made by `rule`, fitted on val (default: average-K for K = 5, or fewer where there are few classes).
+
+    >>> import tempfile
+    >>> from workbench.losses import NoisedTopK
+    >>> run = Run("digits", model="linear", loss=NoisedTopK(K=3), epochs=2, device="cpu")
+    >>> over = {"loss.epsilon": [0.1, 1.0], "seed": range(2)}
+    >>> found = sweep(run, over, rule=AverageK(2), store=Store(tempfile.mkdtemp()), progress=False)
+    >>> len(found.runs), found.best("accuracy").settings
+    (4, {'loss.epsilon': 1.0})
+    """
+    store = Store() if store is None else store
+    settings = _settings(over)
+    runs = _runs(run, settings)
+    names = dict.fromkeys(name for setting in settings for name in setting)
+    settings = [
+        {name: setting.get(name, _value(one, name)) for name in names}
+        for one, setting in zip(runs, settings, strict=True)
+    ]
+    rule = AverageK(float(min(5, min(one.data.n_classes for one in runs) - 1))) if rule is None else rule
+    lines = _Lines(runs, store, progress)
+    trained: list[TrainedRun] = []
+    kept: list[dict[str, Any]] = []
+    failed: list[tuple[dict[str, Any], str]] = []
+    for one, setting in zip(runs, settings, strict=True):
+        try:
+            done = lines.trained(one, setting)
+        except FloatingPointError as error:
+            failed.append((setting, str(error)))
+        else:
+            trained.append(done)
+            kept.append(setting)
+    return Sweep(rule, tuple(metrics), tuple(trained), tuple(kept), tuple(failed))
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """The runs of a sweep, the setting of each, and what they give on val and on test."""
+
+    rule: Rule
+    metrics: tuple[Metric, ...]
+    runs: tuple[TrainedRun, ...]
+    settings: tuple[dict[str, Any], ...]  # one per run
+    failed: tuple[tuple[dict[str, Any], str], ...] = ()  # setting and message of the runs that diverged
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """Tidy: one line per run, split and metric. Columns: what was varied, `run` (its key), split, metric, value, n."""
+        parts = []
+        for trained, setting in zip(self.runs, self.settings, strict=True):
+            val = trained.tables["val"]
+            for split in ("val", "test"):
+                found = report(trained.tables[split], rules=[self.rule], metrics=self.metrics, val=val)
+                part = pd.DataFrame(found.loc[found["group"] == "", ["metric", "value", "n"]])
+                part.insert(0, "split", split)
+                part.insert(0, "run", trained.stored.key)
+                for place, name in enumerate(self.varied):
+                    part.insert(place, name, _cell(setting[name]))
+                parts.append(part)
+        columns = [*self.varied, "run", "split", "metric", "value", "n"]
+        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
+
+    @property
+    def varied(self) -> list[str]:
+        """The names that were varied, in their order."""
+        return list([*self.settings, *(setting for setting, _ in self.failed)][0])
+
+    def summary(self) -> pd.DataFrame:
+        r"""Mean over seeds with its 95 % interval: one line per setting, split and metric.
+
+        $$ \bar v \pm t_{0.975,\, n-1} \, s / \sqrt n $$
+
+        is Student's interval of the mean over n seeds (`low`, `high`), with s the standard deviation of the n values. It
+        tells how much training varies, not how much test rows do; with one seed there is none (NaN).
+        """
+        of_setting = [name for name in self.varied if name != "seed"]
+        groups = self.frame.groupby([*of_setting, "split", "metric"], sort=False, dropna=False)["value"]
+        found = groups.agg(mean="mean", deviation="std", seeds="size").reset_index()
+        n = found["seeds"].to_numpy()
+        half = stats.t.ppf((1 + CONFIDENCE) / 2, np.maximum(n - 1, 1)) * found["deviation"] / np.sqrt(n)
+        return found.assign(low=found["mean"] - half, high=found["mean"] + half).drop(columns="deviation")
+
+    def best(self, metric: str, split: str = "val") -> Best:
+        """The setting with the best mean of a metric on val, and what it gives on test: tune on val, report test.
+
+        Settings with a run that diverged are left out. The first of equals is taken.
+        """
+        known = {declared.name: declared for declared in self.metrics}
+        if metric not in known or known[metric].direction == "none":
+            rankable = [name for name, declared in known.items() if declared.direction != "none"]
+            raise ValueError(f"metric = {metric!r} does not rank settings; give one of {', '.join(rankable)}")
+        if split != "val":
+            raise ValueError(f"split = {split!r}: settings are chosen on 'val', so that test stays a judge")
+        unstable = [_setting_cells(setting) for setting, _ in self.failed]
+        candidates = [cells for cells in map(_setting_cells, self.settings) if cells not in unstable]
+        if not candidates:
+            raise ValueError("every setting has a run that diverged; sweep.failed says why")
+        summary = self.summary()
+        means = [_rows(summary, cells, split=split, metric=metric)["mean"].iloc[0] for cells in candidates]
+        if np.isnan(means).all():
+            raise ValueError(f"{metric} is not defined on these tables; give another metric")
+        place = int(np.nanargmax(means) if known[metric].direction == "higher" else np.nanargmin(means))
+        cells = candidates[place]
+        chosen = [at for at, setting in enumerate(self.settings) if _setting_cells(setting) == cells]
+        setting = {name: value for name, value in self.settings[chosen[0]].items() if name != "seed"}
+        return Best(metric, setting, tuple(self.runs[at] for at in chosen), _rows(summary, cells))
+
+    def _repr_html_(self) -> str:
+        return self.summary().to_html(index=False, float_format="{:.4g}".format)
+
+
+@dataclass(frozen=True, eq=False)
+class Best:
+    """The setting that was best on val: its runs, one per seed, and its lines of the summary."""
+
+    metric: str
+    settings: dict[str, Any]
+    runs: tuple[TrainedRun, ...]
+    summary: pd.DataFrame
+
+    @property
+    def test(self) -> dict[str, float]:
+        """mean, low and high of the metric on test, and the number of seeds."""
+        (row,) = _rows(self.summary, {}, split="test", metric=self.metric).to_dict("records")
+        return {name: row[name] for name in ("mean", "low", "high", "seeds")}
+
+
+class _Lines:
+    """Trains runs one after the other and prints a line for each: how far the sweep is and how long it will take."""
+
+    def __init__(self, runs: Sequence[Run], store: Store, progress: bool) -> None:
+        self.store, self.progress, self.n, self.at = store, progress, len(runs), 0
+        self.waiting = sum(not store.has(run.key) for run in runs)
+        self.seconds: list[float] = []
+
+    def trained(self, run: Run, setting: Mapping[str, Any]) -> TrainedRun:
+        """The run, trained or read, and its line printed; an error has its line too."""
+        new, start, told = not self.store.has(run.key), time.monotonic(), "diverged"
+        try:
+            done = train(run, store=self.store, progress=False)
+            told = f"val accuracy {done.history['val_accuracy'].iloc[-1]:.1%}" + ("" if new else ", stored")
+            return done
+        finally:
+            self.at += 1
+            if new:
+                self.waiting -= 1
+                self.seconds.append(time.monotonic() - start)
+            if self.progress:
+                named = " ".join(f"{name}={_cell(value)}" for name, value in setting.items())
+                print(
+                    f"{self.at:>{len(str(self.n))}}/{self.n}  {named}  {told}{self._time()}",
+                    file=sys.stderr,
+                    flush=True,
+                )
+
+    def _time(self) -> str:
+        if not self.seconds or not self.waiting:
+            return ""
+        left = self.waiting * sum(self.seconds) / len(self.seconds)
+        return f", about {left:.0f} s left" if left < 100 else f", about {left / 60:.0f} min left"
+
+
+def _settings(over: Mapping[str, Iterable[Any]] | Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Every setting to train: the combinations of a grid, or a list as it stands."""
+    if isinstance(over, Mapping):
+        for name, values in over.items():
+            if isinstance(values, str) or not isinstance(values, Iterable):
+                raise ValueError(f"over: {name} = {values!r}; give a list of values to try")
+        found = [dict(zip(over, values, strict=True)) for values in itertools.product(*over.values())]
+    else:
+        found = [dict(setting) for setting in over]
+    if not found or not any(found):
+        raise ValueError("over is empty; say what to vary, such as over={'seed': range(3)}")
+    return found
+
+
+def _runs(run: Run, settings: Sequence[Mapping[str, Any]]) -> list[Run]:
+    """The run in every setting. A dataset that several runs share is loaded once."""
+    loaded = cache(load_dataset)
+
+    def data(dataset: Any) -> Dataset:
+        return dataset if isinstance(dataset, Dataset) else loaded(str(dataset))
+
+    runs = []
+    for setting in settings:
+        fields = {name: value for name, value in setting.items() if not name.startswith("loss.")}
+        knobs = {name.removeprefix("loss."): value for name, value in setting.items() if name.startswith("loss.")}
+        loss = fields.pop("loss", run.loss)
+        known = [field.name for field in dataclasses.fields(run)]
+        if unknown := [name for name in fields if name not in known]:
+            raise ValueError(f"a run has no {', '.join(unknown)}; it has {', '.join(known)}, and loss.… for its knobs")
+        if unknown := [name for name in knobs if name not in loss.knobs()]:
+            raise ValueError(
+                f"{type(loss).__name__} has no knob {', '.join(unknown)}; it has {', '.join(loss.knobs()) or 'none'}"
+            )
+        fields["dataset"] = data(fields.get("dataset", run.dataset))
+        runs.append(dataclasses.replace(run, loss=dataclasses.replace(loss, **knobs), **fields))
+    return runs
+
+
+def _value(run: Run, name: str) -> Any:
+    """What a run has where its setting says nothing; "" for a knob that its loss does not have."""
+    if name.startswith("loss."):
+        return run.loss.settings().get(name.removeprefix("loss."), "")
+    return getattr(run, name)
+
+
+def _cell(value: Any) -> bool | int | float | str:
+    """A value as a frame holds it: numbers and words as they are, everything else as Python prints it."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    return value if isinstance(value, (bool, int, float, str)) else repr(value)
+
+
+def _setting_cells(setting: Mapping[str, Any]) -> dict[str, bool | int | float | str]:
+    """A setting without its seed, as the frame holds it."""
+    return {name: _cell(value) for name, value in setting.items() if name != "seed"}
+
+
+def _rows(summary: pd.DataFrame, cells: Mapping[str, Any], **more: str) -> pd.DataFrame:
+    """The lines of the summary with these values."""
+    inside = np.ones(len(summary), dtype=bool)
+    for name, value in {**cells, **more}.items():
+        inside &= (summary[name] == value).to_numpy()
+    return summary[inside]
