@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import html
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -86,13 +87,17 @@ class Figure:
         return f"{type(self).__name__}({self.title!r}, {self.subtitle})"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        """Alive where Plotly is (JupyterLab), a still picture where it is not (an exported page, GitHub), else words."""
+        """Alive where Plotly is (JupyterLab), for a page what `_for_a_page` says, else words."""
         alive = self.plot()._repr_mimebundle_(include, exclude)
-        if not alive:
-            return {"text/plain": self.text}
+        # Not as image/png: JupyterLab would show that until the mouse comes, and then jump.
+        return {**alive, **({"text/html": self._for_a_page()} if alive else {}), "text/plain": self.text}
+
+    def _for_a_page(self) -> str:
+        """A still picture for where a notebook is only read: an exported page, a repository in a browser."""
         from workbench.figures.sheets import png
 
-        return {**alive, "image/png": png(self.static()), "text/plain": self.text}
+        picture = base64.b64encode(png(self.static())).decode()
+        return f'<img src="data:image/png;base64,{picture}" alt="{html.escape(self.text)}">'
 
 
 def paper(width: float, height: float, *, arranged: bool = True) -> StaticFigure:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import html
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -151,22 +149,15 @@ class Explorer(Figure):
             "bordercolor": theme.muted,
         }
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        bundle = super()._repr_mimebundle_(include, exclude)
-        if "image/png" not in bundle:
-            return bundle
-        return {**bundle, "text/html": self._exported(bundle["image/png"])}
-
-    def _exported(self, still: bytes) -> str:
-        """For a page exported from a notebook: alive once plotly.js is fetched, until then and without it a still picture.
+    def _for_a_page(self) -> str:
+        """Alive once plotly.js is fetched; until then, and without a network, a still picture.
 
         The library itself would weigh 5 MB in every notebook, so only its address is in it; `page()` holds all of it.
         """
         options: Any = {"full_html": False, "include_plotlyjs": "cdn", "config": PLOTLY_CONFIG, "auto_play": False}
         name = f"explorer-{uuid.uuid4().hex[:8]}"
-        picture = f"data:image/png;base64,{base64.b64encode(still).decode()}"
         return (
-            f'<img id="{name}-still" src="{picture}" alt="{html.escape(self.text)}">'
+            f'<div id="{name}-still">{super()._for_a_page()}</div>'
             f'<div id="{name}-alive">{self.plot().to_html(**options)}</div>'
             f'<script>document.getElementById("{name}-" + (window.Plotly ? "still" : "alive")).remove();</script>'
         )

@@ -1,0 +1,216 @@
+"""What objects look like in a notebook: cards, a living explorer in JupyterLab and in an exported page, the dashboard."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import urllib.request
+import webbrowser
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import numpy as np
+import plotly
+import pytest
+
+import workbench as wb
+from workbench import glossary
+from workbench.launching import ADDRESS, free_port
+from workbench.store import DEMO, Store
+
+ROOT = Path(__file__).resolve().parents[1]
+PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
+FLAGS += ["--disable-background-networking", "--disable-component-update"]
+RAIL, LABEL = ".slider-rail-touch-rect", ".slider-label"
+
+
+def table(n: int = 120) -> wb.LogitTable:
+    scores = np.random.default_rng(0).normal(size=(n, 5))
+    labels = (scores + np.random.default_rng(1).normal(size=scores.shape)).argmax(1)
+    return wb.LogitTable(scores, labels, class_names=["<b>", "elm", "fir", "oak", "yew"])
+
+
+def test_a_table_and_its_sets_say_what_they_are_with_headline_numbers_and_a_picture():
+    test = table()
+    sets = wb.TopK(2).fit(test)(test)
+    for shown in (test._repr_html_(), sets._repr_html_()):
+        assert "<svg" in shown
+        assert "120 rows" in shown
+        assert "<b>" not in shown
+    right = np.mean(test.scores.argmax(1) == test.labels)
+    assert f"right in {right:.1%}" in test._repr_html_()
+    assert f"{sets.hits.mean():.1%}" in sets._repr_html_()
+
+
+def test_a_large_table_shows_itself_without_reading_all_of_it():
+    scores = np.zeros((5000, 3))
+    scores[2500:] = np.nan  # a row that is looked at would not give a number
+    large = wb.LogitTable.trusted(scores=np.lib.stride_tricks.as_strided(scores, (10**8, 3), (0, 8)))
+    assert "2000 rows" in large._repr_html_()
+
+
+def test_a_run_shows_its_title_sizes_accuracy_and_learning_curve():
+    run = Store(DEMO).runs()[0]
+    shown = run._repr_html_()
+    assert run.title in shown
+    assert "test 3000 rows" in shown
+    assert "60 classes" in shown
+    assert "polyline" in shown
+    assert repr(run) == f"StoredRun({run.key[:12]!r})"  # no path of this machine
+
+
+def test_a_run_to_be_trained_shows_its_settings_and_loads_nothing():
+    shown = wb.Run("no such data", model="mlp", loss=wb.losses.NoisedTopK(K=3))._repr_html_()
+    assert "no such data" in shown
+    assert "NoisedTopK(K=3" in shown
+    assert "learning_rate 0.001" in shown
+
+
+def test_a_report_has_a_line_per_rule_and_folds_the_rest_and_its_parts_are_plain_frames():
+    val, test = table().split()
+    report = wb.report(test, [wb.TopK(2), wb.AverageK(2)], val=val, interval=0.9, resamples=20)
+    shown = report._repr_html_()
+    headlines, everything = shown.split("<details>")
+    assert re.search(r"TopK\(K=2\).*AverageK\(K=2\)", headlines)
+    assert "negative_log_likelihood" not in headlines
+    assert "negative_log_likelihood" in everything
+    assert headlines.count("<rect") == 2  # a bar for the accuracy of each rule
+    assert type(report[report.metric == "accuracy"]).__name__ == "DataFrame"
+
+
+def test_the_glossary_page_is_current_and_every_name_in_it_is_in_the_code():
+    page = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    assert page == glossary.markdown(), "run: python docs/glossary.py"
+    code = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "workbench").rglob("*.py"))
+    for term in glossary.TERMS:
+        for name in re.findall(r"\w+", term.name):
+            assert re.search(rf"\b{name}\b", code.replace(f'"{term.name}"', "")), term.name
+
+
+def test_what_cannot_be_opened_in_the_dashboard_is_refused_in_words():
+    with pytest.raises(ValueError, match="give a LogitTable, or a run"):
+        wb.open_app([1, 2])
+    with pytest.raises(ValueError, match=r"open_app\(val, test\)"):
+        wb.open_app(Store(DEMO).runs()[0], table())
+
+
+def test_the_dashboard_opens_on_the_table_at_hand_and_stops(tmp_path, monkeypatch):
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
+    opened: list[str] = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    val, test = table().split()
+    app = wb.open_app(val, test, port=free_port(8700 + os.getpid() % 200))
+    try:
+        kept = Store(tmp_path).runs()[0]
+        assert opened == [app.url]
+        assert app.url.endswith(f"/?run={kept.key[:12]}")
+        assert kept.tables["test"].key == test.key
+        assert urllib.request.urlopen(app.url, timeout=20).status == 200
+        assert app.url in app._repr_html_()
+    finally:
+        app.stop()
+    app.stop()
+    assert app.server.poll() is not None
+
+
+# In a real browser
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api")
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("no chromium on this machine")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def explorer_only(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A notebook with one cell: the explorer as 00_start_here saved it."""
+    notebook = nbformat.read(ROOT / "notebooks" / "00_start_here.ipynb", as_version=4)
+    notebook.cells = [cell for cell in notebook.cells if "wb.figures.explore(val" in cell.source][:1]
+    path = tmp_path_factory.mktemp("lab") / "explorer.ipynb"
+    nbformat.write(notebook, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def lab(explorer_only: Path) -> Iterator[str]:
+    """The address of that notebook in a JupyterLab of its own."""
+    port, folder = free_port(8900 + os.getpid() % 200), explorer_only.parent
+    environment = {
+        **os.environ,
+        **{f"JUPYTER_{kind}_DIR": str(folder / kind) for kind in ("CONFIG", "DATA", "RUNTIME")},
+    }
+    subprocess.run(
+        [sys.executable, "-m", "jupyter", "trust", explorer_only], env=environment, check=True, capture_output=True
+    )
+    options = [f"--ip={ADDRESS}", f"--port={port}", "--no-browser", "--allow-root", "--IdentityProvider.token=open"]
+    options += [f"--ServerApp.root_dir={folder}", "--LabApp.news_url=''"]
+    with (folder / "log").open("w") as log:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "jupyterlab", *options], env=environment, cwd=folder, stdout=log, stderr=log
+        )
+    try:
+        for _ in range(300):
+            assert server.poll() is None, (folder / "log").read_text()
+            try:
+                urllib.request.urlopen(f"http://{ADDRESS}:{port}/api?token=open", timeout=5).close()
+                break
+            except OSError:
+                time.sleep(0.2)
+        yield f"http://{ADDRESS}:{port}/doc/tree/{explorer_only.name}?token=open"
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+def slide_to_the_left(page: Any) -> str:
+    """Moves the slider of the explorer to its left end; what it says then."""
+    page.wait_for_selector(RAIL, timeout=90_000)
+    assert page.locator(LABEL).first.text_content().startswith("K = 5 ")
+    page.locator(RAIL).scroll_into_view_if_needed()
+    rail = page.locator(RAIL).bounding_box()
+    page.mouse.click(rail["x"] + 2, rail["y"] + rail["height"] / 2)
+    page.wait_for_function(f"document.querySelector('{LABEL}').textContent.startsWith('K = 1 ')")
+    return page.locator(LABEL).first.text_content()
+
+
+@pytest.mark.browser
+def test_the_slider_of_the_explorer_moves_in_jupyterlab(browser, lab):
+    page = browser.new_page(viewport={"width": 1300, "height": 1000})
+    page.goto(lab, timeout=90_000)
+    assert "1.00 classes on average" in slide_to_the_left(page)
+    page.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("online", [True, False])
+def test_the_explorer_is_alive_in_an_exported_page_and_still_without_a_network(browser, explorer_only, online):
+    from nbconvert import HTMLExporter
+
+    exported, _ = HTMLExporter().from_filename(str(explorer_only))
+    path = explorer_only.with_suffix(".html")
+    path.write_text(exported, encoding="utf-8")
+    page = browser.new_page(viewport={"width": 1300, "height": 1000})
+    page.route(re.compile("^https?:"), lambda route: route.abort())
+    if online:
+        allow = {"access-control-allow-origin": "*"}  # what the real address answers, for the checksum of the script
+        page.route(re.compile("cdn.plot.ly"), lambda route: route.fulfill(path=PLOTLY_JS, headers=allow))
+    page.goto(path.as_uri())
+    if online:
+        assert "1.00 classes on average" in slide_to_the_left(page)
+    still = page.locator("img[alt^='Size and accuracy of average-K sets']")
+    assert still.count() == (0 if online else 1)
+    page.close()
