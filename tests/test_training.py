@@ -249,8 +249,8 @@ def test_training_gives_tables_with_all_that_is_known_of_the_rows(store):
 
 def test_the_history_has_one_row_per_epoch_and_gets_better(store):
     history = train(small(epochs=6), store=store, progress=False).history
-    names = ["epoch", "train_loss", "val_loss", "val_accuracy", "val_average_K_accuracy", "seconds"]
-    assert list(history.columns) == names
+    losses_and_sets = ["epoch", "train_loss", "val_loss", "val_accuracy", "val_average_K_accuracy", "val_mean_size"]
+    assert list(history.columns) == [*losses_and_sets, "val_log_normaliser", "nonzero_gradients", "seconds"]
     assert history["epoch"].tolist() == list(range(6))
     assert history["train_loss"].iloc[-1] < history["train_loss"].iloc[0]
     assert (history["val_average_K_accuracy"] >= history["val_accuracy"]).all()  # sets of 5 of 6 classes
@@ -263,6 +263,57 @@ def test_the_last_row_of_the_history_is_what_the_library_says_of_the_val_table(s
     val, last = trained.tables["val"], trained.history.iloc[-1]
     assert last["val_accuracy"] == pytest.approx(TopK(1).fit(val)(val).hits.mean())
     assert last["val_average_K_accuracy"] == pytest.approx(AverageK(2).fit(val)(val).hits.mean())
+    assert last["val_mean_size"] == pytest.approx(AverageK(2).fit(val)(val).sizes.mean())
+
+
+def test_the_history_counts_the_scores_that_the_loss_pulls_at(store):
+    def pulled(loss: Loss) -> np.ndarray:
+        return train(small(loss=loss, epochs=2), store=store, progress=False).history["nonzero_gradients"].to_numpy()
+
+    assert (pulled(CrossEntropy()) == 6).all()  # every class of every row
+    assert (pulled(losses.AverageKTwoHead(K=2)) > 6).all()  # of two heads
+    hinge = pulled(losses.TopKHinge(K=2))
+    assert (hinge <= 2).all()  # the label's score and the K-th largest of the others, or none
+    assert (hinge > 0).all()
+    assert (pulled(losses.NoisedTopK(K=2, epsilon=0.2)) < 6).all()
+
+
+def test_the_history_of_quasibinary_has_its_constant_beside_the_softmax_normaliser(store):
+    trained = train(small(loss=losses.Quasibinary()), store=store, progress=False)
+    val, last = trained.tables["val"], trained.history.iloc[-1]
+    assert last["log_C"] == pytest.approx(val.link_constant, rel=1e-6)
+    assert last["val_log_normaliser"] == pytest.approx(np.log(np.exp(val.scores).sum(1)).mean(), rel=1e-5)
+    history = train(small(loss=losses.BinaryCrossEntropy()), store=store, progress=False).history
+    assert not {"log_C", "val_log_normaliser"} & set(history.columns)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB"),
+        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"),
+        MemoryError(),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_out_of_memory_names_the_batch_size_and_the_precision(store, monkeypatch, error):
+    def refuses(*_):
+        raise error
+
+    monkeypatch.setattr(learning.Learner, "training_step", refuses)
+    with pytest.raises(
+        MemoryError, match=r"batch_size = 64 and precision = '32': try batch_size=32 or precision='bf16'"
+    ):
+        train(small(), store=store, progress=False)
+
+
+def test_other_errors_of_a_step_are_not_taken_for_a_lack_of_memory(store, monkeypatch):
+    def refuses(*_):
+        raise RuntimeError("shapes cannot be multiplied")
+
+    monkeypatch.setattr(learning.Learner, "training_step", refuses)
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        train(small(), store=store, progress=False)
 
 
 def test_the_model_is_rebuilt_from_its_weights_and_repeats_the_scores(store):

@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"{rest[0]} is not understood here; workbench {options.name} --help lists the options")
     try:
         return options.command(options, rest)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, FloatingPointError, MemoryError) as error:
         print(f"workbench: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -27,7 +27,7 @@ from workbench.batches import Batches, generator, readable, seed_of
 from workbench.datasets import ImageFiles, Split
 from workbench.features import features_of, standardise, whole_network
 from workbench.models import Network, build_network
-from workbench.scoring import accuracies, rows_at_once, split_tables, tables_of
+from workbench.scoring import normalisers, rows_at_once, split_tables, tables_of, validated
 from workbench.store import Store
 from workbench.tables import LogitTable
 
@@ -79,6 +79,7 @@ class Learner(pl.LightningModule):
         self.optimizer_state: dict[str, Any] | None = None
         self.first_epoch = 0  # this process trains the epochs from here on
         self.train_losses: list[float] = []
+        self.nonzero_gradients: list[float] = []  # of a row of scores, on average; one number a step
         self.val_losses: list[Tensor] = []
         self.val_scores: list[Tensor] = []
 
@@ -129,6 +130,7 @@ class Learner(pl.LightningModule):
     def on_train_epoch_start(self) -> None:
         self.started_at = time.perf_counter()
         self.train_losses.clear()
+        self.nonzero_gradients.clear()
         self.noise = generator(self.run.seed, self.epoch, "noise", self.device)
         # A module with dropout draws from the global generator, which `fit` has set aside for the user.
         torch.default_generator.manual_seed(seed_of(self.run.seed, self.epoch, "dropout"))
@@ -138,6 +140,7 @@ class Learner(pl.LightningModule):
     def training_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
         inputs, labels, rows = batch
         scores = self.network(inputs)
+        scores.retain_grad()
         loss = self.loss(scores, self._readable(labels), generator=self.noise, state=self.state, rows=rows).mean()
         value = loss.item()
         if not math.isfinite(value):
@@ -152,6 +155,7 @@ class Learner(pl.LightningModule):
         self.manual_backward(loss)
         optimizer.step()
         self.train_losses.append(value)
+        self.nonzero_gradients.append(int(torch.count_nonzero(scores.grad)) / len(scores))
         self.bar.update()
 
     def on_validation_epoch_start(self) -> None:
@@ -174,7 +178,9 @@ class Learner(pl.LightningModule):
                 "epoch": self.epoch,
                 "train_loss": math.fsum(self.train_losses) / len(self.train_losses),
                 "val_loss": torch.cat(self.val_losses).mean().item(),
-                **accuracies(split_tables("val", self.data, self.loss, self.state, scores)["val"], self.K),
+                **validated(split_tables("val", self.data, self.loss, self.state, scores)["val"], self.K),
+                **normalisers(self.loss, self.state, scores),
+                "nonzero_gradients": math.fsum(self.nonzero_gradients) / len(self.nonzero_gradients),
                 "seconds": time.perf_counter() - self.started_at,
             }
         )
@@ -262,6 +268,7 @@ def fit(learner: Learner, *, progress: bool) -> torch.device:
     if not run.finished(learner.history):
         with (
             _quiet(),
+            _out_of_memory_explained(run),
             _keyboard_interrupt_passed_on(learner),
             # A module with dropout draws from the global generators: the user gets them back as they were.
             torch.random.fork_rng(devices=range(torch.cuda.device_count()) if device.type == "cuda" else []),
@@ -318,6 +325,23 @@ def _check_bf16(device: torch.device) -> None:
         raise ValueError(
             f"precision = 'bf16' does not work on this processor ({error}); use precision='32', or start Python with "
             "ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 in its environment"
+        ) from error
+
+
+@contextlib.contextmanager
+def _out_of_memory_explained(run: Run) -> Iterator[None]:
+    """Says which settings decide how much memory a step takes."""
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        # On a GPU torch has a class for it, on a CPU only these words.
+        lacking = isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "not enough memory" in str(error)
+        if not lacking and "can't allocate memory" not in str(error):
+            raise
+        halved = f"try batch_size={max(1, run.batch_size // 2)}"
+        raise MemoryError(
+            f"out of memory with batch_size = {run.batch_size} and precision = {run.precision!r}: {halved}"
+            + (" or precision='bf16'" if run.precision == "32" else "")
         ) from error
 
 

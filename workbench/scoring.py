@@ -91,11 +91,12 @@ def tables_of(
     return tables
 
 
-def accuracies(val: LogitTable, K: float) -> dict[str, float]:
-    """How often the likeliest class is right, and how often sets of K classes on average hold the label.
+def validated(val: LogitTable, K: float) -> dict[str, float]:
+    """How often the likeliest class is right, how often sets of K classes on average hold the label, and their mean size.
 
-    The threshold is that of these same rows, as in Garcin et al. 2023. Where rows have many labels, the likeliest class
-    must be one of them, and the set must hold all.
+    The threshold is that of these same rows, as in Garcin et al. 2023, so the size is K but for ties: probabilities that
+    are equal enter a set together. Where rows have many labels, the likeliest class must be one of them, and the set must
+    hold all.
     """
     labels, probabilities, rows = val.checked_labels(), val.probabilities(), np.arange(val.n)
     likeliest, inside = probabilities.argmax(axis=1), probabilities >= AverageK(K).fit(val).threshold
@@ -103,4 +104,22 @@ def accuracies(val: LogitTable, K: float) -> dict[str, float]:
         right, held = labels[rows, likeliest], (inside | ~labels).all(axis=1)
     else:
         right, held = labels == likeliest, inside[rows, labels]
-    return {"val_accuracy": float(right.mean()), "val_average_K_accuracy": float(held.mean())}
+    return {
+        "val_accuracy": float(right.mean()),
+        "val_average_K_accuracy": float(held.mean()),
+        "val_mean_size": float(inside.sum(axis=1).mean()),
+    }
+
+
+def normalisers(loss: Loss, state: nn.Module | None, scores: Tensor) -> dict[str, float]:
+    r"""What turns the scores into probabilities: the mean over rows of $\log \sum_k e^{z_k}$, and log C of quasibinary.
+
+    A softmax has a normaliser for each row; quasibinary has one C for all, so that rows can be compared (Liao et al.,
+    Fig. 2). Logarithms, because both overflow. Empty for losses that have neither.
+    """
+    if loss.link not in ("softmax", "quasibinary"):
+        return {}
+    found = {"val_log_normaliser": loss.logits(scores).logsumexp(-1).mean().item()}
+    if loss.link == "quasibinary" and state is not None:
+        found["log_C"] = float(state.log_C)  # type: ignore[arg-type]
+    return found
