@@ -7,6 +7,7 @@ together. Ranges change in few, large steps, so that a picture stands still unde
 
 from __future__ import annotations
 
+import html
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from workbench.figures import Figure
 from workbench.figures.base import counted, round_count, round_limit
 from workbench.figures.classes import BINS, PerClass, wilson_interval
 from workbench.figures.curves import AccuracyAgainstSize
+from workbench.figures.rarity import AccuracyAgainstCount
 from workbench.figures.sizes import SHOWN, SetSizes
 from workbench.figures.style import theme
 
@@ -40,12 +42,12 @@ class Moving(NamedTuple):
 
 def still(figure: Figure, dark: bool) -> Moving:
     """A figure that does not depend on the sliders."""
-    return Moving(_untitled(figure.plot(dark)), figure.title, [figure.subtitle], [], figure.text)
+    return Moving(untitled(figure.plot(dark)), figure.title, [figure.subtitle], [], figure.text)
 
 
 def curve(figure: AccuracyAgainstSize, compact: dict[str, Any], dark: bool) -> Moving:
     """Accuracy against size, with a point where the sliders stand."""
-    drawn = _untitled(figure.plot(dark))
+    drawn = untitled(figure.plot(dark))
     # A shape and not a trace: Plotly moves it without drawing the curves again.
     drawn.add_shape(
         type="circle",
@@ -80,7 +82,7 @@ def sizes(figure: SetSizes, compact: dict[str, Any], grouped: bool, dark: bool) 
     more = (counts * _beyond(counts, last)).sum(axis=(1, 2)) > 0
     counts, shares = _pooled(counts, last), _pooled(shares, last)
 
-    drawn = _untitled(figure.plot(dark)).update_traces(x=np.arange(shares.shape[2]))
+    drawn = untitled(figure.plot(dark)).update_traces(x=np.arange(shares.shape[2]))
     # The mean is written as the label of its line: Plotly moves that alone, but draws all anew for a moving annotation.
     drawn.layout.annotations = [note for note in drawn.layout.annotations if not note.text.startswith(" mean")]
     moves = []
@@ -108,7 +110,7 @@ def classes(figure: PerClass, compact: dict[str, Any], dark: bool) -> Moving:
     hits, n = compact["class_hits"], compact["class_rows"]
     accuracy = hits / np.maximum(n, 1)
     macro = compact["macro_accuracy"].tolist()
-    drawn = _untitled(figure.plot(dark))
+    drawn = untitled(figure.plot(dark))
     if figure.histogram:
         edges = np.linspace(0, 1, BINS + 1)
         bars = [np.array([np.histogram(row[part], edges)[0] for row in accuracy]) for part in parts]
@@ -133,7 +135,26 @@ def classes(figure: PerClass, compact: dict[str, Any], dark: bool) -> Moving:
     return Moving(drawn, figure.title, subtitles, moves)
 
 
-def _untitled(drawn: go.Figure) -> go.Figure:
+def rarity(figure: AccuracyAgainstCount, compact: dict[str, Any], dark: bool) -> Moving:
+    """Accuracy against training images: dots, and a line at the mean, of each shot group."""
+    accuracy = compact["class_hits"] / np.maximum(compact["class_rows"], 1)
+    drawn, moves = untitled(figure.plot(dark)), []
+    for place, (shot, part) in enumerate(figure.parts()):
+        its = accuracy[:, part["class"].to_numpy()]
+        names = part[["name", "count", "n"]].assign(name=part["name"].map(html.escape)).to_numpy()
+        drawn.data[2 * place].update(
+            customdata=names,
+            hovertemplate="<b>%{customdata[0]}</b><br>accuracy %{y:.1%} on %{customdata[2]} rows"
+            "<br>%{customdata[1]} training images<extra></extra>",
+        )
+        drawn.data[2 * place + 1].hovertemplate = shot + ": %{y:.1%} on average<extra></extra>"
+        moves += [Move("y", its, 2 * place), Move("y", np.repeat(its.mean(axis=1)[:, None], 2, axis=1), 2 * place + 1)]
+    n_classes = counted(int(np.count_nonzero(compact["class_rows"])), "class", "classes")
+    subtitle = f"n = {counted(compact['n'], 'row')} of {n_classes}; the lines are the means of the shot groups"
+    return Moving(drawn, figure.title, [subtitle], moves)
+
+
+def untitled(drawn: go.Figure) -> go.Figure:
     top = 34 if drawn.layout.showlegend is not False and len(drawn.data) > 1 else 12
     drawn.update_layout(title=None, height=None, margin={"l": 64, "r": 12, "t": top, "b": 52})
     return drawn.update_layout(legend={"font": {"size": 13}, "itemwidth": 30})

@@ -43,7 +43,10 @@ class Places:
         return "threshold", float(self.threshold_values[row - len(self.K_values)])
 
     def asked(self) -> int:
-        """The row the address of the page asks for; what cannot be read there counts for nothing."""
+        """The row the address of the page asks for, or else where the sliders of another view were left.
+
+        What cannot be read in the address counts for nothing.
+        """
         for name in ("threshold", "K"):
             try:
                 value = float(st.query_params[name])
@@ -51,7 +54,7 @@ class Places:
                 continue
             if np.isfinite(value):
                 return self.row(name, value)
-        return self.row("K", wb.AverageK().K)
+        return self.row(*st.session_state.get("place", ("K", wb.AverageK().K)))
 
     def sliders(self) -> list[Slider]:
         """The two sliders, linked."""

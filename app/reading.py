@@ -6,6 +6,7 @@ different classes for the same thing. Cached objects are shared by all sessions,
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,8 +91,23 @@ def in_words(key: str) -> str:
     return f"{run(key).title}: {sizes} rows, {classes}. {run(key).info.get('note', '')}"
 
 
-def code(key: str, figure: Figure) -> str:
-    """The code of a figure, from opening the run on."""
+@st.cache_resource(show_spinner="Opening the run…", max_entries=256)
+def _rows(key: str) -> str | None:
+    """A text that two runs share if their test tables are of the same rows and classes; None without labels."""
+    test = run(key).tables["test"]
+    if test.labels is None:
+        return None
+    return f"{test.scores.shape} {hashlib.sha256(test.labels.tobytes()).hexdigest()}"
+
+
+def comparable(key: str) -> dict[str, str]:
+    """Short key → title of the other runs on the same test rows."""
+    others = {other.key[:SHORT]: other.title for other in runs() if other.key[:SHORT] != key}
+    return {other: title for other, title in others.items() if _rows(key) is not None and _rows(other) == _rows(key)}
+
+
+def code(key: str, figure: Figure, other: str | None = None) -> str:
+    """The code of a figure, from opening the run (and the other run, if the figure compares two) on."""
     lines = [
         "import workbench as wb",
         "from workbench.store import Store",
@@ -99,6 +115,9 @@ def code(key: str, figure: Figure) -> str:
         f"run = Store().open({key!r})",
         'val, test = run.tables["val"], run.tables["test"]',
     ]
+    if other is not None:
+        lines.append(f"other = Store().open({other!r})")
+        lines.append('other_val, other_test = other.tables["val"], other.tables["test"]')
     if "(table" in figure.code:
         lines.append("table = test")
     return "\n".join([*lines, figure.code.removeprefix("import workbench as wb\n")])

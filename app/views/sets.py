@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-import numpy as np
 import streamlit as st
 
 import live
@@ -15,8 +13,8 @@ import photos
 import reading
 import workbench as wb
 from handout import handout
-from places import Places, compact, places
-from workbench.counts import FEW, MANY
+from headline import strip
+from places import compact, places
 from workbench.figures import Figure
 from workbench.figures.sizes import MOST_GROUPS
 from workbench.groups import rows_by
@@ -45,45 +43,9 @@ def body(key: str, dark: bool) -> None:
     The key of the run also names the channel of the moving parts, so that no part ever follows another run's sliders.
     """
     with st.container(key="headline"):
-        row = strip(key, places(key))
+        row = strip("sets", key)
     figures(key, row, dark)
     photos.wall(key, places(key), row, dark)
-
-
-def strip(key: str, places: Places) -> int:
-    """Sliders and headline numbers, always in sight. Returns the row where a slider was released last."""
-    # What the element is given stays the same as long as it is mounted: it knows best where its sliders are.
-    mount = f"strip {key}"
-    if mount not in st.session_state:
-        st.session_state[f"{mount} start"] = places.asked()
-    row = st.session_state[f"{mount} start"]
-    numbers = headline(reading.index(key, "test").table, places, compact(key, None))
-    released = live.sliders(key, places.sliders(), numbers, held=places.at(row)[0], row=row, key=mount)
-    if released is not None:
-        row = places.row(released["name"], released["value"])
-    held, value = places.at(row)
-    other = "threshold" if held == "K" else "K"
-    if other in st.query_params:
-        del st.query_params[other]
-    st.query_params[held] = f"{value:g}"
-    return row
-
-
-def headline(table: wb.LogitTable, places: Places, compact: dict[str, Any]) -> list[live.Number]:
-    """The numbers that are always in sight, at every place."""
-    numbers = [
-        live.Number("Target K", "classes in a set on average, on the validation rows", _texts(places.K, ".2f")),
-        live.Number("Mean size", "classes in a set on average, on the test rows", _texts(compact["mean_size"], ".2f")),
-    ]
-    if table.labels is not None:
-        share, macro = "share of the test rows whose set contains the label", "the same, averaged over classes"
-        numbers.append(live.Number("Accuracy", share, _texts(compact["accuracy"], ".1%")))
-        numbers.append(live.Number("Macro", macro, _texts(compact["macro_accuracy"], ".1%")))
-    borders = {"few": f"under {FEW}", "medium": f"{FEW} to {MANY}", "many": f"over {MANY}"}
-    for shot, accuracy in compact.get("shot_accuracy", {}).items():
-        about = f"the same, averaged over the classes with {borders[shot]} training images"
-        numbers.append(live.Number(shot.capitalize(), about, _texts(accuracy, ".1%")))
-    return numbers
 
 
 def figures(key: str, row: int, dark: bool) -> None:
@@ -139,7 +101,3 @@ def drawn(name: str, key: str, by: str | None, dark: bool) -> moving.Moving:
     if name == "classes":
         return moving.classes(wb.figures.per_class(sets), compact(key, None), dark)
     return moving.sizes(wb.figures.set_sizes(sets, by=by), compact(key, by), by is not None, dark)
-
-
-def _texts(values: np.ndarray, digits: str) -> list[str]:
-    return ["–" if np.isnan(value) else format(value, digits) for value in values.tolist()]

@@ -14,7 +14,9 @@ def settled(page: Any) -> None:
         """() => {
             const strip = document.querySelector(".wb-sliders");
             const parts = [...document.querySelectorAll(".wb-figure, .wb-cards")];
-            return strip?.dataset.row && parts.every((part) => part.dataset.row === strip.dataset.row)
+            const drawings = [...document.querySelectorAll(".wb-drawing")];
+            return parts.every((part) => strip?.dataset.row && part.dataset.row === strip.dataset.row)
+                && drawings.every((drawing) => drawing.dataset.drawn) && parts.length + drawings.length
                 && !document.querySelector('[data-testid="stStatusWidget"]');
         }"""
     )
@@ -25,6 +27,9 @@ def pressed(page: Any, slider: str, key: str, times: int = 1) -> None:
     page.locator(f"input[name={slider}]").focus()
     for _ in range(times):
         page.keyboard.press(key)
+    page.evaluate(
+        "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+    )  # it moves once a frame
     page.wait_for_function(
         """name => {
             const said = document.querySelector(`input[name=${name}]`).getAttribute("aria-valuetext");
@@ -64,3 +69,22 @@ def figure(page: Any, name: str) -> dict[str, Any]:
             last: Math.round(picture._fullLayout.xaxis.range[1] - 0.5),
         })"""
     )
+
+
+def serious_violations(page: Any) -> list[Any]:
+    """What axe, if it is installed, finds wrong for people who use the page otherwise than with eyes and a mouse."""
+    try:
+        from axe_playwright_python.sync_playwright import Axe
+    except ImportError:
+        return []
+    return [
+        (problem["id"], node["target"], node["failureSummary"])
+        for problem in Axe().run(page).response["violations"]
+        if problem["impact"] in ("serious", "critical")
+        for node in problem["nodes"]
+    ]
+
+
+def too_wide(page: Any) -> int:
+    """By how many pixels the page is wider than the window."""
+    return page.evaluate("() => { const m = document.querySelector('.stMain'); return m.scrollWidth - m.clientWidth; }")

@@ -101,20 +101,27 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def opened(browser: Any, server: str) -> Iterator[Callable[..., Any]]:
-    """`opened("garden", width=1024, K=3)`: the page of a run, drawn; it may not complain or call elsewhere."""
+    """`opened("garden", view="classes", width=1024, K=3)`: a view of a run, drawn; it may not complain or call elsewhere."""
     pages, complaints = [], []
 
-    def open_page(run: str = "garden", *, width: int = 1440, scheme: str = "light", **asked: Any) -> Any:
+    def complain(message: Any) -> None:
+        # Below the address of a view Streamlit looks for its server first, and does not find it.
+        if message.type == "error" and "/_stcore/" not in message.location.get("url", ""):
+            complaints.append(message.text)
+
+    def open_page(
+        run: str = "garden", *, view: str = "", width: int = 1440, scheme: str = "light", **asked: Any
+    ) -> Any:
         page = browser.new_page()
         page.set_viewport_size({"width": width, "height": 2600})
         page.emulate_media(color_scheme=scheme)
         page.set_default_timeout(30_000)
-        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+        page.on("console", complain)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("request", lambda request: complaints.append(request.url) if _leaves(request.url, server) else None)
         pages.append(page)
-        page.goto(f"{server}/?{urllib.parse.urlencode({'run': KEYS[run][:12], **asked})}")
-        page.wait_for_selector(".wb-wall")
+        page.goto(f"{server}/{view}?{urllib.parse.urlencode({'run': KEYS[run][:12], **asked})}")
+        page.wait_for_selector(".wb-drawing" if view else ".wb-wall")
         settled(page)
         return page
 

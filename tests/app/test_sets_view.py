@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from browsing import KEYS, figure, numbers, pressed, reads, settled
+from browsing import KEYS, figure, numbers, pressed, reads, serious_violations, settled
 
 import workbench as wb
 
@@ -155,17 +155,3 @@ def test_on_a_small_laptop_nothing_is_cut_the_headline_stays_and_axe_finds_nothi
     page.set_viewport_size({"width": 1024, "height": 700})
     page.locator(".wb-card").last.scroll_into_view_if_needed()
     assert 0 <= page.locator(".wb-numbers").bounding_box()["y"] < 200
-
-
-def serious_violations(page):
-    """What axe, if it is installed, finds wrong for people who use the page otherwise than with eyes and a mouse."""
-    try:
-        from axe_playwright_python.sync_playwright import Axe
-    except ImportError:
-        return []
-    return [
-        (problem["id"], node["target"], node["failureSummary"])
-        for problem in Axe().run(page).response["violations"]
-        if problem["impact"] in ("serious", "critical")
-        for node in problem["nodes"]
-    ]

@@ -110,7 +110,7 @@ class MostImproved(Figure):
             y=drawn["place"],
             orientation="h",
             marker_color=[theme.hit if difference > 0 else theme.miss for difference in drawn["difference"]],
-            customdata=[template.format(**record) for record in escaped.to_dict("records")],
+            customdata=[template.format_map(record) for record in escaped.to_dict("records")],
             hovertemplate="%{customdata}<extra></extra>",
         )
         figure, limit = go.Figure(bars), self._limit(drawn)

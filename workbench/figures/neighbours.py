@@ -17,6 +17,8 @@ from workbench.sets import PredictionSets
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
 
+NOBODY = "no other class stands beside it in a set"
+
 
 def co_members(sets: PredictionSets) -> np.ndarray:
     """(L, L) in how many sets two classes stand together; on the diagonal, in how many a class stands.
@@ -33,7 +35,7 @@ def co_members(sets: PredictionSets) -> np.ndarray:
     return (members.T @ members).toarray()
 
 
-def shared_sets(sets: PredictionSets, around: int, most: int = 24) -> SharedSets:
+def shared_sets(sets: PredictionSets, around: int, most: int = 16) -> SharedSets:
     """The classes that share the sets of the class `around`, and how they share each other's.
 
     A cell is the share of the sets with the class of its line that also hold the class of its column. Of many classes
@@ -137,11 +139,13 @@ class SharedSets(Figure):
             figure.add_shape(
                 type="line", y0=border, y1=border, x0=-0.5, x1=size - 0.5, line_color=theme.muted, line_width=1
             )
+        if size == 1:
+            figure.add_annotation(x=0, y=0, text=NOBODY, showarrow=False, font_color=theme.muted)
         frame = {"color": theme.threshold, "width": 2}
         figure.add_shape(type="rect", x0=-0.5, x1=size - 0.5, y0=place - 0.5, y1=place + 0.5, line=frame)
         written = [f"<b>{name}</b>" if position == place else name for position, name in enumerate(labels)]
         axis = {"tickvals": list(range(size)), "ticktext": written, "showgrid": False, "automargin": True, "ticks": ""}
-        figure.update_xaxes(range=(-0.5, size - 0.5), tickangle=-45, title="also holds", **axis)
+        figure.update_xaxes(range=(-0.5, size - 0.5), tickangle=-90, title="also holds", **axis)
         figure.update_yaxes(range=(size - 0.5, -0.5), title="a set with", **axis)
         return figure.update_layout(height=640, showlegend=False)
 
@@ -159,7 +163,9 @@ class SharedSets(Figure):
             axes.axvline(border, color=theme.muted, linewidth=0.8)
             axes.axhline(border, color=theme.muted, linewidth=0.8)
         axes.add_patch(Rectangle((-0.5, place - 0.5), size, 1, fill=False, edgecolor=theme.threshold, linewidth=1.6))
-        axes.set_xticks(range(size), self.labels(), rotation=45, ha="right", rotation_mode="anchor")
+        if size == 1:
+            axes.text(0, 0, NOBODY, ha="center", color=theme.muted)
+        axes.set_xticks(range(size), self.labels(), rotation=90)
         axes.set_yticks(range(size), self.labels())
         axes.set(xlabel="also holds", ylabel="a set with")
         axes.grid(visible=False)

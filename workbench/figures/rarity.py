@@ -84,7 +84,7 @@ class AccuracyAgainstCount(Figure):
         return figure.update_layout(height=420, showlegend=len(parts) > 1)
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
-        from matplotlib.ticker import PercentFormatter
+        from matplotlib.ticker import PercentFormatter, StrMethodFormatter
 
         figure = paper(7.2, 4.6)
         axes = figure.subplots()
@@ -95,6 +95,7 @@ class AccuracyAgainstCount(Figure):
         low, high = self.decades()
         axes.set_xscale("log")
         axes.set(xlim=(10**low, 10**high), ylim=(-0.03, 1.03), xlabel="training images of a class", ylabel="accuracy")
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
         figure.legend(loc="upper right", ncols=3)
         return figure

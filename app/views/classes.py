@@ -1,0 +1,144 @@
+"""Classes: which are found, whether rare ones pay, and who shares a class's sets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+import live
+import messages
+import moving
+import reading
+import workbench as wb
+from addressed import one_run
+from drawings import drawn
+from handout import handout
+from headline import strip
+from places import compact, places
+
+TALL = 600  # pixels of the table and of the heat map beside it
+COLUMNS = {
+    "name": st.column_config.TextColumn("Class"),
+    "accuracy": st.column_config.ProgressColumn("Accuracy", format="percent", min_value=0, max_value=1, width="small"),
+    "difference": st.column_config.NumberColumn("Gain", format="percent", help="accuracy here minus in the other run"),
+    "n": st.column_config.NumberColumn("Rows", help="test rows of the class"),
+    "count": st.column_config.NumberColumn("Trained on", help="training images of the class"),
+    "group": st.column_config.TextColumn("Group"),
+}
+
+
+def page() -> None:
+    """The view."""
+    st.title("Classes", anchor=False)
+    if st.session_state["run"] is None:
+        messages.no_runs()
+        return
+    st.markdown(
+        "A mean hides who pays for it. A class is found when the set of its row contains it; move K and see which classes "
+        "are found last, and with whom they share their sets."
+    )
+    body(st.session_state["run"], st.context.theme.type == "dark")
+
+
+@st.fragment
+@messages.friendly
+def body(key: str, dark: bool) -> None:
+    """All that follows the sliders; pictures of single classes follow when a slider is released."""
+    with st.container(key="headline"):
+        held, value = places(key).at(strip("classes", key))
+    sets = reading.sets(key, held, value)
+    labelled = sets.table.labels is not None
+    if not labelled:
+        st.info(
+            "These rows have no labels: there is no accuracy, but who shares a set with whom can be seen.",
+            icon=":material/label_off:",
+        )
+    titles = reading.comparable(key)
+    other = one_run("Compared with", titles, "other") if titles else None
+    with st.container(key="figures"):
+        if labelled:
+            moving_picture("classes", key, held, value, dark)
+            if sets.table.class_counts is not None:
+                moving_picture("rarity", key, held, value, dark)
+            table(key, held, value, other)
+        with st.container(key="company"):
+            around = chosen_class(sets)
+            drawn("shared", key, lambda: wb.figures.shared_sets(sets, around), dark, height=TALL)
+        if other is not None:
+            before = reading.sets(other, held, value)
+            drawn("improved", key, lambda: wb.figures.most_improved(before, sets), dark, height=TALL, other=other)
+        if sets.table.class_counts is not None:
+            drawn("lorenz", key, lambda: wb.figures.lorenz(sets.table.class_counts), dark)
+
+
+def chosen_class(sets: wb.PredictionSets) -> int:
+    """The class whose company is shown, in the address as `class`: at first the least found of those that are in sets."""
+    names = sets.table.named_classes()
+    found = wb.metrics.class_accuracy(sets) if sets.table.labels is not None else np.zeros(len(names))
+    in_sets = np.bincount(sets.classes, minlength=len(names)) > 0
+    first = int(np.where(in_sets, np.nan_to_num(found, nan=1.0), 2.0).argmin())
+    return names.index(
+        st.selectbox("Class (also by choosing a line of the table)", names, first, key="class", bind="query-params")
+    )
+
+
+@messages.friendly
+def moving_picture(name: str, key: str, held: str, value: float, dark: bool) -> None:
+    """A picture that follows the sliders while they move."""
+    make = {"classes": wb.figures.per_class, "rarity": wb.figures.accuracy_against_count}[name]
+    with st.container(key=f"figure-{name}"):
+        live.figure(key, **at_every_place(name, key, dark)._asdict(), key=f"{name} of classes {key}")
+        handout(name, key, lambda: make(reading.sets(key, held, value)), dark)
+
+
+@st.cache_resource(show_spinner="Drawing…", max_entries=32)
+def at_every_place(name: str, key: str, dark: bool) -> moving.Moving:
+    """A picture as it is sent to the browser, with all its moves."""
+    sets = reading.sets(key, "K", float(places(key).K_values[0]))
+    if name == "classes":
+        return moving.classes(wb.figures.per_class(sets), compact(key, None), dark)
+    return moving.rarity(wb.figures.accuracy_against_count(sets), compact(key, None), dark)
+
+
+@messages.friendly
+def table(key: str, held: str, value: float, other: str | None) -> None:
+    """Every class, the least accurate first; a part of a name finds classes, a chosen line chooses the class."""
+    frame = of_classes(key, held, value, other)
+    with st.container(key="table"):
+        st.html('<div class="wb-live"><h2 class="wb-title">Every class, worst first</h2></div>')
+        sought = st.text_input(
+            "Find a class or group", key="find", bind="query-params", placeholder="a part of its name"
+        )
+        named = frame["name"].str.cat(frame["group"] if "group" in frame else frame["name"], sep=" ")
+        found = frame[named.str.contains(sought, case=False, regex=False)].reset_index(drop=True)
+        if found.empty:
+            st.info("No class is called that.", icon=":material/search_off:")
+            return
+        st.dataframe(
+            found.round(3),
+            column_config=COLUMNS,
+            column_order=[name for name in COLUMNS if name in found],
+            hide_index=True,
+            height=TALL - 80,
+            key="lines",
+            on_select=lambda: choose_line(found),
+            selection_mode="single-row",
+        )
+
+
+def choose_line(found: pd.DataFrame) -> None:
+    """The class of the chosen line of the table becomes the class whose company is shown."""
+    for line in st.session_state["lines"].selection.rows:
+        st.session_state["class"] = found["name"][line]
+
+
+@st.cache_data(show_spinner=False, max_entries=32)
+def of_classes(key: str, held: str, value: float, other: str | None) -> pd.DataFrame:
+    """The frame of `per_class`, with the gain over another run if there is one, the least accurate first."""
+    sets = reading.sets(key, held, value)
+    frame = wb.figures.per_class(sets).frame
+    if other is not None:
+        gains = wb.figures.most_improved(reading.sets(other, held, value), sets).frame
+        frame = frame.merge(gains[["class", "difference"]], on="class", how="left")
+    return frame.sort_values("accuracy", kind="stable", ignore_index=True)

@@ -1,0 +1,79 @@
+"""The Classes view in a real browser: its pictures and its table show what the library gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from browsing import KEYS, figure, pressed, serious_violations, settled, too_wide
+
+import workbench as wb
+
+pytestmark = pytest.mark.browser
+
+
+def sets_of(store, name, K):
+    tables = store.open(KEYS[name]).tables
+    return wb.AverageK(K).fit(tables["val"]).sets(tables["test"])
+
+
+def heat_map(page):
+    """The shares of the heat map; NaN on the diagonal."""
+    lines = page.locator(".st-key-figure-shared .wb-picture").evaluate(
+        "picture => picture._fullData[0].z.map(line => Array.from(line))"
+    )
+    return np.array(lines, float)
+
+
+def test_the_sliders_keep_their_place_from_view_to_view_and_move_every_class_to_what_the_library_gives(opened, store):
+    page = opened(K=2)
+    pressed(page, "K", "ArrowRight")
+    page.get_by_role("link", name="Classes").click()
+    page.wait_for_selector(".wb-drawing")
+    settled(page)
+    pressed(page, "K", "ArrowLeft", times=3)
+    sets = sets_of(store, "garden", 1.8)
+    per_class = wb.figures.per_class(sets)
+    for name, drawn in (("classes", per_class), ("rarity", wb.figures.accuracy_against_count(sets))):
+        shown = np.concatenate([trace["y"] for trace in figure(page, name)["data"]])
+        np.testing.assert_allclose(shown, np.concatenate([trace.y for trace in drawn.plot().data]), atol=1e-6)
+    worst = per_class.frame.sort_values("accuracy", kind="stable")["name"].iloc[0]
+    page.locator("[role=gridcell]", has_text=worst).first.wait_for(state="attached")
+
+
+def test_a_link_restores_the_class_the_other_run_and_what_is_sought_by_night_on_a_small_laptop(opened, store):
+    sets, other = sets_of(store, "garden", 2.0), sets_of(store, "sharper", 2.0)
+    name = sets.table.class_names[7]
+    genus = sets.table.groups[7]
+    page = opened(
+        view="classes", K=2, other=KEYS["sharper"][:12], find=genus, width=1024, scheme="dark", **{"class": name}
+    )
+    assert serious_violations(page) == []
+    assert too_wide(page) == 0
+    np.testing.assert_allclose(heat_map(page), wb.figures.shared_sets(sets, around=7).heights(), atol=1e-6)
+    gains = wb.figures.most_improved(other, sets)
+    np.testing.assert_allclose(figure(page, "improved")["data"][0]["x"], gains.ends()["difference"], atol=1e-6)
+    names = {each for each, group in zip(sets.table.class_names, sets.table.groups, strict=True) if group == genus}
+    assert int(page.locator("[role=grid]").get_attribute("aria-rowcount")) == len(names) + 1
+
+    page.locator(".st-key-figure-improved").get_by_text("Show the code").click()
+    code = page.locator("[data-testid=stCode]").inner_text()
+    made = {}
+    exec(code.replace("Store()", f"Store({str(store.root)!r})"), made)
+    assert made["figure"].frame.equals(gains.frame)
+
+
+def test_rude_class_names_are_shown_as_they_are_and_many_labels_are_no_obstacle(opened, store):
+    page = opened("many labels", view="classes", K=2)
+    sets = sets_of(store, "many labels", 2.0)
+    shown = np.concatenate([trace["y"] for trace in figure(page, "classes")["data"]])
+    np.testing.assert_allclose(shown, wb.figures.per_class(sets).plot().data[0].y, atol=1e-6)
+    assert page.locator(".wb-live img").count() == 0
+    assert page.get_by_role("combobox", name="Compared with").count() == 0
+
+
+def test_without_labels_the_page_says_so_and_shows_who_shares_a_set(opened, store):
+    page = opened("no labels", view="classes", K=2)
+    assert page.get_by_text("These rows have no labels").is_visible()
+    assert page.locator(".wb-figure").count() == 0
+    sets = sets_of(store, "no labels", 2.0)
+    np.testing.assert_allclose(heat_map(page), wb.figures.shared_sets(sets, around=0).heights(), atol=1e-6)
