@@ -132,11 +132,21 @@ def drawing(
     Where it is narrow, a figure whose axes share one scale is not as high as `height`. Returns what was clicked just now,
     `{"point", "data"}` (the number of the point in its trace and its custom data), or None.
     """
-    words = {"title": title, "subtitle": subtitle, "text": text, "clickable": clickable}
+    parts = prepared(figure, title=title, subtitle=subtitle, text=text, height=height)
+    return prepared_drawing(parts, key=key, clickable=clickable)
+
+
+def prepared(figure: go.Figure, *, title: str, subtitle: str, text: str, height: int) -> dict[str, Any]:
+    """What `drawing` sends. It takes longer to write than to send, so whoever draws the same again may keep it."""
+    words = {"title": title, "subtitle": subtitle, "text": text}
     drawn = json.loads(figure.to_json())
     drawn["layout"].pop("height", None)  # that of the element around it
-    parts = {"figure": drawn, "config": PLOTLY_CONFIG, "height": height, **_shape(figure)}
-    return _mount("drawing", key, {**parts, **words}, key).get("clicked")
+    return _with_id({"figure": drawn, "config": PLOTLY_CONFIG, "height": height, **_shape(figure), **words})
+
+
+def prepared_drawing(parts: dict[str, Any], *, key: str, clickable: bool = False) -> dict[str, Any] | None:
+    """As `drawing`, of what `prepared` gave."""
+    return _mount("drawing", key, {**parts, "clickable": clickable}, key).get("clicked")
 
 
 def _shape(figure: go.Figure) -> dict[str, float]:
@@ -162,8 +172,14 @@ def cards(
 
 def _mount(kind: str, channel: str, parts: dict[str, Any], key: str) -> Any:
     data = {"kind": kind, "channel": channel, "plotly": _plotly_address(), **parts}
-    data["id"] = hashlib.sha256(json.dumps(data).encode()).hexdigest()
-    return _element()(data=data, key=key, on_place_change=_keep, on_clicked_change=_keep)
+    return _element()(
+        data=data if "id" in data else _with_id(data), key=key, on_place_change=_keep, on_clicked_change=_keep
+    )
+
+
+def _with_id(parts: dict[str, Any]) -> dict[str, Any]:
+    """The parts and a name for their content: the browser does nothing when it is given the same again."""
+    return {**parts, "id": hashlib.sha256(json.dumps(parts).encode()).hexdigest()}
 
 
 def _keep() -> None:

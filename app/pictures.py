@@ -48,7 +48,7 @@ def figure(recipe: str) -> Figure:
 def shown(name: str, recipe: str, dark: bool, *, clickable: bool = False) -> dict[str, Any] | None:
     """Draw the figure of a recipe with what one may take away from it. Returns what was clicked just now, or None."""
     with st.container(key=f"figure-{name}"):
-        clicked = live.drawing(**_sent(recipe, dark), clickable=clickable, key=f"picture {name}")
+        clicked = live.prepared_drawing(_sent(recipe, dark), clickable=clickable, key=f"picture {name}")
         handout(name, None, lambda: figure(recipe), dark)
     return clicked
 
@@ -59,7 +59,7 @@ def _sent(recipe: str, dark: bool) -> dict[str, Any]:
     made = figure(recipe)
     drawn = made.plot(dark).update_layout(title=None, margin={"t": MARGIN_TOP})
     words = {"title": made.title, "subtitle": made.subtitle, "text": made.text}
-    return {"figure": drawn, **words, "height": drawn.layout.height}
+    return live.prepared(drawn, **words, height=drawn.layout.height)
 
 
 def _tuples(values: dict[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 BANDS = len(SEQUENTIAL)
 ARROWS = 10  # along a side
+HOVERED = 50  # grid points along a side that answer the pointer: more would only slow the page down
 SHORTEST_ARROW = 0.03  # of the longest: a shorter one would be all head
 HEIGHT = math.sqrt(3) / 2  # of the triangle with side 1
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, HEIGHT]])  # where all of the score is on class 0, 1, 2
@@ -210,13 +211,15 @@ def arrows(figure: LevelSets) -> list[go.Scatter]:
 
 
 def hover_points(figure: LevelSets) -> go.Scatter:
-    """The exact numbers under the pointer, at every grid point."""
+    """The exact numbers under the pointer, at grid points close enough to each other that one is always near."""
+    stride = max(1, (figure.steps - 1) // HOVERED)
+    up, right = np.nonzero(np.add.outer(np.arange(figure.steps), np.arange(figure.steps)) < figure.steps)
+    chosen = np.flatnonzero((up % stride == 0) & (right % stride == 0))
     x, y, values = figure.lattice()
-    inside = ~values.mask
     return go.Scatter(
-        x=x[inside].astype(np.float32),
-        y=y[inside].astype(np.float32),
-        customdata=figure.frame.iloc[:, :4].to_numpy().astype(np.float32),
+        x=x[~values.mask][chosen].astype(np.float32),
+        y=y[~values.mask][chosen].astype(np.float32),
+        customdata=figure.frame.iloc[chosen, :4].to_numpy().astype(np.float32),
         hovertemplate=figure.symbol + " = (%{customdata[0]:.2f}, %{customdata[1]:.2f}, %{customdata[2]:.2f})"
         f"<br>{figure.units} %{{customdata[3]:.3f}}<extra></extra>",
         mode="lines",  # of no width: thousands of invisible markers would slow the page down
