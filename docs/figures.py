@@ -77,8 +77,9 @@ def losses() -> Image.Image:
 def smoothing() -> Image.Image:
     """What the number of draws M and the scale ε do to the noised top-2 loss: Figures 4 and 5 of Garcin et al. 2022."""
     draws = [wb.losses.NoisedTopK(K=2, epsilon=0.5, n_samples=n) for n in (1, 5, 30, 100, 1000)]
-    scales = [wb.losses.NoisedTopK(K=2, epsilon=epsilon, n_samples=1000) for epsilon in (0.05, 0.1, 0.2, 0.5, 1.0)]
-    return picture(wb.figures.gallery([*draws, *scales], steps=101))
+    scales = [wb.losses.ExactNoisedTopK(K=2, epsilon=epsilon) for epsilon in (0.05, 0.1, 0.2, 0.5, 1.0)]
+    rows = [wb.figures.gallery(draws, steps=101, sampled=True), wb.figures.gallery(scales, steps=101)]
+    return below([beside([picture(row)]) for row in rows])
 
 
 def main(folder: Path) -> None:

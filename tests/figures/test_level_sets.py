@@ -420,6 +420,14 @@ def test_the_gallery_holds_the_numbers_of_the_level_sets_themselves():
     assert part["value"].tolist() == alone.frame["value"].tolist()
 
 
+def test_the_gallery_draws_noise_on_request():
+    loss = wb.losses.NoisedTopK(K=2)
+    figure = wb.figures.gallery([loss], steps=11, sampled=True)
+    alone = wb.figures.level_sets(loss, steps=11, sampled=True)
+    assert figure.frame["value"].tolist() == alone.frame["value"].tolist()
+    assert "sampled=True" in figure.code
+
+
 @pytest.mark.parametrize(("arguments", "message"), [({"K": 3}, "holds 1 or 2"), ({"losses": []}, "at least one loss")])
 def test_the_gallery_refuses_in_words(arguments, message):
     with pytest.raises(ValueError, match=message):

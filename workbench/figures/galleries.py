@@ -82,7 +82,7 @@ class Gallery(Figure):
         }
         figure.add_trace(bar.update(marker_colorbar=lying))
         for panel, caption, (x, y) in zip(self.panels, self.captions, self.places(), strict=True):
-            title = "<br>".join(wrap(panel.title, TITLE_WIDTH))
+            title = "<br>".join(wrap(panel.title, TITLE_WIDTH, break_on_hyphens=False))
             text = f'<b>{title}</b><br><span style="color: {theme.muted}; font-size: 11px">{caption}</span>'
             figure.add_annotation(x=x + 0.5, y=y - 0.04, text=text, yanchor="top", showarrow=False, font_size=12)
         n_rows = -(-len(self.panels) // COLUMNS)
@@ -105,7 +105,7 @@ class Gallery(Figure):
             axes.axis("off")
         for axes, panel, caption in zip(grid.flat, self.panels, self.captions, strict=False):
             filled = draw_on(axes, panel, theme, named=False)
-            title = wrap(panel.title, TITLE_WIDTH)
+            title = wrap(panel.title, TITLE_WIDTH, break_on_hyphens=False)
             below: dict[str, Any] = {
                 "ha": "center",
                 "va": "top",

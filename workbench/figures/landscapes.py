@@ -24,7 +24,7 @@ from workbench.figures.triangles import CORNER_NAMES, LevelSets
 if TYPE_CHECKING:
     from workbench.losses import Loss
 
-CAPTION_WIDTH = 22  # letters below a triangle of the gallery
+CAPTION_WIDTH = 24  # letters below a triangle of the gallery
 TOTAL = 2.0  # scores lie in 2·Δ₃, so that a margin of 1 has room (Garcin et al. 2022, Figure 1)
 HEADS_IN_WORDS = {
     "both": "both heads move together",
@@ -127,11 +127,19 @@ def level_sets(
     )
 
 
-def gallery(losses: Iterable[type[Loss] | Loss] | None = None, label: int = 2, K: int = 2, steps: int = 51) -> Gallery:
+def gallery(
+    losses: Iterable[type[Loss] | Loss] | None = None,
+    label: int = 2,
+    K: int = 2,
+    steps: int = 51,
+    *,
+    sampled: bool = False,
+) -> Gallery:
     """Level sets of many losses on one sheet: all of the catalogue, unless `losses` says which.
 
     A class of losses is shown with sets of `K` ≤ 2 classes and its other knobs at their defaults; a loss is shown as it
-    is. Each triangle is rescaled to run from 0 to 1. A loss of yours joins by `losses=(*wb.losses.LOSSES, Mine)`.
+    is. Each triangle is rescaled to run from 0 to 1. With `sampled` noise is drawn, as in `level_sets`. A loss of yours
+    joins by `losses=(*wb.losses.LOSSES, Mine)`.
 
     >>> import workbench as wb
     >>> figure = wb.figures.gallery([wb.losses.CrossEntropy, wb.losses.CalibratedTopKHinge(K=1)], steps=11)
@@ -146,10 +154,11 @@ def gallery(losses: Iterable[type[Loss] | Loss] | None = None, label: int = 2, K
     if not chosen:
         raise ValueError("losses is empty; give at least one loss, such as wb.losses.CrossEntropy")
     drawn = [on_three_classes(loss, K) if isinstance(loss, type) else loss for loss in chosen]
-    panels = tuple(level_sets(loss, label, steps) for loss in drawn)
+    panels = tuple(level_sets(loss, label, steps, sampled=sampled) for loss in drawn)
     n = len(panels[0].frame)
     imports, names = losses_in_code(chosen)
     which = "" if losses is None else f"losses=[{', '.join(names)}], "
+    how = ", sampled=True" if sampled else ""
     return Gallery(
         frame=pd.concat([panel.frame.assign(loss=repr(loss)) for panel, loss in zip(panels, drawn, strict=True)])
         .reset_index(drop=True)
@@ -161,9 +170,9 @@ def gallery(losses: Iterable[type[Loss] | Loss] | None = None, label: int = 2, K
             f"label {label} at the {CORNER_NAMES[label]} corner, each rescaled to run from 0 to 1: "
             f"{', '.join(repr(loss) for loss in drawn)}."
         ),
-        code=f"{imports}figure = wb.figures.gallery({which}label={label}, K={K}, steps={steps})\nfigure.plot()\n",
+        code=f"{imports}figure = wb.figures.gallery({which}label={label}, K={K}, steps={steps}{how})\nfigure.plot()\n",
         panels=panels,
-        captions=tuple(knobs_in_words(loss.exact(), CAPTION_WIDTH) for loss in drawn),
+        captions=tuple(knobs_in_words(loss if sampled else loss.exact(), CAPTION_WIDTH) for loss in drawn),
     )
 
 
