@@ -45,7 +45,7 @@ OF_LOSSES = {
 }
 OF_TABLES = (
     *("accuracy_against_count", "accuracy_against_size", "explore", "lorenz", "most_improved", "per_class"),
-    *("reliability", "samples", "set_sizes", "shared_sets"),
+    *("reliability", "samples", "set_sizes", "shared_sets", "temperatures"),
 )
 NAMES = (*sorted(OF_LOSSES), *OF_TABLES)
 # Of these no more than a table of scores is asked.
@@ -90,6 +90,8 @@ def made(name: str, table: wb.LogitTable) -> wb.figures.Figure:
             return wb.figures.lorenz(table.class_counts)
         case "reliability":
             return wb.figures.reliability(test, bins=10)
+        case "temperatures":
+            return wb.figures.temperatures(val, test, at=1.5)
         case "accuracy_against_size":
             return wb.figures.accuracy_against_size(wb.SetIndex(test, K_max=4, step=0.5))
         case "explore":

@@ -104,6 +104,38 @@ class VectorScaling(Knobbed):
         return FittedScaling(self, scale, shift, _loss(table), float(found.fun))
 
 
+def at_temperature(table: LogitTable, temperature: float) -> LogitTable:
+    """The table with all scores divided by a temperature: above 1 less sure of itself, below 1 surer.
+
+    >>> at_temperature(LogitTable(np.array([[2.0, 0.0]])), 4.0).scores.tolist()
+    [[0.5, 0.0]]
+    """
+    if not 0 < temperature < np.inf:
+        raise ValueError(f"temperature = {temperature}; give a positive number")
+    return FittedScaling(TemperatureScaling(), np.array(1 / temperature), np.array(0.0), np.nan, np.nan)(table)
+
+
+def of_one_class(table: LogitTable, which: int) -> LogitTable:
+    """The question "is it this class?" as a table of one class: its probability in every row, and whether it is a label.
+
+    >>> table = LogitTable.from_probabilities([[0.75, 0.25], [0.5, 0.5]], labels=[0, 1])
+    >>> one = of_one_class(table, 1)
+    >>> one.probabilities().round(2).tolist(), one.labels.tolist()
+    ([[0.25], [0.5]], [[False], [True]])
+    """
+    if not 0 <= which < table.n_classes:
+        raise ValueError(f"there is no class {which}; the classes are 0 to {table.n_classes - 1}")
+    labels = table.checked_labels()
+    probabilities = np.concatenate([block[:, [which]] for block in table.blocks()]).astype(np.float64)
+    probabilities = np.clip(probabilities, 1e-12, 1 - 1e-12)  # the logit of 0 or 1 is not finite
+    return LogitTable(
+        np.log(probabilities / (1 - probabilities)),
+        labels[:, [which]] if table.many_labels else (labels == which)[:, None],
+        link="sigmoid",
+        class_names=(table.named_classes()[which],),
+    )
+
+
 def _check_link(table: LogitTable) -> None:
     if table.link not in ("softmax", "sigmoid"):
         raise ValueError(f"the link is {table.link}; scores of the softmax or the sigmoid link can be scaled")

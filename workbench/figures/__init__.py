@@ -18,6 +18,7 @@ from workbench.figures.samples import samples
 from workbench.figures.sizes import set_sizes
 from workbench.figures.smoothing import gradient_sparsity, smoothing_bounds
 from workbench.figures.sprites import sprite_sheet
+from workbench.figures.temperature import temperatures
 from workbench.figures.weights import weight_plane
 
 __all__ = [
@@ -41,5 +42,6 @@ __all__ = [
     "shared_sets",
     "smoothing_bounds",
     "sprite_sheet",
+    "temperatures",
     "weight_plane",
 ]
