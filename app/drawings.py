@@ -22,14 +22,20 @@ def drawn(
     make: Callable[[], Figure],
     dark: bool,
     *,
+    title: str | None = None,
     height: int = moving.HEIGHT,
     other: str | None = None,
+    table: str = "table = test",
 ) -> None:
-    """Draw the figure that `make` gives; if it fails, the others stay. `other` is the second run it is about, if any."""
+    """Draw the figure that `make` gives; if it fails, the others stay.
+
+    `title` stands in for the figure's own. `other` is the second run it is about, if any; `table` the line of code that
+    makes the table it shows.
+    """
 
     def figure() -> Figure:
         made = make()
-        return replace(made, code=reading.code(key, made, other))
+        return replace(made, title=title or made.title, code=reading.code(key, made, other, table))
 
     with st.container(key=f"figure-{name}"):
         made = figure()

@@ -106,8 +106,11 @@ def comparable(key: str) -> dict[str, str]:
     return {other: title for other, title in others.items() if _rows(key) is not None and _rows(other) == _rows(key)}
 
 
-def code(key: str, figure: Figure, other: str | None = None) -> str:
-    """The code of a figure, from opening the run (and the other run, if the figure compares two) on."""
+def code(key: str, figure: Figure, other: str | None = None, table: str = "table = test") -> str:
+    """The code of a figure, from opening the run (and the other run, if the figure compares two) on.
+
+    `table` is the line that makes the table which a figure of one table shows.
+    """
     lines = [
         "import workbench as wb",
         "from workbench.store import Store",
@@ -119,5 +122,5 @@ def code(key: str, figure: Figure, other: str | None = None) -> str:
         lines.append(f"other = Store().open({other!r})")
         lines.append('other_val, other_test = other.tables["val"], other.tables["test"]')
     if "(table" in figure.code:
-        lines.append("table = test")
+        lines.append(table)
     return "\n".join([*lines, figure.code.removeprefix("import workbench as wb\n")])

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 import workbench as wb
-from workbench.calibration import _loss_and_gradient
+from workbench.calibration import _loss_and_gradient, at_temperature, of_one_class
 from workbench.links import sigmoid, softmax
 
 rng = np.random.default_rng(0)
@@ -105,3 +105,20 @@ def test_scaling_says_what_it_needs(scaling):
         wb.VectorScaling().fit(table)(calibrated(20, 3))
     with pytest.raises(ValueError, match="one scale per class"):
         wb.VectorScaling().fit(table).temperature
+
+
+def test_a_table_at_the_fitted_temperature_is_the_fitted_table():
+    table = wb.LogitTable(3 * np.random.default_rng(0).normal(size=(200, 4)), np.arange(200) % 4)
+    fitted = wb.TemperatureScaling().fit(table)
+    np.testing.assert_allclose(at_temperature(table, fitted.temperature).scores, fitted(table).scores)
+    with pytest.raises(ValueError, match="positive"):
+        at_temperature(table, 0.0)
+
+
+def test_the_table_of_one_class_keeps_its_probabilities_and_asks_whether_it_is_the_label():
+    table = wb.LogitTable(np.random.default_rng(0).normal(size=(50, 4)), np.arange(50) % 4)
+    one = of_one_class(table, 2)
+    np.testing.assert_allclose(one.probabilities()[:, 0], table.probabilities()[:, 2], atol=1e-9)
+    assert one.labels[:, 0].tolist() == (table.labels == 2).tolist()
+    with pytest.raises(ValueError, match="no class 4"):
+        of_one_class(table, 4)

@@ -110,7 +110,13 @@ def opened(browser: Any, server: str) -> Iterator[Callable[..., Any]]:
             complaints.append(message.text)
 
     def open_page(
-        run: str = "garden", *, view: str = "", width: int = 1440, scheme: str = "light", **asked: Any
+        run: str = "garden",
+        *,
+        view: str = "",
+        wait_for: str = ".wb-drawing",
+        width: int = 1440,
+        scheme: str = "light",
+        **asked: Any,
     ) -> Any:
         page = browser.new_page()
         page.set_viewport_size({"width": width, "height": 2600})
@@ -121,8 +127,9 @@ def opened(browser: Any, server: str) -> Iterator[Callable[..., Any]]:
         page.on("request", lambda request: complaints.append(request.url) if _leaves(request.url, server) else None)
         pages.append(page)
         page.goto(f"{server}/{view}?{urllib.parse.urlencode({'run': KEYS[run][:12], **asked})}")
-        page.wait_for_selector(".wb-drawing" if view else ".wb-wall")
-        settled(page)
+        page.wait_for_selector(wait_for if view else ".wb-wall")
+        if wait_for == ".wb-drawing":
+            settled(page)
         return page
 
     yield open_page

@@ -1,0 +1,203 @@
+"""Calibration: does 80 % mean 80 %, and what mends it?"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pandas as pd
+import streamlit as st
+
+import messages
+import reading
+import workbench as wb
+from drawings import drawn
+from workbench.calibration import at_temperature, of_one_class
+from workbench.figures.temperature import TEMPERATURES
+
+TEMPERATURE, VECTOR = "temperature", "vector"
+ALL = "all classes"
+TALL = 480  # pixels of a reliability diagram
+FAMILY = (
+    wb.metrics.expected_calibration_error,
+    wb.metrics.maximum_calibration_error,
+    wb.metrics.top_k_calibration_error,
+    wb.metrics.top_label_calibration_error,
+    wb.metrics.classwise_calibration_error,
+    wb.metrics.brier_score,
+    wb.metrics.negative_log_likelihood,
+)
+
+
+class Mended(NamedTuple):
+    """How the scores were changed: by one temperature, or by vector scaling (`temperature` is None)."""
+
+    temperature: float | None
+
+    def code(self, which: int | None) -> str:
+        """The lines that make the table which is shown, of all classes or of one."""
+        if self.temperature is None:
+            return with_class("wb.VectorScaling().fit(val)(test)", which)
+        at = f"from workbench.calibration import at_temperature\n\ntable = at_temperature(test, {self.temperature!r})"
+        return at if which is None else f"{at}\n{with_class('table', which)}"
+
+
+def with_class(table: str, which: int | None) -> str:
+    """The line `table = …`, or what makes of it a table of one class."""
+    if which is None:
+        return f"table = {table}"
+    return f"from workbench.calibration import of_one_class\n\ntable = of_one_class({table}, {which})"
+
+
+def page() -> None:
+    """The view."""
+    st.title("Calibration", anchor=False)
+    if st.session_state["run"] is None:
+        messages.no_runs()
+        return
+    st.markdown(
+        "A confidence is right when, of all rows that get 80 %, 80 % are correct. Sets of a fixed threshold, and every "
+        "number a person reads, depend on it. A recalibration is learnt on the validation rows; all pictures are of the "
+        "test rows."
+    )
+    body(st.session_state["run"], st.context.theme.type == "dark")
+
+
+@st.fragment
+@messages.friendly
+def body(key: str, dark: bool) -> None:
+    """All that follows the controls."""
+    test = reading.run(key).tables["test"]
+    if test.labels is None:
+        st.info(
+            "These rows have no labels: whether a confidence is right cannot be known without the truth.",
+            icon=":material/label_off:",
+        )
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        which = one_class(test)
+        K = 1 if which is not None else counted_classes(test)
+        scalable = why_not(key) is None
+        mended = recalibration(key) if scalable else None
+    if not scalable:
+        st.info(messages.plain(f"There is no before and after: {why_not(key)}."), icon=":material/info:")
+    of = "" if which is None else f" of {test.named_classes()[which]}"
+    with st.container(key="figures"):
+        before, code = shown_table(key, None, which), with_class("test", which)
+        title = f"Before: is the confidence{of} right?"
+        drawn("before", key, lambda: wb.figures.reliability(before, K=K), dark, title=title, height=TALL, table=code)
+        if mended is not None:
+            after, code = shown_table(key, mended, which), mended.code(which)
+            title = f"After: is the confidence{of} right?"
+            drawn("after", key, lambda: wb.figures.reliability(after, K=K), dark, title=title, height=TALL, table=code)
+            drawn("temperatures", key, lambda: temperatures(key, mended.temperature), dark)
+        family(key, mended)
+
+
+def why_not(key: str) -> str | None:
+    """Why the scores of a run cannot be scaled, in the words of the library; None if they can."""
+    try:
+        best_temperature(key)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def recalibration(key: str) -> Mended:
+    """What is done to the scores, in the address as `mend` and `T`."""
+    best = round(best_temperature(key), 3)
+    kind = st.segmented_control(
+        "Recalibrated by", [TEMPERATURE, VECTOR], default=TEMPERATURE, required=True, key="mend", bind="query-params"
+    )
+    if kind == VECTOR:
+        return Mended(None)
+    options = sorted({*TEMPERATURES, best})
+    chosen = st.select_slider(
+        f"Temperature T (best on the validation rows: {best:g})",
+        options,
+        best,
+        format_func="{:g}".format,
+        key="T",
+        bind="query-params",
+        width=420,
+        help="All scores are divided by T: above 1 the network is less sure of itself, below 1 surer.",
+    )
+    return Mended(float(chosen))
+
+
+def one_class(test: wb.LogitTable) -> int | None:
+    """The class whose own probability is judged, in the address as `of`; None: the most probable class of each row."""
+    names = test.named_classes()
+    chosen = st.selectbox("Of", [ALL, *names], key="of", bind="query-params", width=240)
+    return None if chosen == ALL else names.index(chosen)
+
+
+def counted_classes(test: wb.LogitTable) -> int:
+    """How many of the most probable classes of a row count, in the address as `top`."""
+    numbers = [K for K in (1, 2, 3, 5, 10) if K <= test.n_classes]
+    return st.segmented_control(
+        "Most probable classes", numbers, default=1, required=True, key="top", bind="query-params"
+    )
+
+
+@st.cache_resource(show_spinner="Finding the best temperature…", max_entries=32)
+def best_temperature(key: str) -> float:
+    """The best temperature on the validation rows."""
+    return wb.TemperatureScaling().fit(reading.run(key).tables["val"]).temperature
+
+
+@st.cache_resource(show_spinner="Recalibrating…", max_entries=8)
+def shown_table(key: str, mended: tuple[float | None] | None, which: int | None) -> wb.LogitTable:
+    """The test rows, recalibrated or not, of all classes or of one."""
+    table = reading.run(key).tables["test"]
+    if mended is not None:
+        (temperature,) = mended
+        if temperature is None:
+            table = wb.VectorScaling().fit(reading.run(key).tables["val"])(table)
+        else:
+            table = at_temperature(table, temperature)
+    return table if which is None else of_one_class(table, which)
+
+
+@st.cache_resource(show_spinner="Trying every temperature…", max_entries=64)
+def temperatures(key: str, at: float | None) -> wb.figures.Figure:
+    """Loss against temperature, with the chosen one marked."""
+    tables = reading.run(key).tables
+    return wb.figures.temperatures(tables["val"], tables["test"], at=at)
+
+
+@messages.friendly
+def family(key: str, mended: Mended | None) -> None:
+    """Every calibration error, before and after."""
+    frame = errors(key, mended)
+    with st.container(key="family"):
+        st.html('<div class="wb-live"><h2 class="wb-title">Calibration errors of the test rows</h2></div>')
+        st.dataframe(
+            frame,
+            column_config={
+                "metric": st.column_config.TextColumn("Error"),
+                "before": st.column_config.NumberColumn("Before", format="%.4f"),
+                "after": st.column_config.NumberColumn("After", format="%.4f"),
+            },
+            hide_index=True,
+        )
+        with st.expander("What these errors are", icon=":material/menu_book:"):
+            st.markdown("\n\n".join(f"**{metric.title}.** {metric.definition}" for metric in FAMILY))
+        st.download_button(
+            "Table (CSV)", lambda: frame.to_csv(index=False), "calibration.csv", "text/csv", type="tertiary"
+        )
+
+
+@st.cache_data(show_spinner="Measuring the errors…", max_entries=64)
+def errors(key: str, mended: tuple[float | None] | None) -> pd.DataFrame:
+    """The calibration errors of the test rows, before and (where they could be scaled) after."""
+    tables = {"before": shown_table(key, None, None)}
+    if mended is not None:
+        tables["after"] = shown_table(key, mended, None)
+    return pd.DataFrame(
+        {
+            "metric": metric.title,
+            **{name: metric(table) for name, table in tables.items()},
+        }
+        for metric in FAMILY
+        if metric.applies(tables["before"])
+    )

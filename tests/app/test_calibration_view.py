@@ -1,0 +1,67 @@
+"""The Calibration view in a real browser: before and after are what the library gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from browsing import KEYS, figure, serious_violations, settled, too_wide
+
+import workbench as wb
+from workbench.calibration import at_temperature, of_one_class
+
+pytestmark = pytest.mark.browser
+
+
+def assert_same_diagram(page, name, table, K=1):
+    points = wb.figures.reliability(table, K=K).points()
+    shown = figure(page, name)["data"][2]
+    np.testing.assert_allclose(shown["x"], points["confidence"], atol=1e-6)
+    np.testing.assert_allclose(shown["y"], points["accuracy"], atol=1e-6)
+
+
+def test_the_slider_starts_at_the_best_temperature_and_moves_the_diagram_to_what_the_library_gives(opened, store):
+    page = opened(view="calibration", top=2)
+    tables = store.open(KEYS["garden"]).tables
+    best = round(wb.TemperatureScaling().fit(tables["val"]).temperature, 3)
+    assert_same_diagram(page, "before", tables["test"], K=2)
+    assert_same_diagram(page, "after", at_temperature(tables["test"], best), K=2)
+    star = figure(page, "temperatures")["data"][2]
+    assert star["x"][0] == pytest.approx(wb.TemperatureScaling().fit(tables["val"]).temperature)
+
+    page.get_by_role("slider").focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url(lambda address: "T=" in address)
+    settled(page)
+    temperature = float(page.url.partition("T=")[2].partition("&")[0])
+    assert temperature > best
+    page.wait_for_timeout(300)
+    settled(page)
+    assert_same_diagram(page, "after", at_temperature(tables["test"], temperature), K=2)
+    assert figure(page, "temperatures")["shapes"][0]["x0"] == pytest.approx(temperature)
+
+
+def test_a_link_restores_vector_scaling_of_one_class_by_night_on_a_small_laptop(opened, store):
+    tables = store.open(KEYS["sharper"]).tables
+    name = tables["test"].class_names[2]
+    page = opened("sharper", view="calibration", mend="vector", of=name, width=1024, scheme="dark")
+    assert serious_violations(page) == []
+    assert too_wide(page) == 0
+    assert_same_diagram(page, "before", of_one_class(tables["test"], 2))
+    after = of_one_class(wb.VectorScaling().fit(tables["val"])(tables["test"]), 2)
+    assert_same_diagram(page, "after", after)
+
+    page.locator(".st-key-figure-after").get_by_text("Show the code").click()
+    code = page.locator("[data-testid=stCode]").inner_text()
+    made = {}
+    exec(code.replace("Store()", f"Store({str(store.root)!r})"), made)
+    assert made["figure"].frame.equals(wb.figures.reliability(after).frame)
+
+
+def test_many_labels_are_no_obstacle(opened, store):
+    page = opened("many labels", view="calibration")
+    assert_same_diagram(page, "before", store.open(KEYS["many labels"]).tables["test"])
+
+
+def test_without_labels_the_page_says_why_there_is_nothing_to_judge(opened):
+    page = opened("no labels", view="calibration", wait_for="[data-testid=stAlert]")
+    assert page.get_by_text("cannot be known without the truth").is_visible()
