@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help app lab test test-long lint browser bench demo figures clean
+.PHONY: help app lab test test-long lint browser bench demo figures notebooks clean
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -49,6 +49,11 @@ demo: $(VENV)/.app ## train the demo runs again and write them to workbench/demo
 
 figures: $(VENV)/.app ## draw the published figures in docs/ again
 	@set -e; for script in docs/*.py; do echo "== $$script"; $(BIN)/python $$script; done
+
+# In a store of their own, so that what they show does not depend on the runs of whoever executes them.
+notebooks: $(VENV)/.app ## execute the notebooks again and keep what they show
+	WORKBENCH_HOME=$$(mktemp -d) BROWSER=true $(BIN)/jupyter nbconvert --to notebook --execute --inplace \
+		--ExecutePreprocessor.record_timing=False --ExecutePreprocessor.coalesce_streams=True notebooks/*.ipynb
 
 clean: ## remove the environment and what tools left behind
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis *.egg-info
