@@ -11,7 +11,7 @@ import streamlit as st
 
 import reading
 from messages import friendly, plain
-from views import calibration, classes, landscapes, sets
+from views import calibration, classes, compare, landscapes, sets
 from workbench.figures.style import theme
 
 HERE = Path(__file__).parent
@@ -61,6 +61,7 @@ page = st.navigation(
         st.Page(sets.page, title="Sets", icon=":material/stacks:", url_path="sets", default=True),
         st.Page(classes.page, title="Classes", icon=":material/category:", url_path="classes"),
         st.Page(calibration.page, title="Calibration", icon=":material/balance:", url_path="calibration"),
+        st.Page(compare.page, title="Compare", icon=":material/compare_arrows:", url_path="compare"),
         st.Page(landscapes.page, title="Landscapes", icon=":material/landscape:", url_path="landscapes"),
     ]
 )

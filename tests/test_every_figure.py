@@ -44,7 +44,15 @@ OF_LOSSES = {
     *("line_profile", "smoothing_bounds", "weight_plane"),
 }
 OF_TABLES = (
-    *("accuracy_against_count", "accuracy_against_size", "explore", "lorenz", "most_improved", "per_class"),
+    *(
+        "accuracy_against_count",
+        "accuracy_against_size",
+        "explore",
+        "lorenz",
+        "most_improved",
+        "on_two_metrics",
+        "per_class",
+    ),
     *("reliability", "samples", "set_sizes", "shared_sets", "temperatures"),
 )
 NAMES = (*sorted(OF_LOSSES), *OF_TABLES)
@@ -61,6 +69,12 @@ def namespace(table: wb.LogitTable) -> dict[str, object]:
         for name, part in (("val", val), ("test", test))
     }
     return {"val": val, "test": test, "table": test, "images": images, "plane": PLANE, **blurred}
+
+
+def comparison_of(at_hand: dict[str, object]) -> pd.DataFrame:
+    tables, val = ({"a": at_hand[split], "b": at_hand[f"other_{split}"]} for split in ("test", "val"))
+    metrics = (wb.metrics.accuracy, wb.metrics.macro_accuracy)
+    return wb.comparison.compare(tables, wb.Threshold(0.2), metrics, val=val, resamples=20)
 
 
 def made(name: str, table: wb.LogitTable) -> wb.figures.Figure:
@@ -90,6 +104,8 @@ def made(name: str, table: wb.LogitTable) -> wb.figures.Figure:
             return wb.figures.lorenz(table.class_counts)
         case "reliability":
             return wb.figures.reliability(test, bins=10)
+        case "on_two_metrics":
+            return wb.figures.on_two_metrics(comparison_of(at_hand))
         case "temperatures":
             return wb.figures.temperatures(val, test, at=1.5)
         case "accuracy_against_size":
@@ -176,6 +192,8 @@ def test_the_words_are_sentences_with_numbers(figure):
 def test_its_code_makes_the_same_frame_again(name, size):
     figure = made(name, TABLES[size])
     at_hand = namespace(TABLES[size])
+    if name == "on_two_metrics":
+        at_hand["comparison"] = comparison_of(at_hand)
     exec(figure.code, at_hand)
     pd.testing.assert_frame_equal(at_hand["figure"].frame, figure.frame)
     assert at_hand["figure"].text == figure.text

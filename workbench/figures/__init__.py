@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from workbench.figures.base import Figure
 from workbench.figures.classes import per_class
+from workbench.figures.comparisons import on_two_metrics
 from workbench.figures.curves import accuracy_against_size
 from workbench.figures.explorer import explore
 from workbench.figures.improvement import most_improved
@@ -35,6 +36,7 @@ __all__ = [
     "line_profile",
     "lorenz",
     "most_improved",
+    "on_two_metrics",
     "per_class",
     "reliability",
     "samples",

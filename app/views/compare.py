@@ -1,0 +1,157 @@
+"""Compare: any runs on the same rows, side by side."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+import streamlit as st
+
+import live
+import messages
+import moving
+import reading
+import workbench as wb
+from handout import handout
+from workbench.figures.comparisons import in_words, names_of_metrics
+
+TALL = 460
+RESAMPLES = 400
+METRICS = (
+    *("accuracy", "macro_accuracy", "shot_accuracy", "group_accuracy", "mean_size", "empty_share", "micro_f1"),
+    *("macro_f1", "top_k_accuracy", "expected_calibration_error", "brier_score", "negative_log_likelihood"),
+)
+COLUMNS = {
+    "metric": st.column_config.TextColumn("Metric"),
+    "run": st.column_config.TextColumn("Run"),
+    "value": st.column_config.NumberColumn("Value", format="%.4f"),
+    "low": st.column_config.NumberColumn("from", format="%.4f", help="lower end of the 95 % interval of the value"),
+    "high": st.column_config.NumberColumn("to", format="%.4f", help="upper end of the 95 % interval of the value"),
+    "difference": st.column_config.NumberColumn("Difference", format="%+.4f", help="value minus that of the first run"),
+    "difference_low": st.column_config.NumberColumn(
+        "from ", format="%+.4f", help="paired: both runs saw the same rows"
+    ),
+    "difference_high": st.column_config.NumberColumn("to ", format="%+.4f", help="paired: both runs saw the same rows"),
+    "clear": st.column_config.CheckboxColumn("Clear", help="the interval of the difference does not hold 0"),
+}
+
+
+def page() -> None:
+    """The view."""
+    st.title("Compare", anchor=False)
+    if st.session_state["run"] is None:
+        messages.no_runs()
+        return
+    st.markdown(
+        "Runs that were measured on the same test rows can be compared row by row, so a difference is known far better "
+        "than the two values. The run of the sidebar is the first; every difference is from it."
+    )
+    body(st.session_state["run"], st.context.theme.type == "dark")
+
+
+@st.fragment
+@messages.friendly
+def body(key: str, dark: bool) -> None:
+    """All that follows the controls."""
+    others = reading.comparable(key)
+    if not others:
+        st.info(
+            "No other run was measured on these test rows, with labels. Train a second run on the same data, or open "
+            "another file of scores of the same rows.",
+            icon=":material/compare_arrows:",
+        )
+        return
+    chosen = chosen_runs(others)
+    values = reading.index(key, "val").K_values.tolist()
+    K = st.select_slider(
+        "K: classes in a set on average",
+        values,
+        min(values, key=lambda value: abs(value - wb.AverageK().K)),
+        format_func="{:g}".format,
+        key="K",
+        bind="query-params",
+        width=480,
+    )
+    if not chosen:
+        st.info("Choose at least one run to compare with.", icon=":material/compare_arrows:")
+        return
+    comparison = compared((key, *chosen), K)
+    scatter((key, *chosen), K, comparison, dark)
+    table(comparison)
+
+
+def chosen_runs(others: dict[str, str]) -> list[str]:
+    """The runs to compare with, in the address as `with`; all of them at first."""
+    if "with" not in st.session_state:
+        asked = [each for each in st.query_params.get("with", "").split(",") if each in others]
+        st.session_state["with"] = asked or list(others)
+    st.session_state["with"] = [each for each in st.session_state["with"] if each in others]
+    chosen = st.multiselect("Compared with", list(others), format_func=others.__getitem__, key="with")
+    st.query_params["with"] = ",".join(chosen)
+    return chosen
+
+
+def titles(keys: tuple[str, ...]) -> dict[str, str]:
+    """Short key → title, told apart by the key where two are equal."""
+    named = {key: reading.run(key).title for key in keys}
+    return {
+        key: title if list(named.values()).count(title) == 1 else f"{title} ({key})" for key, title in named.items()
+    }
+
+
+@st.cache_data(show_spinner="Comparing on resampled rows…", max_entries=64)
+def compared(keys: tuple[str, ...], K: float) -> pd.DataFrame:
+    """`wb.comparison.compare` of the runs."""
+    tables, val = (
+        {title: reading.run(key).tables[split] for key, title in titles(keys).items()} for split in ("test", "val")
+    )
+    metrics = [metric for metric in wb.metrics.METRICS if metric.name in METRICS]
+    return wb.comparison.compare(tables, wb.AverageK(K), metrics, val=val, resamples=RESAMPLES)
+
+
+def code(keys: tuple[str, ...], K: float, figure: wb.figures.Figure) -> str:
+    """The code of a figure of the comparison, from opening the runs on."""
+    runs = ", ".join(f"{title!r}: Store().open({key!r})" for key, title in titles(keys).items())
+    return (
+        "import workbench as wb\nfrom workbench.store import Store\n\n"
+        f"runs = {{{runs}}}\n"
+        'test = {name: run.tables["test"] for name, run in runs.items()}\n'
+        'val = {name: run.tables["val"] for name, run in runs.items()}\n'
+        f"comparison = wb.comparison.compare(test, wb.AverageK({K!r}), val=val, resamples={RESAMPLES})\n"
+        + figure.code.partition("\n\n")[2]
+    )
+
+
+@messages.friendly
+def scatter(keys: tuple[str, ...], K: float, comparison: pd.DataFrame, dark: bool) -> None:
+    """The runs on any two metrics, in the address as `x` and `y`."""
+    names = list(dict.fromkeys(names_of_metrics(comparison.dropna(subset=["value"]))))
+    with st.container(key="single"):
+        with st.container(horizontal=True):
+            x, y = (
+                st.selectbox(label, names, first, format_func=in_words, key=axis, bind="query-params")
+                for label, axis, first in (("To the right", "x", 0), ("Upwards", "y", min(1, len(names) - 1)))
+            )
+        made = wb.figures.on_two_metrics(comparison, x, y)
+        drawn = moving.untitled(made.plot(dark)).update_layout(margin={"b": 52 + 24 * len(keys)})
+        with st.container(key="figure-scatter"):
+            words = made.title, made.subtitle, made.text
+            live.drawing(drawn, title=words[0], subtitle=words[1], text=words[2], height=TALL, key="drawing scatter")
+            handout("scatter", None, lambda: replace(made, code=code(keys, K, made)), dark)
+
+
+@messages.friendly
+def table(comparison: pd.DataFrame) -> None:
+    """Every metric of every run, with paired differences."""
+    clear = (comparison["difference_low"] > 0) | (comparison["difference_high"] < 0)
+    named = names_of_metrics(comparison)
+    order = named.map({name: place for place, name in enumerate(dict.fromkeys(named))})
+    frame = comparison.assign(metric=named.map(in_words), run=comparison["table"], clear=clear, order=order)
+    frame = frame.sort_values("order", kind="stable", ignore_index=True)
+    st.html(
+        '<div class="wb-live"><h2 class="wb-title">Every metric, with paired differences from the first run</h2></div>'
+    )
+    st.dataframe(frame, column_config=COLUMNS, column_order=list(COLUMNS), hide_index=True, height=TALL, key="values")
+    st.download_button(
+        "Table (CSV)", lambda: comparison.to_csv(index=False), "comparison.csv", "text/csv", type="tertiary"
+    )
