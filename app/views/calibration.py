@@ -12,7 +12,7 @@ import reading
 import workbench as wb
 from drawings import drawn
 from workbench.calibration import at_temperature, of_one_class
-from workbench.figures.temperature import TEMPERATURES
+from workbench.figures.temperature import TEMPERATURES, Temperatures
 
 TEMPERATURE, VECTOR = "temperature", "vector"
 ALL = "all classes"
@@ -89,7 +89,7 @@ def body(key: str, dark: bool) -> None:
             after, code = shown_table(key, mended, which), mended.code(which)
             title = f"After: is the confidence{of} right?"
             drawn("after", key, lambda: wb.figures.reliability(after, K=K), dark, title=title, height=TALL, table=code)
-            drawn("temperatures", key, lambda: temperatures(key, mended.temperature), dark)
+            drawn("temperatures", key, lambda: temperatures(key).marked(mended.temperature), dark)
         family(key, mended)
 
 
@@ -148,6 +148,8 @@ def best_temperature(key: str) -> float:
 @st.cache_resource(show_spinner="Recalibrating…", max_entries=8)
 def shown_table(key: str, mended: tuple[float | None] | None, which: int | None) -> wb.LogitTable:
     """The test rows, recalibrated or not, of all classes or of one."""
+    if which is not None:
+        return of_one_class(shown_table(key, mended, None), which)
     table = reading.run(key).tables["test"]
     if mended is not None:
         (temperature,) = mended
@@ -155,14 +157,14 @@ def shown_table(key: str, mended: tuple[float | None] | None, which: int | None)
             table = wb.VectorScaling().fit(reading.run(key).tables["val"])(table)
         else:
             table = at_temperature(table, temperature)
-    return table if which is None else of_one_class(table, which)
+    return table
 
 
-@st.cache_resource(show_spinner="Trying every temperature…", max_entries=64)
-def temperatures(key: str, at: float | None) -> wb.figures.Figure:
-    """Loss against temperature, with the chosen one marked."""
+@st.cache_resource(show_spinner="Trying every temperature…", max_entries=8)
+def temperatures(key: str) -> Temperatures:
+    """Loss against temperature."""
     tables = reading.run(key).tables
-    return wb.figures.temperatures(tables["val"], tables["test"], at=at)
+    return wb.figures.temperatures(tables["val"], tables["test"])
 
 
 @messages.friendly

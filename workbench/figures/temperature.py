@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 # From four times surer to four times less sure, evenly in log T.
 TEMPERATURES = tuple(round(2 ** (step / 8), 3) for step in range(-16, 17))
 TICKS = (0.25, 0.5, 1, 2, 4)
-ROWS = 4000  # a curve of more rows looks the same and costs more
+ROWS = 2000  # a curve of more rows looks the same and costs more
 
 
 def temperatures(val: LogitTable, test: LogitTable, at: float | None = None) -> Temperatures:
     """Negative log-likelihood against the temperature that divides the scores, with the best one on `val` marked.
 
     Left of 1 the network is made surer, right of it less sure. The optimum is exact (`TemperatureScaling`); the curves
-    are of at most 4 000 rows of each table. `at` marks a temperature of one's own.
+    are of at most 2 000 rows of each table. `at` marks a temperature of one's own.
 
     >>> import workbench as wb
     >>> table = wb.LogitTable(np.tile(3 * np.eye(2), (20, 1)), [0, 1] * 15 + [1, 0] * 5)
@@ -43,7 +43,7 @@ def temperatures(val: LogitTable, test: LogitTable, at: float | None = None) -> 
         for name, table in (("validation", val.rows(slice(ROWS))), ("test", test.rows(slice(ROWS))))
         for T in TEMPERATURES
     ]
-    return Temperatures(
+    unmarked = Temperatures(
         frame=pd.DataFrame(records),
         title="The temperature that makes the labels likeliest",
         subtitle=f"n = {counted(val.n)} validation and {counted(test.n)} test rows; best T = {fitted.temperature:.3g}",
@@ -52,12 +52,12 @@ def temperatures(val: LogitTable, test: LogitTable, at: float | None = None) -> 
             f"divides the scores. The best on the validation rows is T = {fitted.temperature:.3g}, which takes their loss "
             f"from {fitted.before:.3g} to {fitted.after:.3g}: the network is {_in_words(fitted.temperature)}."
         ),
-        code="import workbench as wb\n\n# val, test: tables with labels\n"
-        f"figure = wb.figures.temperatures(val, test, at={at})\nfigure.plot()\n",
+        code="",
         best=fitted.temperature,
         lowest=fitted.after,
-        at=at,
+        at=None,
     )
+    return unmarked.marked(at)
 
 
 def _in_words(temperature: float) -> str:
@@ -71,6 +71,14 @@ class Temperatures(Figure):
     best: float
     lowest: float  # loss of the fitting rows at the optimum
     at: float | None
+
+    def marked(self, at: float | None) -> Temperatures:
+        """The same picture with another temperature marked: nothing is computed again."""
+        code = (
+            "import workbench as wb\n\n# val, test: tables with labels\n"
+            f"figure = wb.figures.temperatures(val, test, at={at})\nfigure.plot()\n"
+        )
+        return replace(self, at=at, code=code)
 
     def limits(self) -> tuple[float, float]:
         """The ends of the axis of losses: the bottom of the curves, and what lies within a few times of it."""
