@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from browsing import KEYS, figure, serious_violations, settled, too_wide
+from browsing import KEYS, figure, serious_violations, too_wide
 
 import workbench as wb
 from workbench.calibration import at_temperature, of_one_class
@@ -13,8 +13,13 @@ pytestmark = pytest.mark.browser
 
 
 def assert_same_diagram(page, name, table, K=1):
+    """The page shows, at the latest after a while, the diagram of the table."""
     points = wb.figures.reliability(table, K=K).points()
-    shown = figure(page, name)["data"][2]
+    for _ in range(100):
+        shown = figure(page, name)["data"][2]
+        if len(shown["x"]) == len(points) and np.allclose(shown["x"], points["confidence"], atol=1e-6):
+            break
+        page.wait_for_timeout(100)
     np.testing.assert_allclose(shown["x"], points["confidence"], atol=1e-6)
     np.testing.assert_allclose(shown["y"], points["accuracy"], atol=1e-6)
 
@@ -31,13 +36,13 @@ def test_the_slider_starts_at_the_best_temperature_and_moves_the_diagram_to_what
     page.get_by_role("slider").focus()
     page.keyboard.press("ArrowRight")
     page.wait_for_url(lambda address: "T=" in address)
-    settled(page)
     temperature = float(page.url.partition("T=")[2].partition("&")[0])
     assert temperature > best
-    page.wait_for_timeout(300)
-    settled(page)
     assert_same_diagram(page, "after", at_temperature(tables["test"], temperature), K=2)
-    assert figure(page, "temperatures")["shapes"][0]["x0"] == pytest.approx(temperature)
+    page.wait_for_function(
+        "T => document.querySelector('.st-key-figure-temperatures .wb-picture').layout.shapes[0].x0 === T",
+        arg=temperature,
+    )
 
 
 def test_a_link_restores_vector_scaling_of_one_class_by_night_on_a_small_laptop(opened, store):
