@@ -33,7 +33,8 @@ TRAINING_HALF = (
     {"features"},
     {"learning"},
     {"training", "weight_planes"},
-    {"demo_runs", "sweeps"},
+    {"recipes", "sweeps"},
+    {"demo_runs"},
 )
 # Nobody in the library starts the app; the starter keeps a table in the store, so that the app finds it.
 APART = {"launching"}

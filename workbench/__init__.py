@@ -43,13 +43,26 @@ _HOMES = {
     "losses": "losses",
     "metrics": "metrics",
     "operators": "operators",
+    "recipes": "recipes",
     "votes": "votes",
 }
 
 __all__ = sorted(_HOMES)
 
 if TYPE_CHECKING:
-    from workbench import bayes, comparison, counts, figures, glossary, knobs, losses, metrics, operators, votes
+    from workbench import (
+        bayes,
+        comparison,
+        counts,
+        figures,
+        glossary,
+        knobs,
+        losses,
+        metrics,
+        operators,
+        recipes,
+        votes,
+    )
     from workbench.calibration import TemperatureScaling, VectorScaling
     from workbench.conformal import APS, LAC, RAPS, ClassConditionalLAC, PointwiseError
     from workbench.datasets import Dataset, load_dataset

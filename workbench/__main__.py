@@ -238,7 +238,7 @@ def _described_run(parser: argparse.ArgumentParser, arguments: list[str]) -> tup
         "--model",
         default=None,
         metavar="NAME",
-        help="linear, mlp, cnn, resnet18-small or module:factory (default: cnn for images, mlp otherwise)",
+        help="linear, mlp, cnn, resnet18-small, densenet40-40 or module:factory (default: cnn for images, mlp otherwise)",
     )
     parser.add_argument("--monitor", choices=MONITORS, help="keep the weights of the epoch that was best in this")
     parser.add_argument("--patience", type=int, metavar="N", help="stop after N epochs without a better one")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import tempfile
-from typing import Any
 
 import numpy as np
 import safetensors.torch
@@ -18,22 +17,23 @@ from torch import Tensor
 
 from workbench.datasets import load_dataset
 from workbench.losses import AverageKTwoHead, CrossEntropy, NoisedTopK, Quasibinary
+from workbench.recipes import RECIPES
 from workbench.store import DEMO, Store
 from workbench.tables import LogitTable
 from workbench.training import Run, TrainedRun, train, write_run
 
 SIZES = {"n_val": 1000, "n_test": 3000}  # half of the usual: the package must stay small
-SETTINGS: dict[str, Any] = {"model": "cnn", "epochs": 10, "batch_size": 64, "learning_rate": 3e-3}
+QUICK = RECIPES["quick-photographs"]
 
 
 def demo_runs() -> list[Run]:
     """The runs that ship, in the order the app lists them."""
     garden, meadow = load_dataset("garden", **SIZES), load_dataset("meadow", **SIZES)
     return [
-        Run(garden, loss=CrossEntropy(), **SETTINGS),
-        Run(garden, loss=NoisedTopK(K=3, epsilon=0.9), **SETTINGS),
-        Run(garden, loss=AverageKTwoHead(K=3, alpha=0.2), **SETTINGS),
-        Run(meadow, loss=Quasibinary(), **SETTINGS),
+        QUICK.run(garden, loss=CrossEntropy()),
+        QUICK.run(garden, loss=NoisedTopK(K=3, epsilon=0.9)),
+        QUICK.run(garden, loss=AverageKTwoHead(K=3, alpha=0.2)),
+        QUICK.run(meadow, loss=Quasibinary()),
     ]
 
 

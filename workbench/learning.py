@@ -45,6 +45,7 @@ OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
 SCHEDULES: dict[str, Callable[[float], float]] = {
     "cosine": lambda done: (1 + math.cos(math.pi * done)) / 2,
     "constant": lambda done: 1.0,
+    "steps": lambda done: 0.1 ** ((done >= 0.5) + (done >= 0.75)),  # as on CIFAR: a tenth after half, then again
 }
 
 

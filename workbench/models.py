@@ -63,7 +63,26 @@ def resnet18_small(input_shape: tuple[int, ...], width: int = 64) -> nn.Module:
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
 
 
-BACKBONES: dict[str, Backbone] = {"linear": linear, "mlp": mlp, "cnn": cnn, "resnet18-small": resnet18_small}
+def densenet40_40(input_shape: tuple[int, ...], growth: int = 40) -> nn.Module:
+    """DenseNet of depth 40 and growth 40, the CIFAR network of Garcin et al. (Huang et al. 2017, without bottlenecks)."""
+    width, layers_of_a_block = 16, 12
+    layers: list[nn.Module] = [nn.Conv2d(_channels(input_shape, "densenet40-40"), width, 3, padding=1, bias=False)]
+    for block in range(3):
+        if block > 0:  # a transition halves the resolution
+            layers += [*_activated_convolution(width, width, size=1), nn.AvgPool2d(2)]
+        for _ in range(layers_of_a_block):
+            layers.append(_DenseLayer(width, growth))
+            width += growth
+    return nn.Sequential(*layers, nn.BatchNorm2d(width), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten())
+
+
+BACKBONES: dict[str, Backbone] = {
+    "linear": linear,
+    "mlp": mlp,
+    "cnn": cnn,
+    "resnet18-small": resnet18_small,
+    "densenet40-40": densenet40_40,
+}
 
 
 class CosineHead(nn.Module):
@@ -197,6 +216,21 @@ def _convolution(n_in: int, n_out: int, size: int = 3, stride: int = 1) -> nn.Se
     return nn.Sequential(
         nn.Conv2d(n_in, n_out, size, stride=stride, padding=size // 2, bias=False), nn.BatchNorm2d(n_out), nn.ReLU()
     )
+
+
+def _activated_convolution(n_in: int, n_out: int, size: int) -> tuple[nn.Module, ...]:
+    return nn.BatchNorm2d(n_in), nn.ReLU(), nn.Conv2d(n_in, n_out, size, padding=size // 2, bias=False)
+
+
+class _DenseLayer(nn.Module):
+    """Adds `growth` channels to those that come in."""
+
+    def __init__(self, n_in: int, growth: int) -> None:
+        super().__init__()
+        self.body = nn.Sequential(*_activated_convolution(n_in, growth, size=3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.cat([x, self.body(x)], dim=1)
 
 
 class _ResidualBlock(nn.Module):

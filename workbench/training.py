@@ -58,10 +58,10 @@ class Run(Knobbed):
     'letters · mlp · CrossEntropy()'
     >>> run.key == Run("letters", model="mlp", epochs=2, device="cpu").key
     True
-    >>> Run("letters", model="mpl")
+    >>> Run("letters", model="mpl")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    ValueError: there is no model named 'mpl'; known: linear, mlp, cnn, resnet18-small; or give module:factory or a torch Module
+    ValueError: there is no model named 'mpl'; known: linear, mlp, cnn, ...; or give module:factory or a torch Module
     """
 
     dataset: str | os.PathLike[str] | Dataset
@@ -71,7 +71,7 @@ class Run(Knobbed):
     batch_size: int = knob(128, low=8, high=1024, minimum=1, maximum=10**6, meaning="number of rows in a step")
     optimizer: str = knob("adamw", choices=("adamw", "adam", "sgd"), meaning="rule that turns gradients into steps")
     learning_rate: float = knob(1e-3, low=1e-5, high=1.0, minimum=1e-12, maximum=1e3, scale="log", meaning="step size")
-    schedule: str = knob("cosine", choices=("cosine", "constant"), meaning="course of the learning rate")
+    schedule: str = knob("cosine", choices=("cosine", "constant", "steps"), meaning="course of the learning rate")
     weight_decay: float = knob(1e-4, low=0.0, high=0.1, maximum=1e3, meaning="pull of the weights towards zero")
     seed: int = knob(0, low=0, high=20, maximum=2**31 - 1, meaning="seed of weights, order and noise")
     features: str | TrainedRun | None = None
