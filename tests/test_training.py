@@ -143,11 +143,11 @@ def test_an_edited_loss_of_ones_own_is_a_new_run(tmp_path, monkeypatch):
         """
     keys = []
     for factor in (1, 2):
-        (tmp_path / "my_losses.py").write_text(textwrap.dedent(source.format(factor=factor)))
-        sys.modules.pop("my_losses", None)
+        (tmp_path / "edited_losses.py").write_text(textwrap.dedent(source.format(factor=factor)))
+        sys.modules.pop("edited_losses", None)
         importlib.invalidate_caches()
         linecache.checkcache()
-        keys.append(small(loss=losses.class_named("my_losses:Mine")()).key)
+        keys.append(small(loss=losses.class_named("edited_losses:Mine")()).key)
     assert keys[0] != keys[1]
 
 
