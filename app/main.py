@@ -12,6 +12,7 @@ import streamlit as st
 import reading
 from messages import friendly, plain
 from views import calibration, classes, compare, landscapes, sets
+from workbench import glossary
 from workbench.figures.style import theme
 
 HERE = Path(__file__).parent
@@ -52,6 +53,12 @@ def _choose(key: str) -> None:
     st.session_state["run"] = key
 
 
+@st.dialog("Words and symbols", width="large")
+def words() -> None:
+    """The glossary that app, notebooks and docs share."""
+    st.dataframe(glossary.frame(), hide_index=True, width="stretch")
+
+
 st.set_page_config(page_title="workbench", page_icon=str(HERE / "icon.svg"), layout="wide")
 colours = theme(st.context.theme.type == "dark")
 css = (HERE / "frame.css").read_text(encoding="utf-8")
@@ -68,4 +75,6 @@ page = st.navigation(
 with st.sidebar:
     choose_run()
     open_file()
+    if st.button("Words and symbols", icon=":material/dictionary:", type="tertiary"):
+        words()
 friendly(page.run)()

@@ -11,6 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import workbench as wb
+from workbench import glossary
 from workbench import store as stores
 from workbench.figures.style import streamlit_theme
 
@@ -47,6 +48,16 @@ def test_without_a_run_the_page_says_what_to_type(monkeypatch, tmp_path, app_mod
     assert not app.exception
     assert app.subheader[0].value == "There is no run here yet"
     assert any("workbench train --dataset garden" in block.value for block in app.code)
+
+
+def test_the_words_of_the_glossary_open_from_every_page(monkeypatch, tmp_path, app_modules):
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
+    monkeypatch.setattr(stores, "DEMO", tmp_path / "no-demo")
+    app = AppTest.from_file(str(APP / "main.py"), default_timeout=30).run()
+    (words,) = [button for button in app.sidebar.button if button.label == "Words and symbols"]
+    words.click().run()
+    assert not app.exception
+    assert app.dataframe[0].value["word"].tolist() == [term.word for term in glossary.TERMS]
 
 
 def test_an_unexpected_error_leaves_a_message_and_no_stack_trace(app_modules):
