@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -26,8 +25,6 @@ from workbench.store import DEMO, Store
 
 ROOT = Path(__file__).resolve().parents[1]
 PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
-FLAGS += ["--disable-background-networking", "--disable-component-update"]
 RAIL, LABEL = ".slider-rail-touch-rect", ".slider-label"
 
 
@@ -124,18 +121,6 @@ def test_the_dashboard_opens_on_the_table_at_hand_and_stops(tmp_path, monkeypatc
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api")
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("no chromium on this machine")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=chromium, args=FLAGS)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="module")
 def explorer_only(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A notebook with one cell: the explorer as 00_start_here saved it."""
     notebook = nbformat.read(ROOT / "notebooks" / "00_start_here.ipynb", as_version=4)
@@ -188,8 +173,8 @@ def slide_to_the_left(page: Any) -> str:
 
 
 @pytest.mark.browser
-def test_the_slider_of_the_explorer_moves_in_jupyterlab(browser, lab):
-    page = browser.new_page(viewport={"width": 1300, "height": 1000})
+def test_the_slider_of_the_explorer_moves_in_jupyterlab(chromium, lab):
+    page = chromium.new_page(viewport={"width": 1300, "height": 1000})
     page.goto(lab, timeout=90_000)
     assert "1.00 classes on average" in slide_to_the_left(page)
     page.close()
@@ -197,13 +182,13 @@ def test_the_slider_of_the_explorer_moves_in_jupyterlab(browser, lab):
 
 @pytest.mark.browser
 @pytest.mark.parametrize("online", [True, False])
-def test_the_explorer_is_alive_in_an_exported_page_and_still_without_a_network(browser, explorer_only, online):
+def test_the_explorer_is_alive_in_an_exported_page_and_still_without_a_network(chromium, explorer_only, online):
     from nbconvert import HTMLExporter
 
     exported, _ = HTMLExporter().from_filename(str(explorer_only))
     path = explorer_only.with_suffix(".html")
     path.write_text(exported, encoding="utf-8")
-    page = browser.new_page(viewport={"width": 1300, "height": 1000})
+    page = chromium.new_page(viewport={"width": 1300, "height": 1000})
     page.route(re.compile("^https?:"), lambda route: route.abort())
     if online:
         allow = {"access-control-allow-origin": "*"}  # what the real address answers, for the checksum of the script

@@ -108,6 +108,7 @@ def words(cell: Any) -> list[str]:
 def test_a_notebook_runs_without_error_or_warning_says_what_it_saved_and_its_numbers_hold(name, home, monkeypatch):
     for variable, value in {"WORKBENCH_HOME": str(home), "BROWSER": "true", "OMP_NUM_THREADS": "1"}.items():
         monkeypatch.setitem(os.environ, variable, value)
+    monkeypatch.delenv("MPLBACKEND", raising=False)  # a test of the app may have left one, and the kernel would take it
     saved, fresh = read(name), read(name)
     facts = "\n".join(line.strip() for line in FACTS[name].splitlines())
     fresh.cells.append(nbformat.v4.new_code_cell(facts))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import time
 import urllib.parse
@@ -21,10 +20,6 @@ import workbench as wb
 from workbench.launching import ADDRESS, app_command, free_port
 from workbench.store import Store
 
-FLAGS = (
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
-    *("--disable-background-networking", "--disable-component-update"),
-)
 GARDEN = {"species": 20, "genera": 6, "n_train": 600, "n_val": 300, "n_test": 400}
 
 
@@ -88,15 +83,8 @@ def _wait_for(address: str, running: subprocess.Popen[bytes], log: Path) -> None
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if program is None:
-        pytest.skip("no chromium on this machine: install it (Debian: apt-get install chromium) to test the app")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
-        yield browser.new_context()  # one for all tests: scripts are fetched and compiled once
-        browser.close()
+def browser(chromium: Any) -> Any:
+    return chromium.new_context()  # one for all tests: scripts are fetched and compiled once
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from browsing import KEYS, figure, numbers, pressed, reads, serious_violations, settled
+from browsing import KEYS, figure, numbers, pressed, reads, serious_violations
 
 import workbench as wb
 
@@ -82,8 +82,8 @@ def test_a_link_restores_run_place_grouping_and_photographs(opened, store):
 
     page.get_by_text("empty sets").click()  # of which there is one page at most: there is no second one to stay on
     page.get_by_text("Page (of 1)").wait_for()
-    settled(page)
-    assert page.locator(".wb-card").count() == np.count_nonzero(sets.sizes == 0)
+    n_empty = np.count_nonzero(sets.sizes == 0)
+    page.wait_for_function(f"document.querySelectorAll('.wb-card').length === {n_empty}")
 
 
 def test_cards_show_the_predicted_sets_with_a_sign_for_hit_and_miss(opened, store):
