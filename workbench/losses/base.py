@@ -114,7 +114,7 @@ class Loss(Knobbed):
             raise ValueError(f"{name}: scores have shape {tuple(scores.shape)}; this loss wants {expected}")
         if scores.shape[-1] < 2:
             raise ValueError(f"{name}: scores have {scores.shape[-1]} class; a loss needs at least 2")
-        largest_K = self.settings().get("K", 1)
+        largest_K = getattr(self, "K", 1)
         if largest_K >= scores.shape[-1]:
             raise ValueError(
                 f"{name}: K = {largest_K:g} with {scores.shape[-1]} classes; K must be smaller than the number of classes"
@@ -141,7 +141,7 @@ class Loss(Knobbed):
             )
         # Inside vmap a label has no value to look at; whoever maps a loss checks the labels before.
         if n and not torch._C._functorch.is_batchedtensor(labels):
-            low, high = int(labels.min()), int(labels.max())
+            low, high = (int(end) for end in torch.aminmax(labels))
             if low < 0 or high >= n_classes:
                 raise ValueError(
                     f"{name}: labels go from {low} to {high}; with {n_classes} classes give 0 to {n_classes - 1}"
