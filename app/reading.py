@@ -15,6 +15,7 @@ from typing import Any
 import streamlit as st
 
 import workbench as wb
+from workbench.datasets import load_spec
 from workbench.figures.base import Figure, counted
 from workbench.imports import keep_tables
 from workbench.store import Store, StoredRun
@@ -66,7 +67,7 @@ def photographs(key: str) -> Any:
     test, spec = run(key).tables["test"], run(key).dataset_spec
     images: Any = test.images
     if images is None and spec is not None:
-        images = wb.load_dataset(spec["name"], **spec["knobs"]).test.inputs
+        images = load_spec(spec).test.inputs
     return images if images is not None and images.ndim == 4 and len(images) == test.n else None
 
 
