@@ -30,7 +30,7 @@ from workbench import learning, losses
 from workbench.datasets import Dataset, LabelNoise, LongTail, load_dataset
 from workbench.losses import CrossEntropy, Loss
 from workbench.store import Store
-from workbench.training import Run, TrainedRun, train
+from workbench.training import Cancelled, Run, TrainedRun, train
 
 
 @pytest.fixture(autouse=True)
@@ -651,6 +651,25 @@ def test_ctrl_c_leaves_a_run_that_resumes_and_a_session_that_lives_on(store, mon
     assert signal.getsignal(signal.SIGINT) is handler
     assert store.unfinished(small(epochs=4).key).is_file()
     assert len(train(small(epochs=4), store=store, progress=False).history) == 4
+
+
+def test_every_epoch_that_is_trained_is_told_as_it_ends(store):
+    told = []
+    trained = train(small(), store=store, progress=False, on_epoch=told.append)
+    pd.testing.assert_frame_equal(pd.DataFrame(told), trained.history)
+    train(small(), store=store, progress=False, on_epoch=told.append)  # read from the store
+    assert len(told) == 3
+
+
+def test_a_cancelled_run_leaves_nothing_behind_and_can_be_trained_again(store):
+    def cancel(row):
+        if row["epoch"] == 1:
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        train(small(), store=store, progress=False, on_epoch=cancel)
+    assert [path for path in store.root.rglob("*") if path.is_file()] == []
+    assert len(train(small(), store=store, progress=False).history) == 3
 
 
 def test_two_processes_may_train_the_same_run_at_the_same_time(store, monkeypatch):

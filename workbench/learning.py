@@ -54,8 +54,9 @@ class Learner(pl.LightningModule):
 
     bar: tqdm
 
-    def __init__(self, run: Run, store: Store) -> None:
+    def __init__(self, run: Run, store: Store, on_epoch: Callable[[dict[str, float]], None] | None = None) -> None:
         super().__init__()
+        self.on_epoch = on_epoch
         # A step is written out below. The learning rate is a function of the step, so that no scheduler's state can
         # get lost, and Lightning's automatic step costs more than a small head does.
         self.automatic_optimization = False
@@ -189,6 +190,8 @@ class Learner(pl.LightningModule):
         self.bar.set_postfix(val_loss=f"{last['val_loss']:.3f}", val_accuracy=f"{last['val_accuracy']:.1%}")
         if self.run.monitor is not None and self.run.best_epoch(self.history) == self.epoch:
             self.best = self.weights()
+        if self.on_epoch is not None:  # before the checkpoint, so that a short run that is cancelled leaves no file
+            self.on_epoch(dict(last))
         finished = self.run.finished(self.history)
         self.trainer.should_stop = finished
         if finished or time.monotonic() - self.saved_at >= CHECKPOINT_SECONDS:

@@ -10,7 +10,7 @@ import os
 import platform
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -247,11 +247,23 @@ class TrainedRun:
         return run_card(self.stored)
 
 
-def train(run: Run, *, store: Store | None = None, progress: bool = True, again: bool = False) -> TrainedRun:
+class Cancelled(Exception):
+    """Raised by `on_epoch` to stop training: nothing is kept but the last checkpoint, if there is one."""
+
+
+def train(
+    run: Run,
+    *,
+    store: Store | None = None,
+    progress: bool = True,
+    again: bool = False,
+    on_epoch: Callable[[dict[str, float]], None] | None = None,
+) -> TrainedRun:
     """Train a run, or read it from the store if it was trained before (`again` trains it anew).
 
     A run that was interrupted goes on from its last checkpoint. The demo runs that ship with the package count as
-    trained; their weights are rounded to half precision.
+    trained; their weights are rounded to half precision. `on_epoch` gets the row of the history of each epoch that is
+    trained, as soon as it ends, and may raise `Cancelled`, which stops the run and comes out of `train`.
 
     >>> import tempfile
     >>> store = Store(tempfile.mkdtemp())
@@ -269,7 +281,7 @@ def train(run: Run, *, store: Store | None = None, progress: bool = True, again:
     with store.explained():  # better to fail now than after the first epoch
         checkpoint.parent.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=checkpoint.parent).close()
-    learner = learning.Learner(run, store)
+    learner = learning.Learner(run, store, on_epoch)
     device = learning.fit(learner, progress=progress)
     with store.writing(run.key, replace=again) as directory:
         write_run(directory, run, learner.weights(), learner.history, learner.tables(device))
