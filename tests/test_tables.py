@@ -168,6 +168,18 @@ def test_a_table_comes_back_from_disk_whole(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["table"]
 
 
+def test_labels_are_small_on_disk_and_come_back_as_they_were(tmp_path):
+    one = wb.LogitTable(scores(50, 300), np.arange(50) * 6)
+    many = wb.LogitTable(scores(50, 11), scores(50, 11) > 0.5, link="sigmoid")
+    for name, table, dtype, shape in (("one", one, "uint16", (50,)), ("many", many, "uint8", (50, 2))):
+        table.save(tmp_path / name)
+        written = np.load(tmp_path / name / "labels.npy")
+        assert (written.dtype, written.shape) == (dtype, shape)
+        assert_same(table, wb.LogitTable.load(tmp_path / name))
+    np.save(tmp_path / "many" / "labels.npy", many.labels)  # as the first tables were written
+    assert_same(many, wb.LogitTable.load(tmp_path / "many"))
+
+
 def test_large_scores_stay_on_disk_and_equal_posterior_rows_are_stored_once(tmp_path):
     posterior = np.tile(softmax(scores(2, 600, "float64")), (1000, 1))
     table = wb.LogitTable(scores(2000, 600, "float16"), posterior=posterior)

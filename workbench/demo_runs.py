@@ -16,7 +16,14 @@ import torch
 from torch import Tensor
 
 from workbench.datasets import load_dataset
-from workbench.losses import AverageKTwoHead, CrossEntropy, NoisedTopK, Quasibinary
+from workbench.losses import (
+    AverageKTwoHead,
+    BinaryCrossEntropy,
+    CrossEntropy,
+    NoisedTopK,
+    Quasibinary,
+    SoftmaxUniform,
+)
 from workbench.recipes import RECIPES
 from workbench.store import DEMO, Store
 from workbench.tables import LogitTable
@@ -24,6 +31,7 @@ from workbench.training import Run, TrainedRun, train, write_run
 
 SIZES = {"n_val": 1000, "n_test": 3000}  # half of the usual: the package must stay small
 QUICK = RECIPES["quick-photographs"]
+BARE = (BinaryCrossEntropy, SoftmaxUniform)  # of these only scores and labels: the quasibinary run knows the same rows
 
 
 def demo_runs() -> list[Run]:
@@ -34,6 +42,8 @@ def demo_runs() -> list[Run]:
         QUICK.run(garden, loss=NoisedTopK(K=3, epsilon=0.9)),
         QUICK.run(garden, loss=AverageKTwoHead(K=3, alpha=0.2)),
         QUICK.run(meadow, loss=Quasibinary()),
+        QUICK.run(meadow, loss=BinaryCrossEntropy()),
+        QUICK.run(meadow, loss=SoftmaxUniform()),
     ]
 
 
@@ -46,6 +56,8 @@ def write_rounded(trained: TrainedRun, store: Store) -> None:
     learner = Learner(trained.run, store)
     learner.load(rounded)
     tables = {name: _small(table) for name, table in learner.tables(torch.device("cpu")).items()}
+    if isinstance(trained.run.loss, BARE):
+        tables = {name: _bare(table) for name, table in tables.items()}
     history = trained.history.to_dict("records")
     with store.writing(trained.run.key, replace=True) as directory:
         write_run(directory, trained.run, rounded, history, tables, rounded="float16")
@@ -67,6 +79,10 @@ def _small(table: LogitTable) -> LogitTable:
         features=rounded(table.features, np.float16),
         posterior=rounded(table.posterior, np.float32),
     )
+
+
+def _bare(table: LogitTable) -> LogitTable:
+    return dataclasses.replace(table, features=None, posterior=None, attributes=None, class_counts=None)
 
 
 def main() -> None:

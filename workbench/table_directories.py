@@ -51,6 +51,8 @@ def read_table(directory: Path) -> LogitTable:
     arrays: dict[str, Any] = {name: _read_array(directory / f"{name}.npy") for name in facts["arrays"]}
     if arrays["scores"].shape != (facts["rows"], facts["classes"]):
         raise ValueError(f"{directory}: scores have shape {arrays['scores'].shape}, table.json says otherwise")
+    if "labels" in arrays:
+        arrays["labels"] = _labels(arrays["labels"], facts["classes"])
     if "posterior_index" in arrays:
         arrays["posterior"] = arrays["posterior"][arrays.pop("posterior_index")]
     if facts["attributes"] is not None:
@@ -66,6 +68,8 @@ def read_table(directory: Path) -> LogitTable:
 
 def _write(table: LogitTable, directory: Path) -> None:
     arrays = {name: getattr(table, name) for name in ("scores", *table.PER_ROW, "class_counts")}
+    if table.labels is not None:
+        arrays["labels"] = np.packbits(table.labels, axis=1) if table.many_labels else _compact(table.labels)
     if table.posterior is not None:
         arrays["posterior"], arrays["posterior_index"] = _distinct_rows(table.posterior)
     attributes = table.attributes or {}
@@ -116,6 +120,16 @@ def _distinct_rows(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _compact(index: np.ndarray) -> np.ndarray:
     return index.astype(np.min_scalar_type(index.max(initial=0)))
+
+
+def _labels(written: np.ndarray, n_classes: int) -> np.ndarray:
+    """Labels as a table holds them, from the smallest integers that do, or from a bit for every class.
+
+    The first tables were written with a whole byte for every class.
+    """
+    if written.ndim == 1:
+        return read_only(written.astype(np.int64))
+    return written if written.dtype == bool else read_only(np.unpackbits(written, axis=1, count=n_classes).view(bool))
 
 
 def _attribute(values: np.ndarray, words: Sequence[str] | None) -> np.ndarray:
