@@ -21,8 +21,8 @@ READING_HALF = (
     {"tables", "table_checks", "table_directories"},
     {"selection", "groups", "ranks"},
     {"sets", "conformal", "index", "files", "store"},
-    {"calibration", "bayes", "metrics", "votes"},
-    {"reporting", "comparison", "imports"},
+    {"calibration", "bayes", "metrics", "rows", "votes"},
+    {"reporting", "comparison", "imports", "shelf"},
     {"figures"},
 )
 TRAINING_HALF = (
@@ -34,10 +34,10 @@ TRAINING_HALF = (
     {"learning"},
     {"training", "weight_planes"},
     {"recipes", "sweeps"},
-    {"demo_runs"},
+    {"demo_runs", "worker"},
 )
-# Nobody in the library starts the app; the starter keeps a table in the store, so that the app finds it.
-APART = {"launching"}
+# Nobody in the library starts a process; the starters find tables and runs in the store, or on the shelf beside it.
+APART = {"launching", "live_runs"}
 # Drawing a loss needs the loss: the only figures that reach into the training half.
 EXCEPTIONS = {("figures.landscapes", "losses"), ("figures.evaluation", "losses"), ("figures.smoothing", "operators")}
 NO_TORCH = set.union(*READING_HALF) | {"datasets"} | APART
@@ -46,7 +46,7 @@ NO_TORCH = set.union(*READING_HALF) | {"datasets"} | APART
 def may_import(part: str) -> set[str]:
     """The parts of the workbench that a part may import."""
     if part in APART:
-        return {part, "store", "imports", "tables"}
+        return {part, "store", "shelf", "imports", "tables"}
     for half in (READING_HALF, TRAINING_HALF):
         for floor, names in enumerate(half):
             if part in names:

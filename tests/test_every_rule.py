@@ -185,6 +185,20 @@ def test_the_threshold_of_LAC_is_the_kth_largest_probability_of_the_label():
         assert wb.LAC(confidence).fit(val).threshold == falling[k - 1]
 
 
+def test_the_confidence_at_a_threshold_is_the_largest_that_it_keeps():
+    val, _ = tables(dtype="float32")
+    fitted = wb.LAC().fit(val)
+    labels = val.probabilities()[np.arange(val.n), val.labels]
+    for threshold in (0.01, 0.2, float(labels[7]), 0.9):
+        kept = fitted.confidence_at(threshold)
+        assert kept == np.count_nonzero(labels >= threshold) / (val.n + 1)
+        assert fitted.at(kept - 1e-9).threshold >= threshold > fitted.at(kept + 1e-9).threshold
+    for confidence in (0.5, 0.9, 0.99):
+        assert fitted.confidence_at(fitted.at(confidence).threshold) >= confidence
+    with pytest.raises(ValueError, match="fit LAC"):
+        wb.APS().fit(val).confidence_at(0.5)
+
+
 @pytest.mark.parametrize("kind", [wb.LAC, wb.APS, wb.RAPS])
 def test_too_few_rows_for_the_promise_give_every_class_and_a_warning(kind):
     val, test = tables(8)

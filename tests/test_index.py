@@ -183,6 +183,8 @@ def test_thresholds_of_val_draw_pictures_of_test():
         histogram = np.bincount(np.minimum(sets.sizes, LARGEST_SIZE), minlength=LARGEST_SIZE + 1)
         assert np.array_equal(compact["size_histogram"][position], histogram)
         assert np.array_equal(sum(part[position] for part in compact["histogram_by"].values()), histogram)
+        for organ, mean_sizes in compact["mean_size_by"].items():
+            assert mean_sizes[position] == pytest.approx(sets.sizes[test.attributes["organ"] == organ].mean())
         shares = compact["class_hits"][position] / np.maximum(compact["class_rows"], 1)
         present = compact["class_rows"] > 0
         assert np.allclose(shares[present], wb.metrics.class_accuracy(sets)[present])
@@ -197,7 +199,7 @@ def test_compact_is_small_and_does_without_what_a_table_does_not_have():
     assert set(compact["histogram_by"]) == {"few", "medium", "many"}
     assert compact["K"].tolist() == wb.SetIndex(one_label()).K_values.tolist()
     bare = wb.SetIndex(wb.LogitTable(rng.normal(size=(20, 5)))).compact()
-    assert bare["histogram_by"] == {}
+    assert bare["histogram_by"] == bare["mean_size_by"] == {}
     assert (bare["size_histogram"].sum(1) == 20).all()
     assert "accuracy" not in bare
     many = wb.SetIndex(TABLES["many labels"]).compact()

@@ -114,6 +114,16 @@ class FittedConformalRule(FittedRule):
         ]
         return replace(self, rule=rule, threshold=np.array(thresholds) if rule.per_class else thresholds[0])
 
+    def confidence_at(self, threshold: float) -> float:
+        """The largest confidence that the classes above a threshold keep: k/(n + 1), where k of the n labels are above.
+
+        The inverse of `at`, for the rule whose threshold is one probability: `LAC`.
+        """
+        if not isinstance(self.rule, LAC):
+            raise ValueError(f"{self.rule!r} has no threshold that is one probability; fit LAC()")
+        k = np.searchsorted(self.scores[0], -threshold, side="right")
+        return float(k / (len(self.scores[0]) + 1))
+
 
 def rows_needed(confidence: float) -> int | float:
     """The smallest number of rows with which a confidence can be promised by less than every class: 1/(1 − c) − 1.

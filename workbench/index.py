@@ -220,7 +220,8 @@ class SetIndex:
           accuracy of class c at threshold t is `class_hits[t, c] / class_rows[c]`, undefined without rows);
         - with labels and class counts: `shot_accuracy` {"few" | "medium" | "many": (T,) float64, NaN for an empty group};
         - `histogram_by` {group: (T, S) int32} by `by` (anything `size_histogram` takes); without `by`, by shot group
-          where the table has one label per row and class counts, else {}.
+          where the table has one label per row and class counts, else {}; `mean_size_by` {group: (T,) float64}, NaN for
+          a group without rows.
         """
         curve = self.curve(thresholds)
         values = curve["threshold"].to_numpy()
@@ -228,14 +229,13 @@ class SetIndex:
         if by is None and table.labels is not None and not table.many_labels and table.class_counts is not None:
             by = "shots"
         codes, names = (np.zeros(table.n, np.int64), ()) if by is None else groups.rows_by(table, by)
-        n_columns = LARGEST_SIZE + 1
-        histograms = np.array(
-            [
-                _histogram(np.minimum(sizes, LARGEST_SIZE), codes, max(len(names), 1), n_columns)
-                for sizes in (self.sizes(threshold=value) for value in values)
-            ],
-            dtype=np.int32,
-        )  # (T, groups, S)
+        n_groups, n_columns = max(len(names), 1), LARGEST_SIZE + 1
+        histograms = np.empty((len(values), n_groups, n_columns), np.int32)
+        mean_sizes = np.empty((len(values), n_groups))
+        for place, value in enumerate(values):
+            sizes = self.sizes(threshold=value)
+            histograms[place] = _histogram(np.minimum(sizes, LARGEST_SIZE), codes, n_groups, n_columns)
+            mean_sizes[place] = groups.means(sizes, codes, n_groups)
         compact: dict[str, Any] = {
             "n": table.n,
             "K": curve["K"].to_numpy() if "K" in curve else None,
@@ -243,6 +243,7 @@ class SetIndex:
             "mean_size": curve["mean_size"].to_numpy(),
             "size_histogram": histograms.sum(1, dtype=np.int32),
             "histogram_by": {name: histograms[:, code] for code, name in enumerate(names)},
+            "mean_size_by": {name: mean_sizes[:, code] for code, name in enumerate(names)},
         }
         if table.labels is not None:
             classes = table.positives()[1]

@@ -1,0 +1,104 @@
+"""Which rows one asks for, and in which order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import workbench as wb
+from workbench.rows import DISAGREEMENTS, ORDERS, RowFilter, disagree, in_order
+
+
+def tables(n=200, n_classes=6, seed=0):
+    random = np.random.default_rng(seed)
+    labels = random.integers(0, n_classes, n)
+    organs = random.choice(["flower", "leaf"], n)
+    make = lambda noise: wb.LogitTable(  # noqa: E731
+        noise * random.normal(size=(n, n_classes)) + 3 * np.eye(n_classes)[labels],
+        labels,
+        attributes={"organ": organs},
+        groups=["a", "a", "b", "b", "c", "c"],
+    )
+    return make(1.0), make(2.0)
+
+
+@pytest.fixture(scope="module")
+def sets():
+    table, _ = tables()
+    return wb.Threshold(0.1).fit(table).sets(table)
+
+
+@pytest.fixture(scope="module")
+def other():
+    _, table = tables()
+    return wb.Threshold(0.1).fit(table).sets(table)
+
+
+def test_nothing_asked_gives_every_row(sets):
+    assert RowFilter().rows(sets).tolist() == list(range(200))
+
+
+def test_each_question_gives_the_rows_of_which_it_is_true(sets, other):
+    members, matrix, labels = sets.table.probabilities(), sets.matrix(), sets.table.labels
+    truth = {
+        RowFilter(sizes=(2, 3)): np.isin(matrix.sum(1), (2, 3)),
+        RowFilter(hit=True): matrix[np.arange(200), labels],
+        RowFilter(hit=False): ~matrix[np.arange(200), labels],
+        RowFilter(label=2): labels == 2,
+        RowFilter(holds=(0, 3)): matrix[:, 0] & matrix[:, 3],
+        RowFilter(groups=(("organ", "leaf"),)): sets.table.attributes["organ"] == "leaf",
+        RowFilter(groups=(("groups", "b"), ("organ", "leaf"))): np.isin(labels, (2, 3))
+        & (sets.table.attributes["organ"] == "leaf"),
+        RowFilter(sure=(0.5, 0.8)): (members.max(1) > 0.5) & (members.max(1) <= 0.8),
+        RowFilter(disagreement=DISAGREEMENTS[0]): sets.hits & ~other.hits,
+        RowFilter(disagreement=DISAGREEMENTS[1]): ~sets.hits & other.hits,
+        RowFilter(disagreement=DISAGREEMENTS[2]): (matrix != other.matrix()).any(1),
+    }
+    for asked, true in truth.items():
+        assert 0 < true.sum() < 200, asked
+        assert asked.rows(sets, other).tolist() == np.flatnonzero(true).tolist(), asked
+
+
+def test_of_many_labels_a_row_has_each_of_its_classes():
+    labels = np.array([[True, True, False], [False, False, False], [False, True, False]])
+    table = wb.LogitTable(np.zeros((3, 3)), labels, link="sigmoid")
+    sets = wb.Threshold(0.4).fit(table).sets(table)
+    assert RowFilter(label=1).rows(sets).tolist() == [0, 2]
+    assert RowFilter(label=0, hit=True).rows(sets).tolist() == [0]
+
+
+def test_what_is_not_known_is_refused_in_words(sets):
+    with pytest.raises(ValueError, match="flower, leaf"):
+        RowFilter(groups=(("organ", "bark"),)).rows(sets)
+    with pytest.raises(ValueError, match="give other="):
+        RowFilter(disagreement=DISAGREEMENTS[0]).rows(sets)
+    with pytest.raises(ValueError, match="only this run hits"):
+        disagree(sets, sets, "a little")
+    with pytest.raises(ValueError, match="largest sets"):
+        in_order(sets, np.arange(3), "prettiest")
+    unlabelled = wb.LogitTable(sets.table.scores)
+    with pytest.raises(ValueError, match="no labels"):
+        RowFilter(hit=True).rows(wb.Threshold(0.1).fit(unlabelled).sets(unlabelled))
+
+
+def test_every_order_holds_the_same_rows_and_keeps_equal_ones_as_in_the_table(sets):
+    rows = np.arange(10, 90)
+    for order in ORDERS:
+        assert sorted(in_order(sets, rows, order).tolist()) == rows.tolist()
+    assert in_order(sets, rows, "as in the table").tolist() == rows.tolist()
+    sizes = sets.sizes[in_order(sets, rows, "largest sets")]
+    assert (np.diff(sizes) <= 0).all()
+    largest = in_order(sets, rows, "largest sets")[sizes == sizes[0]]
+    assert (np.diff(largest) > 0).all()
+
+
+def test_orders_are_by_what_they_say(sets):
+    probabilities = sets.table.probabilities()
+    top = probabilities.max(1)
+    assert in_order(sets, np.arange(200), "least sure")[0] == top.argmin()
+    assert in_order(sets, np.arange(200), "surest")[0] == top.argmax()
+    assert in_order(sets, np.arange(200), "truth least likely")[0] == (
+        probabilities[np.arange(200), sets.table.labels].argmin()
+    )
+    entropy = -(probabilities * np.log(probabilities)).sum(1)
+    assert in_order(sets, np.arange(200), "most ambiguous")[0] == entropy.argmax()

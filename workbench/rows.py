@@ -1,0 +1,137 @@
+"""Rows worth looking at: which rows of a table one asks for, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from workbench.groups import rows_by
+from workbench.sets import PredictionSets
+from workbench.tables import LogitTable
+
+# How two models disagree on a row: the first is the one whose rows are asked for.
+ONLY_THIS, ONLY_OTHER, OTHER_SETS = "only this run hits", "only the other hits", "the sets differ"
+DISAGREEMENTS = (ONLY_THIS, ONLY_OTHER, OTHER_SETS)
+
+
+@dataclass(frozen=True)
+class RowFilter:
+    """Which rows are asked for: those of which everything that is given holds.
+
+    `sizes` are the smallest and the largest set; `hit` whether the set contains the label (every label of many);
+    `label` the class that is a label of the row and `holds` classes that are in its set, by their numbers; `groups` are
+    pairs such as `("organ", "leaf")` or `("shots", "few")`, in the words of `size_histogram(by=)`; `sure` are the bounds
+    of the largest probability of the row, in (low, high] as the bins of a reliability diagram; `disagreement` is one of
+    `DISAGREEMENTS`.
+
+    >>> table = LogitTable.from_probabilities([[0.6, 0.4], [0.9, 0.1], [0.2, 0.8]], labels=[1, 1, 1])
+    >>> from workbench.sets import Threshold
+    >>> sets = Threshold(0.3).fit(table)(table)
+    >>> RowFilter(sizes=(1, 1)).rows(sets).tolist(), RowFilter(hit=False).rows(sets).tolist()
+    ([1, 2], [1])
+    """
+
+    sizes: tuple[int, int] | None = None
+    hit: bool | None = None
+    label: int | None = None
+    holds: tuple[int, ...] = ()
+    groups: tuple[tuple[str, str], ...] = ()
+    sure: tuple[float, float] | None = None
+    disagreement: str | None = None
+
+    def rows(self, sets: PredictionSets, other: PredictionSets | None = None) -> np.ndarray:
+        """The rows, in the order of the table. `other` are the sets of another model, for a disagreement."""
+        table, wanted = sets.table, np.ones(len(sets), bool)
+        if self.sizes is not None:
+            low, high = self.sizes
+            wanted &= (low <= sets.sizes) & (sets.sizes <= high)
+        if self.hit is not None:
+            wanted &= sets.hits == self.hit
+        if self.label is not None:
+            rows, classes = table.positives()
+            wanted &= np.isin(np.arange(table.n), rows[classes == self.label])
+        for member in self.holds:
+            wanted &= _holds(sets, member)
+        for by, name in self.groups:
+            codes, names = rows_by(table, by)
+            if name not in names:
+                raise ValueError(f"there is no {name!r} among the groups by {by!r}; there are {', '.join(names)}")
+            wanted &= codes == names.index(name)
+        if self.sure is not None:
+            confidence = sureness(table)
+            wanted &= (self.sure[0] < confidence) & (confidence <= self.sure[1])
+        if self.disagreement is not None:
+            wanted &= disagree(sets, other, self.disagreement)
+        return np.flatnonzero(wanted)
+
+
+def _holds(sets: PredictionSets, member: int) -> np.ndarray:
+    of_row = np.repeat(np.arange(len(sets)), sets.sizes)
+    return np.isin(np.arange(len(sets)), of_row[sets.classes == member])
+
+
+def disagree(sets: PredictionSets, other: PredictionSets | None, how: str) -> np.ndarray:
+    """(n,) bool: the rows on which two models disagree in that way, one of `DISAGREEMENTS`."""
+    if how not in DISAGREEMENTS:
+        raise ValueError(f"how = {how!r}; give one of {', '.join(DISAGREEMENTS)}")
+    if other is None or other.table.scores.shape != sets.table.scores.shape:
+        raise ValueError(
+            "a disagreement is of two models on the same rows and classes; give other= the second one's sets"
+        )
+    if how == OTHER_SETS:
+        pairs = zip(sets.blocks(), other.blocks(), strict=True)
+        return np.concatenate([(one != two).any(axis=1) for (_, _, one), (_, _, two) in pairs])
+    return sets.hits & ~other.hits if how == ONLY_THIS else ~sets.hits & other.hits
+
+
+def sureness(table: LogitTable) -> np.ndarray:
+    """(n,) the largest probability of each row."""
+    return np.concatenate([block.max(axis=1) for block in table.blocks()])
+
+
+def ambiguity(table: LogitTable) -> np.ndarray:
+    r"""(n,) the entropy of each row in nats: how evenly its probabilities are spread.
+
+    $$H(x) = -\sum_j p_j(x) \log p_j(x)$$
+
+    >>> ambiguity(LogitTable.from_probabilities([[0.5, 0.5], [0.9, 0.1]])).round(3).tolist()
+    [0.693, 0.325]
+    """
+    return np.concatenate([_entropy(block.astype(np.float64)) for block in table.blocks()])
+
+
+def _entropy(probabilities: np.ndarray) -> np.ndarray:
+    logarithms = np.log(probabilities, out=np.zeros_like(probabilities), where=probabilities > 0)
+    return -(probabilities * logarithms).sum(axis=1)
+
+
+def label_probability(table: LogitTable) -> np.ndarray:
+    """(n,) the probability of the label of each row; of many the smallest, of none 1."""
+    rows, classes = table.positives()
+    smallest = np.ones(table.n)
+    for span in table.spans():
+        inside = slice(*np.searchsorted(rows, (span.start, span.stop)))
+        found = table.probabilities(span)[rows[inside] - span.start, classes[inside]]
+        np.minimum.at(smallest, rows[inside], found)
+    return smallest
+
+
+# Name → what grows along the rows in that order.
+ORDERS: dict[str, Callable[[PredictionSets], np.ndarray]] = {
+    "as in the table": lambda sets: np.zeros(len(sets)),
+    "largest sets": lambda sets: -sets.sizes,
+    "most ambiguous": lambda sets: -ambiguity(sets.table),
+    "least sure": lambda sets: sureness(sets.table),
+    "surest": lambda sets: -sureness(sets.table),
+    "truth least likely": lambda sets: label_probability(sets.table),
+}
+OF_LABELS = ("truth least likely",)  # orders that need labels
+
+
+def in_order(sets: PredictionSets, rows: np.ndarray, order: str) -> np.ndarray:
+    """The rows in one of `ORDERS`; equal ones stay as in the table."""
+    if order not in ORDERS:
+        raise ValueError(f"order = {order!r}; give one of {', '.join(ORDERS)}")
+    return rows[np.argsort(ORDERS[order](sets)[rows], kind="stable")]
