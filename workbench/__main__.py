@@ -1,4 +1,4 @@
-"""The command line: `workbench app | train | sweep | import | evaluate | runs | losses`."""
+"""The command line: `workbench app | train | sweep | import | evaluate | runs | losses | worker`."""
 
 from __future__ import annotations
 
@@ -136,6 +136,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     losses.add_argument("--json", action="store_true", help="print everything the losses say about themselves as JSON")
     losses.add_argument("--markdown", action="store_true", help="print the table of the README")
+
+    command(
+        _worker,
+        "worker",
+        "train on request, for the app",
+        """
+        A warm process that trains what it is asked for, one run at a time; the app starts one for itself. Requests and
+        progress are JSON, one object a line; it ends when its input closes.
+        """,
+    )
     return parser
 
 
@@ -309,6 +319,13 @@ def _runs(options: argparse.Namespace, _: list[str]) -> int:
         print(f"no runs in {store.root}; make one with: workbench train --dataset garden")
     for run in runs if not options.json else ():
         print(f"{run.key[:12]}  {run.title}  ({', '.join(f'{name} {table.n}' for name, table in run.tables.items())})")
+    return 0
+
+
+def _worker(_: argparse.Namespace, __: list[str]) -> int:
+    from workbench.worker import main
+
+    main()
     return 0
 
 

@@ -1,0 +1,181 @@
+"""Live runs: the shelf they lie on, the warm worker that trains them, and the client that asks it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from workbench.live_runs import Progress, WarmWorker
+from workbench.losses import CrossEntropy, Focal
+from workbench.shelf import Shelf
+from workbench.store import Store
+from workbench.tables import LogitTable
+from workbench.training import Run, train
+
+DIGITS = {"name": "digits", "knobs": {"seed": 0}}
+SMALL = {"dataset": DIGITS, "model": "linear", "epochs": 2, "device": "cpu"}
+ENDLESS = {**SMALL, "epochs": 10_000}
+
+
+def write(store, key, **facts):
+    with store.writing(key) as directory:
+        (directory / "run.json").write_text(json.dumps({"title": key, **facts}), encoding="utf-8")
+        LogitTable(-np.eye(3, dtype=np.float32)).save(directory / "test")
+
+
+@pytest.fixture
+def shelf(tmp_path):
+    return Shelf(Store(tmp_path), size=2)
+
+
+def test_the_shelf_forgets_what_was_used_least_recently(shelf):
+    for place, key in enumerate(("first", "second", "third")):
+        write(shelf, key)
+        os.utime(shelf.root / key, (place, place))
+    shelf.touch("first")
+    shelf.forget()
+    assert [shelf.has(key) for key in ("first", "second", "third")] == [True, False, True]
+
+
+def test_a_run_is_found_by_what_its_file_says_on_the_shelf_and_in_the_store(shelf):
+    write(shelf, "fresh", loss={"knobs": {"alpha": 0.2, "p_k": [0.5, 0.5]}}, epochs=3)
+    write(shelf.store, "kept", loss={"knobs": {"alpha": 0.3}}, epochs=3)
+    assert shelf.found({"loss": {"knobs": {"alpha": 0.2, "p_k": (0.5, 0.5)}}}).key == "fresh"
+    assert shelf.found({"loss": {"knobs": {"alpha": 0.3}}, "epochs": 3}).key == "kept"
+    assert shelf.found({"loss": {"knobs": {"alpha": 0.3}}, "epochs": 4}) is None
+
+
+def test_a_run_that_is_kept_stays_in_the_store_and_is_whole(shelf):
+    write(shelf, "fresh")
+    kept = shelf.keep("fresh")
+    assert kept.path == shelf.store.root / "fresh"
+    assert kept.checksums == shelf.open("fresh").checksums
+    assert kept.tables["test"].n == 3
+    assert shelf.keep("fresh").path == kept.path
+
+
+def test_the_shelf_has_what_the_store_has(shelf):
+    write(shelf.store, "base")
+    assert shelf.open("base").path == shelf.store.root / "base"
+
+
+def test_progress_tells_how_far_it_is_and_how_long_it_takes():
+    assert (Progress().epochs_done, Progress().seconds_left) == (0, None)
+    rows = ({"epoch": 3.0, "seconds": 1.0}, {"epoch": 4.0, "seconds": 3.0})  # went on from a checkpoint
+    progress = Progress(state="training", epochs=7, history=rows)
+    assert (progress.epochs_done, progress.seconds_left) == (5, 4.0)
+
+
+@pytest.fixture(scope="module")
+def worker(tmp_path_factory):
+    """One warm worker for all tests: starting one takes seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WORKBENCH_HOME", str(tmp_path_factory.mktemp("home")))
+        patch.setenv("OMP_NUM_THREADS", "1")
+        worker = WarmWorker()
+        worker.start()
+        yield worker
+        worker.stop()
+
+
+def until(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+
+
+def ended(worker):
+    until(lambda: not worker.progress.working)
+    return worker.progress
+
+
+def test_a_request_is_trained_as_train_does_and_lies_on_the_shelf(worker, tmp_path):
+    loss = Focal(gamma=1.5)
+    worker.ask({**SMALL, "loss": loss.spec()})
+    progress = ended(worker)
+    expected = train(Run("digits", model="linear", loss=loss, epochs=2, device="cpu"), store=Store(tmp_path))
+    assert (progress.state, progress.key, progress.epochs_done) == ("finished", expected.run.key, 2)
+    stored = worker.shelf.open(progress.key)
+    assert stored.path.parent == worker.shelf.root
+    np.testing.assert_array_equal(stored.tables["test"].scores, expected.tables["test"].scores)
+    told = pd.DataFrame(progress.history).drop(columns="seconds")
+    pd.testing.assert_frame_equal(told, expected.history.drop(columns="seconds"), check_dtype=False)
+
+
+def test_what_was_trained_before_is_answered_at_once_and_can_be_kept(worker):
+    worker.ask({**SMALL, "loss": CrossEntropy().spec()})
+    key = ended(worker).key
+    again = worker.ask({**SMALL, "loss": CrossEntropy().spec()})
+    assert (again.state, again.key, len(again.history)) == ("finished", key, 2)
+    kept = worker.ask({**SMALL, "loss": CrossEntropy().spec()}, keep=True)
+    assert (kept.state, worker.shelf.store.open(key).path.parent) == ("finished", worker.shelf.store.root)
+
+
+def test_the_latest_request_wins(worker):
+    worker.ask(ENDLESS)
+    until(lambda: worker.progress.history)
+    worker.ask({**SMALL, "seed": 1})
+    worker.ask({**SMALL, "seed": 2})
+    progress = ended(worker)
+    assert (progress.state, worker.shelf.open(progress.key).info["seed"]) == ("finished", 2)
+
+
+def test_a_cancelled_run_leaves_nothing_and_the_next_is_trained(worker):
+    worker.ask({**ENDLESS, "seed": 3})
+    until(lambda: worker.progress.history)
+    worker.cancel()
+    assert worker.progress.state == "cancelled"
+    worker.ask({**SMALL, "seed": 4})
+    assert ended(worker).state == "finished"
+    assert worker.shelf.found({**ENDLESS, "seed": 3}) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"model": "cnnn"}, "there is no model named 'cnnn'"),
+        ({"model": "mlp", "learning_rate": 1000.0, "optimizer": "sgd", "epochs": 30}, "try learning_rate=100"),
+        ({"dataset": {"name": "nowhere", "knobs": {}}}, "there is no dataset 'nowhere'"),
+        ({"dataset_key": "another"}, "has changed"),
+        ({"epochs": {}}, "epochs"),
+    ],
+)
+def test_what_cannot_be_trained_is_told_in_words_and_the_worker_lives_on(worker, change, words):
+    worker.ask({**SMALL, **change})
+    progress = ended(worker)
+    assert progress.state == "failed"
+    assert words in progress.message
+    assert "Traceback" not in progress.message
+
+
+def test_a_line_that_is_no_request_changes_nothing(worker):
+    worker._write("what is this\n")
+    worker.ask({**SMALL, "seed": 8})
+    assert ended(worker).state == "finished"
+
+
+def test_a_worker_that_was_killed_is_told_of_and_the_next_request_starts_another(worker):
+    worker.ask({**ENDLESS, "seed": 5})
+    until(lambda: worker.progress.history)
+    first = worker._process.pid
+    os.kill(first, signal.SIGKILL)
+    progress = ended(worker)
+    assert (progress.state, "memory" in progress.message) == ("failed", True)
+    worker.ask({**SMALL, "seed": 6})
+    assert ended(worker).state == "finished"
+    assert worker._process.pid != first
+
+
+def test_the_process_ends_when_its_input_closes_even_while_it_trains(worker):
+    worker.ask({**ENDLESS, "seed": 7})
+    until(lambda: worker.progress.history)
+    process = worker._process
+    worker.stop()
+    assert process.returncode == 0
