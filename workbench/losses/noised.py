@@ -72,8 +72,10 @@ def noised_deficit(
     if loss.epsilon == 0:
         return kth_largest(scores, loss.K + 1) - score_of_label(scores, labels)
     holders, drawn = noised_holders(scores, loss.K + 1, loss.epsilon, loss.n_samples, noise, generator)
-    gathered = scores.gather(-1, torch.cat([holders, labels.unsqueeze(-1)], -1))
-    return (gathered[:, :-1] + loss.epsilon * drawn).mean(-1) - gathered[:, -1]
+    gathered = scores.gather(-1, torch.cat([holders, labels.unsqueeze(-1)], -1))  # (n, M + 1)
+    M = holders.shape[-1]
+    mean_minus_label = scores.new_tensor([1 / M] * M + [-1.0])
+    return torch.addmv(drawn.mean(-1), gathered, mean_minus_label, beta=loss.epsilon)
 
 
 @dataclass(frozen=True)

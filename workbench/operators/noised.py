@@ -6,15 +6,14 @@ path-wise gradient follows by itself, and all that is kept for it is one class p
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from workbench.operators.order import check_order, in_plain_memory, kth_largest, kth_value, largest
-
-# The largest float32 that torch.randn makes on a CPU is √(2 log 2²⁴) = 5.77; in float64 one in 3·10⁸ is larger.
-LARGEST_DRAW = 5.8
+from workbench.operators.order import check_order, in_plain_memory, kth_largest, kth_value, parted
 
 
 def noised_kth_largest(
@@ -81,38 +80,61 @@ def _drawn_holders(
     """The holders and their noise for fresh noise, drawn only where it can matter.
 
     The m best classes of a row are contenders and get noise. The k-th largest of them is a bar that the k-th place cannot
-    fall below; a row is settled when no other class could clear the bar, however large its noise. In the few rows that
-    are not settled the other classes get their noise too. So the law is that of noise on every class.
+    fall below. Of all the noise of the rest only the largest is drawn at first: a row is settled if that would not lift
+    the best of the rest over the bar. In the few rows that are not settled the rest gets its noise too, below that
+    largest one. So the law is that of noise on every class.
     """
     if generator is None:
         generator = torch.Generator(scores.device)
         generator.seed()
     normal = partial(torch.randn, generator=generator, dtype=scores.dtype, device=scores.device)
     n_classes = scores.shape[-1]
-    m = _number_of_contenders(scores, k, epsilon) if in_plain_memory(scores) else n_classes
+    m = _number_of_contenders(scores, k, epsilon, n_samples) if in_plain_memory(scores) else n_classes
     if m > 0.7 * n_classes:
         holders, drawn, _ = _holders(scores, normal((*scores.shape[:-1], n_samples, n_classes)), k, epsilon)
         return holders, drawn
 
-    contenders = largest(scores, m)  # (..., m)
+    rest, contenders = parted(scores, m)
     contending = scores.gather(-1, contenders)  # (..., m)
     noise = normal((*scores.shape[:-1], n_samples, m))
     places, drawn, bar = _holders(contending, noise, k, epsilon)
     holders = contenders.gather(-1, places)
-    unsettled = contending.amin(-1) + LARGEST_DRAW * epsilon > bar.amin(-1)
+    n_of_rest = n_samples * (n_classes - m)
+    largest_of_rest = _largest_of_normals(n_of_rest, bar[..., 0], generator)
+    unsettled = contending.amin(-1) + epsilon * largest_of_rest > bar.amin(-1)
     if unsettled.any():
-        full = normal((int(unsettled.sum()), n_samples, n_classes))
-        full.scatter_(-1, contenders[unsettled].unsqueeze(-2).expand(-1, n_samples, -1), noise[unsettled])
-        holders[unsettled], drawn[unsettled], _ = _holders(scores[unsettled], full, k, epsilon)
+        of_rest = _normals_below(largest_of_rest[unsettled], n_of_rest, generator)
+        all_noise = torch.cat([of_rest.unflatten(-1, (n_samples, -1)), noise[unsettled]], -1)
+        classes = torch.cat([rest[unsettled], contenders[unsettled]], -1)
+        places, drawn[unsettled], _ = _holders(scores[unsettled].gather(-1, classes), all_noise, k, epsilon)
+        holders[unsettled] = classes.gather(-1, places)
     return holders, drawn
 
 
-def _number_of_contenders(scores: Tensor, k: int, epsilon: float) -> int:
+def _number_of_contenders(scores: Tensor, k: int, epsilon: float, n_samples: int) -> int:
     """How many of the best classes are likely to settle a row, judged from a few rows. Only the cost depends on it."""
-    some = scores.reshape(-1, scores.shape[-1])[:8].numpy()
-    kth = kth_value(torch.from_numpy(some), k).unsqueeze(-1).numpy()
-    within_reach = (some > kth - LARGEST_DRAW * epsilon).sum(-1).max(initial=k)
-    return int(within_reach + 3 * within_reach**0.5) + 8
+    n_classes = scores.shape[-1]
+    some = scores.numpy().reshape(-1, n_classes)[:8]
+    kth = np.partition(some, n_classes - k, axis=-1)[:, n_classes - k, None]
+    reach = epsilon * math.sqrt(2 * math.log(n_samples * n_classes))  # n normals seldom go beyond √(2 log n)
+    within_reach = np.count_nonzero(some > kth - reach, axis=-1).max(initial=k)
+    return int(within_reach + 2 * within_reach**0.5) + 8
+
+
+def _largest_of_normals(n: int, like: Tensor, generator: torch.Generator) -> Tensor:
+    """The largest of n standard normals, as many times: P(max ≤ z) = Φ(z)^n = e^{−E}, with E exponential."""
+    E = torch.empty_like(like).exponential_(generator=generator)
+    return torch.special.ndtri(E.div_(-n).expm1_().neg_()).neg_()
+
+
+def _normals_below(largest: Tensor, n: int, generator: torch.Generator) -> Tensor:
+    """(rows, n): standard normals of which one, at a random place, is the given largest and the others are below it."""
+    ceiling = largest.unsqueeze(-1)
+    values = ceiling.new_empty(len(largest), n).normal_(generator=generator)
+    while (above := values > ceiling).any():
+        values[above] = values[above].normal_(generator=generator)
+    place = torch.randint(n, (len(largest), 1), generator=generator, device=values.device)
+    return values.scatter_(-1, place, ceiling)
 
 
 def _checked_noise(scores: Tensor, noise: Tensor) -> Tensor:

@@ -63,11 +63,20 @@ def kth_value(values: Tensor, k: int) -> Tensor:
     return values.topk(k).values[..., -1]
 
 
+def parted(scores: Tensor, m: int) -> tuple[Tensor, Tensor]:
+    """The classes of each row as the rest (..., L − m) and the m largest (..., m), in no order and without a gradient."""
+    position = scores.shape[-1] - m
+    if in_plain_memory(scores):
+        order = torch.from_numpy(np.argpartition(scores.numpy(), position, axis=-1))
+    else:
+        order = scores.argsort(-1)
+    return order[..., :position], order[..., position:]
+
+
 def largest(scores: Tensor, m: int) -> Tensor:
     """The classes of the m largest scores of each row, in no order and without a gradient."""
     if in_plain_memory(scores):
-        position = scores.shape[-1] - m
-        return torch.from_numpy(np.argpartition(scores.numpy(), position, axis=-1)[..., position:])
+        return parted(scores, m)[1]
     return scores.topk(m, sorted=False).indices
 
 
