@@ -26,7 +26,7 @@ import safetensors.numpy
 import torch
 from torch import nn
 
-from workbench import learning, losses
+from workbench import fitting, hardware, learning, losses
 from workbench.datasets import Dataset, LabelNoise, LongTail, load_dataset
 from workbench.losses import CrossEntropy, Loss
 from workbench.store import Store
@@ -388,7 +388,7 @@ def test_a_processor_that_refuses_bf16_is_an_error_that_says_what_to_do(store, m
     def refuses(*_):
         raise RuntimeError("could not create a primitive")
 
-    monkeypatch.setattr(learning.F, "linear", refuses)
+    monkeypatch.setattr(hardware.F, "linear", refuses)
     with pytest.raises(ValueError, match=r"'bf16' does not work .*could not create.*; use precision='32'"):
         train(small(precision="bf16"), store=store, progress=False)
 
@@ -469,7 +469,7 @@ def test_a_loss_of_many_labels_reads_a_single_label_as_a_set_of_one(store):
 
 def test_the_same_run_is_never_trained_twice(store, monkeypatch):
     first = train(small(), store=store, progress=False)
-    monkeypatch.setattr(learning, "fit", lambda *_, **__: pytest.fail("trained again"))
+    monkeypatch.setattr(fitting, "fit", lambda *_, **__: pytest.fail("trained again"))
     second = train(small(), store=store, progress=False)
     assert second.path == first.path
 
@@ -675,7 +675,7 @@ def test_a_cancelled_run_leaves_nothing_behind_and_can_be_trained_again(store):
 def test_two_processes_may_train_the_same_run_at_the_same_time(store, monkeypatch):
     run = interrupted_run()
     meet = multiprocessing.get_context("fork").Barrier(2)
-    fit = learning.fit
+    fit = fitting.fit
 
     def fit_together(learner, *, progress):
         meet.wait(60)
@@ -684,7 +684,7 @@ def test_two_processes_may_train_the_same_run_at_the_same_time(store, monkeypatc
         return device
 
     monkeypatch.setattr(learning, "CHECKPOINT_SECONDS", 0)
-    monkeypatch.setattr(learning, "fit", fit_together)
+    monkeypatch.setattr(fitting, "fit", fit_together)
     processes = [started(lambda: train(run, store=store, progress=False)) for _ in range(2)]
     for process in processes:
         process.join()
@@ -726,7 +726,7 @@ def test_a_nan_loss_stops_with_the_epoch_the_batch_and_the_likely_knob(store):
 
 def test_a_folder_that_cannot_be_written_is_noticed_before_the_first_epoch(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("not a folder")
-    monkeypatch.setattr(learning, "fit", lambda *_, **__: pytest.fail("trained first"))
+    monkeypatch.setattr(fitting, "fit", lambda *_, **__: pytest.fail("trained first"))
     with pytest.raises(PermissionError, match=r"runs cannot be written to .*file"):
         train(small(), store=Store(tmp_path / "file"), progress=False)
 

@@ -7,15 +7,11 @@ checkpoint and ends, on a CPU, with the same bits as one that was never interrup
 
 from __future__ import annotations
 
-import contextlib
-import logging
 import math
-import signal
-import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import lightning.pytorch as pl
 import torch
@@ -26,13 +22,12 @@ from tqdm import tqdm
 from workbench.batches import Batches, generator, readable, seed_of
 from workbench.datasets import ImageFiles, Split
 from workbench.features import features_of, standardise, whole_network
+from workbench.hardware import device_named
 from workbench.models import Network, build_network
+from workbench.runs import Run
 from workbench.scoring import normalisers, rows_at_once, split_tables, tables_of, validated
 from workbench.store import Store
 from workbench.tables import LogitTable
-
-if TYPE_CHECKING:
-    from workbench.training import Run
 
 CHECKPOINT_SECONDS = 10.0  # a checkpoint follows the first epoch that ends this long after the last one
 
@@ -69,7 +64,7 @@ class Learner(pl.LightningModule):
             standardise(self.network, self.data)
         else:  # what learns is the head alone, and the features are its data
             self.whole = whole_network(run, store)
-            self.data = features_of(self.whole, self.data, run.model_name, store, _device(run.device))
+            self.data = features_of(self.whole, self.data, run.model_name, store, device_named(run.device))
             self.network = Network(nn.Flatten(), self.whole.head, self.data.input_shape)
         self.train_rows, self.val_rows = _tensors(self.data.train), _tensors(self.data.val)
         self.state = self._initial_state()
@@ -262,106 +257,5 @@ class Learner(pl.LightningModule):
         self.first_epoch = len(self.history)
 
 
-def fit(learner: Learner, *, progress: bool) -> torch.device:
-    """Trains until the run is finished and leaves the kept weights in the learner. Returns where it trained."""
-    run = learner.run
-    learner.resume()
-    device = _device(run.device)
-    if run.precision == "bf16":
-        _check_bf16(device)
-    if not run.finished(learner.history):
-        with (
-            _quiet(),
-            _out_of_memory_explained(run),
-            _keyboard_interrupt_passed_on(learner),
-            # A module with dropout draws from the global generators: the user gets them back as they were.
-            torch.random.fork_rng(devices=range(torch.cuda.device_count()) if device.type == "cuda" else []),
-            learner.progress_bar(disable=not progress) as learner.bar,
-        ):
-            trainer = pl.Trainer(
-                accelerator=device.type,
-                devices=1,
-                precision="bf16-mixed" if run.precision == "bf16" else "32-true",
-                max_epochs=run.epochs - learner.first_epoch,
-                reload_dataloaders_every_n_epochs=1,  # each epoch has its own order
-                num_sanity_val_steps=0,
-                logger=False,
-                enable_checkpointing=False,
-                enable_progress_bar=False,
-                enable_model_summary=False,
-            )
-            trainer.fit(learner)
-    if run.monitor is not None:
-        learner.load(learner.best)
-    return device
-
-
 def _tensors(split: Split) -> tuple[Tensor | ImageFiles, Tensor]:
     return readable(split.inputs), torch.from_numpy(split.labels)
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Lightning neither prints nor warns: what a person must know, the progress bar and the errors say."""
-    logger = logging.getLogger("lightning.pytorch")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", module=r"lightning\.")
-            yield
-    finally:
-        logger.setLevel(level)
-
-
-def _device(wanted: str) -> torch.device:
-    if wanted == "cuda" and not torch.cuda.is_available():
-        raise ValueError("device = 'cuda', but torch sees no GPU on this machine; use device='auto' or 'cpu'")
-    return torch.device("cuda" if wanted != "cpu" and torch.cuda.is_available() else "cpu")
-
-
-def _check_bf16(device: torch.device) -> None:
-    """Some virtual machines announce matrix instructions and then refuse them: better to say so than to fail inside."""
-    block = torch.zeros(64, 256, dtype=torch.bfloat16, device=device)
-    try:
-        F.linear(block, block)
-    except RuntimeError as error:
-        raise ValueError(
-            f"precision = 'bf16' does not work on this processor ({error}); use precision='32', or start Python with "
-            "ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 in its environment"
-        ) from error
-
-
-@contextlib.contextmanager
-def _out_of_memory_explained(run: Run) -> Iterator[None]:
-    """Says which settings decide how much memory a step takes."""
-    try:
-        yield
-    except (RuntimeError, MemoryError) as error:
-        # On a GPU torch has a class for it, on a CPU only these words.
-        lacking = isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "not enough memory" in str(error)
-        if not lacking and "can't allocate memory" not in str(error):
-            raise
-        halved = f"try batch_size={max(1, run.batch_size // 2)}"
-        raise MemoryError(
-            f"out of memory with batch_size = {run.batch_size} and precision = {run.precision!r}: {halved}"
-            + (" or precision='bf16'" if run.precision == "32" else "")
-        ) from error
-
-
-@contextlib.contextmanager
-def _keyboard_interrupt_passed_on(learner: Learner) -> Iterator[None]:
-    """Lightning turns Ctrl-C into an exit of the process and then ignores it; a notebook wants to live on."""
-    in_main_thread = threading.current_thread() is threading.main_thread()
-    handler = signal.getsignal(signal.SIGINT)
-    try:
-        yield
-    except SystemExit as error:
-        if not isinstance(error.__context__, KeyboardInterrupt):
-            raise
-        raise KeyboardInterrupt(
-            f"stopped in epoch {learner.epoch + 1} of {learner.run.epochs}; the same call goes on from the last checkpoint"
-        ) from None
-    finally:
-        if in_main_thread:
-            signal.signal(signal.SIGINT, handler)

@@ -1,0 +1,100 @@
+"""Training from the last checkpoint to the end, and what can go wrong on the way."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import signal
+import threading
+import warnings
+from collections.abc import Iterator
+
+import lightning.pytorch as pl
+import torch
+
+from workbench.hardware import check_bf16, device_named
+from workbench.learning import Learner
+from workbench.runs import Run
+
+
+def fit(learner: Learner, *, progress: bool) -> torch.device:
+    """Trains until the run is finished and leaves the kept weights in the learner. Returns where it trained."""
+    run = learner.run
+    learner.resume()
+    device = device_named(run.device)
+    if run.precision == "bf16":
+        check_bf16(device)
+    if not run.finished(learner.history):
+        with (
+            _quiet(),
+            _out_of_memory_explained(run),
+            _keyboard_interrupt_passed_on(learner),
+            # A module with dropout draws from the global generators: the user gets them back as they were.
+            torch.random.fork_rng(devices=range(torch.cuda.device_count()) if device.type == "cuda" else []),
+            learner.progress_bar(disable=not progress) as learner.bar,
+        ):
+            trainer = pl.Trainer(
+                accelerator=device.type,
+                devices=1,
+                precision="bf16-mixed" if run.precision == "bf16" else "32-true",
+                max_epochs=run.epochs - learner.first_epoch,
+                reload_dataloaders_every_n_epochs=1,  # each epoch has its own order
+                num_sanity_val_steps=0,
+                logger=False,
+                enable_checkpointing=False,
+                enable_progress_bar=False,
+                enable_model_summary=False,
+            )
+            trainer.fit(learner)
+    if run.monitor is not None:
+        learner.load(learner.best)
+    return device
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Lightning neither prints nor warns: what a person must know, the progress bar and the errors say."""
+    logger = logging.getLogger("lightning.pytorch")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", module=r"lightning\.")
+            yield
+    finally:
+        logger.setLevel(level)
+
+
+@contextlib.contextmanager
+def _out_of_memory_explained(run: Run) -> Iterator[None]:
+    """Says which settings decide how much memory a step takes."""
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        # On a GPU torch has a class for it, on a CPU only these words.
+        lacking = isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "not enough memory" in str(error)
+        if not lacking and "can't allocate memory" not in str(error):
+            raise
+        halved = f"try batch_size={max(1, run.batch_size // 2)}"
+        raise MemoryError(
+            f"out of memory with batch_size = {run.batch_size} and precision = {run.precision!r}: {halved}"
+            + (" or precision='bf16'" if run.precision == "32" else "")
+        ) from error
+
+
+@contextlib.contextmanager
+def _keyboard_interrupt_passed_on(learner: Learner) -> Iterator[None]:
+    """Lightning turns Ctrl-C into an exit of the process and then ignores it; a notebook wants to live on."""
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    except SystemExit as error:
+        if not isinstance(error.__context__, KeyboardInterrupt):
+            raise
+        raise KeyboardInterrupt(
+            f"stopped in epoch {learner.epoch + 1} of {learner.run.epochs}; the same call goes on from the last checkpoint"
+        ) from None
+    finally:
+        if in_main_thread:
+            signal.signal(signal.SIGINT, handler)

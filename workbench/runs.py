@@ -1,0 +1,264 @@
+"""What to train (`Run`), and what it gave (`TrainedRun`)."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import inspect
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import pandas as pd
+import safetensors.torch
+from torch import Tensor, nn
+
+from workbench.cards import card, run_card
+from workbench.datasets import Dataset, Transform, load_dataset, load_spec, transforms
+from workbench.features import check_weights
+from workbench.knobs import Knobbed, knob, shown
+from workbench.losses import CrossEntropy, Loss, from_spec
+from workbench.models import BACKBONES, Network, backbone_named, build_network, weights_digest
+from workbench.store import Store, StoredRun
+from workbench.tables import LogitTable
+
+FORMAT = 1  # of run.json and of the key; a change makes every run a new one
+# What a run may watch: column of the history → whether more is better.
+MONITORS = {"val_loss": False, "val_accuracy": True, "val_average_K_accuracy": True}
+NOT_IN_KEY = ("device", "devices")  # where a run is trained does not change what it is
+
+
+@dataclass(frozen=True)
+class Run(Knobbed):
+    """Everything that decides what a training run gives: the data, the model, the loss, and how long and how fast.
+
+    `dataset` is a name, a path or a `Dataset`; `model` a name, `"module:factory"` or a torch Module that returns
+    features. With `monitor` (val_loss, val_accuracy or val_average_K_accuracy) the weights of the best epoch are kept
+    instead of the last, and with `patience` training stops after that many epochs without a better one. `transforms`
+    change the dataset before anything is learnt: `transforms=(LabelNoise(0.2),)`; a dataset that was `transformed` with
+    the same ones gives the same run.
+
+    With `features` only the head learns, on features that are computed once (`cache_features`): those of a trained run
+    (given as such or by its key, and with the same `model`), or with `"cached"` those of the weights that `model` comes
+    with, a Module or `module:factory`. What is kept is the whole network, with the backbone as it was.
+
+    >>> run = Run("letters", model="mlp", epochs=2)
+    >>> run.title
+    'letters · mlp · CrossEntropy()'
+    >>> run.key == Run("letters", model="mlp", epochs=2, device="cpu").key
+    True
+    >>> Run("letters", model="mpl")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    ValueError: there is no model named 'mpl'; known: linear, mlp, cnn, ...; or give module:factory or a torch Module
+    """
+
+    dataset: str | os.PathLike[str] | Dataset
+    model: str | nn.Module = "cnn"
+    loss: Loss = dataclasses.field(default=CrossEntropy())
+    epochs: int = knob(10, low=1, high=100, maximum=10**6, meaning="number of passes over the training rows")
+    batch_size: int = knob(128, low=8, high=1024, minimum=1, maximum=10**6, meaning="number of rows in a step")
+    optimizer: str = knob("adamw", choices=("adamw", "adam", "sgd"), meaning="rule that turns gradients into steps")
+    learning_rate: float = knob(1e-3, low=1e-5, high=1.0, minimum=1e-12, maximum=1e3, scale="log", meaning="step size")
+    schedule: str = knob("cosine", choices=("cosine", "constant", "steps"), meaning="course of the learning rate")
+    weight_decay: float = knob(1e-4, low=0.0, high=0.1, maximum=1e3, meaning="pull of the weights towards zero")
+    seed: int = knob(0, low=0, high=20, maximum=2**31 - 1, meaning="seed of weights, order and noise")
+    features: str | TrainedRun | None = None
+    monitor: str | None = None
+    patience: int | None = None
+    transforms: tuple[Transform, ...] = ()
+    precision: str = knob("32", choices=("32", "bf16"), meaning="arithmetic of the network while it trains")
+    device: str = knob(
+        "auto", choices=("auto", "cpu", "cuda"), meaning="place to train; auto takes a GPU if there is one"
+    )
+    devices: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.loss, Loss):
+            raise ValueError(f"loss = {self.loss!r} is not a loss; give one such as CrossEntropy(), with the brackets")
+        if not self.loss.trains:
+            raise ValueError(f"{self.loss!r} has a zero gradient almost everywhere: nothing can be trained with it")
+        if isinstance(self.model, str):
+            backbone_named(self.model)
+        elif not isinstance(self.model, nn.Module):
+            raise ValueError(f"model = {self.model!r}; give {', '.join(BACKBONES)}, module:factory or a torch Module")
+        if not isinstance(self.dataset, (str, os.PathLike, Dataset)):
+            raise ValueError(f"dataset = {self.dataset!r}; give a name, a path or a Dataset")
+        if self.monitor is not None and self.monitor not in MONITORS:
+            raise ValueError(f"monitor = {self.monitor!r} is not watched; give one of {', '.join(MONITORS)}, or None")
+        if self.patience is not None:
+            if not isinstance(self.patience, int) or self.patience < 1:
+                raise ValueError(f"patience = {self.patience!r}; give a whole number of epochs ≥ 1, or None")
+            if self.monitor is None:
+                raise ValueError("patience needs a monitor: say what must get better, e.g. monitor='val_loss'")
+        if not isinstance(self.transforms, (tuple, list)) or not all(isinstance(t, Transform) for t in self.transforms):
+            known = ", ".join(f"{kind.__name__}()" for kind in transforms.TRANSFORMS)
+            raise ValueError(f"transforms = {self.transforms!r}; give a tuple of some of {known}")
+        object.__setattr__(self, "transforms", tuple(self.transforms))
+        if isinstance(self.features, TrainedRun):
+            object.__setattr__(self, "features", self.features.run.key)
+        if self.features == "cached":
+            check_weights(self.model)
+        elif self.features is not None and not re.fullmatch("[0-9a-f]{64}", str(self.features)):
+            raise ValueError(f"features = {self.features!r}; give a trained run, the 64 digits of its key, or 'cached'")
+        if self.devices != 1:  # refused, rather than accepted and ignored
+            raise ValueError(f"devices = {self.devices!r} is not available; leave it at 1")
+
+    @cached_property
+    def data(self) -> Dataset:
+        """The dataset itself with its transforms, loaded when it is first needed."""
+        data = self.dataset if isinstance(self.dataset, Dataset) else load_dataset(str(self.dataset))
+        return data.transformed(*self.transforms)
+
+    @property
+    def model_name(self) -> str:
+        """The model as people call it: its name, or the class of a Module."""
+        return self.model if isinstance(self.model, str) else type(self.model).__name__
+
+    @property
+    def title(self) -> str:
+        """A short name for people."""
+        model = self.model_name if self.features is None else f"head of {self.model_name}"
+        seed = f" · seed {self.seed}" if self.seed else ""
+        return f"{self.data.name} · {model} · {self.loss!r}{seed}"
+
+    @cached_property
+    def key(self) -> str:
+        """sha256 of all that decides the result: the dataset's content, the model, the loss and every setting.
+
+        A loss or a model that lives outside the workbench enters with its source, so that an edited one is a new run.
+        """
+        described = {name: value for name, value in self.described().items() if name not in (*NOT_IN_KEY, "dataset")}
+        described["transforms"] = ()  # the key of the dataset tells of them
+        described |= {"format": FORMAT, "sources": [_source(type(self.loss)), _model_source(self.model)]}
+        return hashlib.sha256(_canonical(described).encode()).hexdigest()
+
+    def described(self) -> dict[str, Any]:
+        """The run as JSON: what `Run.from_json` reads."""
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        given = (
+            self.model
+            if isinstance(self.model, str)
+            else {"module": repr(self.model), "weights": weights_digest(self.model)}
+        )
+        return fields | {
+            "dataset": self.data.spec,
+            "dataset_key": self.data.key,
+            "model": given,
+            "loss": self.loss.spec(),
+            "transforms": [transform.spec() for transform in self.transforms],
+        }
+
+    @classmethod
+    def from_json(cls, described: Mapping[str, Any] | str) -> Self:
+        """The run that a `run.json` describes (its text, or what was read from it)."""
+        facts = json.loads(described) if isinstance(described, str) else described
+        if facts["dataset"] is None or not isinstance(facts["model"], str):
+            missing = "dataset was given as arrays" if facts["dataset"] is None else "model was given as a Module"
+            raise ValueError(
+                f"{facts['title']} cannot be repeated from its file alone: its {missing}; make the Run again"
+            )
+        changes = tuple(transforms.from_spec(transform) for transform in facts["transforms"])
+        # The spec tells of all transforms; those of the run are its last ones, and the run applies them itself.
+        before = facts["dataset"].get("transforms", [])
+        data = load_spec({**facts["dataset"], "transforms": before[: len(before) - len(changes)]})
+        fields = {field.name: facts[field.name] for field in dataclasses.fields(cls)}
+        run = cls(**fields | {"dataset": data, "loss": from_spec(facts["loss"]), "transforms": changes})
+        if run.data.key != facts["dataset_key"]:
+            raise ValueError(f"{run.data.name} is not the data this run was trained on: its content has changed since")
+        return run
+
+    def _repr_html_(self) -> str:
+        facts = {name: str(getattr(self, name)) for name in ("dataset", "transforms", "model", "loss")}
+        rest = [f"{name} {shown(value)}" for name, value in self.settings().items()]
+        return card("Run, not trained yet: train(run)", facts | {"settings": ", ".join(rest)})
+
+    def best_epoch(self, history: Sequence[Mapping[Any, float]]) -> int:
+        """The epoch whose weights are kept: the first best one of the monitor, or the last."""
+        if self.monitor is None:
+            return len(history) - 1
+        values = [row[self.monitor] for row in history]
+        return values.index(max(values) if MONITORS[self.monitor] else min(values))
+
+    def finished(self, history: Sequence[Mapping[Any, float]]) -> bool:
+        """Whether all epochs are done, or the monitor's patience has run out."""
+        waited = len(history) - 1 - self.best_epoch(history) if history else 0
+        return len(history) >= self.epochs or (self.patience is not None and waited >= self.patience)
+
+
+@dataclass(frozen=True)
+class TrainedRun:
+    """A run and what it gave: tables, history and model, read from its directory when asked for."""
+
+    run: Run
+    stored: StoredRun
+
+    @classmethod
+    def open(cls, key: str, store: Store | None = None) -> Self:
+        """The stored run of this key, or of the only key that starts so."""
+        stored = (store or Store()).open(key)
+        return cls(Run.from_json(stored.info), stored)
+
+    @property
+    def path(self) -> Path:
+        return self.stored.path
+
+    @property
+    def tables(self) -> Mapping[str, LogitTable]:
+        """ "val" and "test"; two heads also give "val/candidates" and "test/candidates"."""
+        return self.stored.tables
+
+    @property
+    def history(self) -> pd.DataFrame:
+        """One row per epoch.
+
+        train_loss, val_loss, val_accuracy, val_average_K_accuracy and val_mean_size (of these sets);
+        val_log_normaliser, the mean log Σ exp(scores) of a row, for softmax and quasibinary, and log_C for the latter;
+        nonzero_gradients, the mean number of scores of a training row, in all heads, that the loss pulls at (Garcin et al.
+        2022, Fig. 2); seconds.
+        """
+        return self.stored.history
+
+    @cached_property
+    def model(self) -> Network:
+        """The trained network: it takes inputs as the dataset holds them and returns scores."""
+        info = self.stored.info
+        network = build_network(
+            self.run.model, self.run.loss, input_shape=tuple(info["input_shape"]), n_classes=info["n_classes"]
+        )
+        network.load_state_dict(
+            network_weights(safetensors.torch.load_file(self.stored.verified("weights.safetensors")))
+        )
+        return network.eval()
+
+    def _repr_html_(self) -> str:
+        return run_card(self.stored)
+
+
+def network_weights(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The weights without the state of the loss."""
+    return {name: value for name, value in weights.items() if not name.startswith("loss_state.")}
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _model_source(model: str | nn.Module) -> str | None:
+    return _source(backbone_named(model)) if isinstance(model, str) else _source(type(model))
+
+
+def _source(thing: Any) -> str | None:
+    """The source of a class or function that lives outside the workbench, where it can be read."""
+    if thing.__module__.split(".")[0] in ("workbench", "torch"):
+        return None
+    try:
+        return inspect.getsource(thing)
+    except (OSError, TypeError):
+        return None
