@@ -48,16 +48,19 @@ OF_TABLES = (
         "accuracy_against_count",
         "accuracy_against_size",
         "explore",
+        "f1_against_threshold",
         "lorenz",
         "most_improved",
+        "none_of_these",
         "on_two_metrics",
+        "paired_differences",
         "per_class",
     ),
     *("reliability", "samples", "set_sizes", "shared_sets", "temperatures"),
 )
 NAMES = (*sorted(OF_LOSSES), *OF_TABLES)
 # Of these no more than a table of scores is asked.
-WITHOUT_LABELS = {"lorenz", "samples", "set_sizes", "shared_sets"}
+WITHOUT_LABELS = {"lorenz", "none_of_these", "samples", "set_sizes", "shared_sets"}
 
 
 def namespace(table: wb.LogitTable) -> dict[str, object]:
@@ -68,7 +71,8 @@ def namespace(table: wb.LogitTable) -> dict[str, object]:
         f"other_{name}": wb.LogitTable(part.scores / 3, part.labels, link=part.link)
         for name, part in (("val", val), ("test", test))
     }
-    return {"val": val, "test": test, "table": test, "images": images, "plane": PLANE, **blurred}
+    tables = {"a": test, "b": blurred["other_test"]}
+    return {"val": val, "test": test, "table": test, "tables": tables, "images": images, "plane": PLANE, **blurred}
 
 
 def comparison_of(at_hand: dict[str, object]) -> pd.DataFrame:
@@ -106,6 +110,12 @@ def made(name: str, table: wb.LogitTable) -> wb.figures.Figure:
             return wb.figures.reliability(test, bins=10)
         case "on_two_metrics":
             return wb.figures.on_two_metrics(comparison_of(at_hand))
+        case "paired_differences":
+            return wb.figures.paired_differences(comparison_of(at_hand))
+        case "none_of_these":
+            return wb.figures.none_of_these(test, threshold=0.4)
+        case "f1_against_threshold":
+            return wb.figures.f1_against_threshold(at_hand["tables"], at=0.3)
         case "temperatures":
             return wb.figures.temperatures(val, test, at=1.5)
         case "accuracy_against_size":
@@ -192,7 +202,7 @@ def test_the_words_are_sentences_with_numbers(figure):
 def test_its_code_makes_the_same_frame_again(name, size):
     figure = made(name, TABLES[size])
     at_hand = namespace(TABLES[size])
-    if name == "on_two_metrics":
+    if name in ("on_two_metrics", "paired_differences"):
         at_hand["comparison"] = comparison_of(at_hand)
     exec(figure.code, at_hand)
     pd.testing.assert_frame_equal(at_hand["figure"].frame, figure.frame)

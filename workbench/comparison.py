@@ -7,9 +7,20 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 
-from workbench.metrics import METRICS, Metric, Parts
+from workbench.metrics import (
+    METRICS,
+    Metric,
+    Parts,
+    auroc,
+    exact_match,
+    fpr_at_95,
+    macro_f1,
+    max_confidence,
+    micro_f1,
+    top_k_calibration_error,
+)
 from workbench.metrics.base import interval_of, named, resampled
-from workbench.sets import PredictionSets, Rule
+from workbench.sets import PredictionSets, Rule, Threshold
 from workbench.tables import LogitTable
 
 
@@ -56,6 +67,44 @@ def compare(
         for name, table in tables.items()
     ]
     return _frame(measured, len(tables), interval, resamples, seed)
+
+
+def zero_and_many(tables: Mapping[str, LogitTable], threshold: float = 0.5) -> pd.DataFrame:
+    """How tables of the same rows do where a row may have no label or many: one line a table.
+
+    Columns: `table`, its `link`; `mmc_with` and `mmc_without`, the mean largest probability of rows with and without a
+    label, and how well it tells the two apart, `auroc` and `fpr_at_95` (Liao et al., Table II); of the sets at the
+    threshold `micro_f1`, `macro_f1` and `exact_match`; `calibration_error` of the four most probable classes in ten bins
+    (Liao et al., Table III). NaN where there are no rows of a kind.
+
+    >>> labels = np.array([[True, True], [False, False]])
+    >>> table = LogitTable(np.where(labels, 3.0, -3.0), labels, link="sigmoid")
+    >>> zero_and_many({"sigmoids": table})[["mmc_with", "mmc_without", "auroc", "micro_f1"]].round(2).to_numpy().tolist()
+    [[0.95, 0.05, 1.0, 1.0]]
+    """
+    records = []
+    for name, table in tables.items():
+        if not table.many_labels:
+            raise ValueError(f"{name} has one label a row, or none; give tables whose rows may have many labels")
+        labelled = table.checked_labels().any(axis=1)
+        inside, outside = (table.rows(rows) if rows.any() else None for rows in (labelled, ~labelled))
+        known = inside is not None and outside is not None
+        sets = Threshold(threshold).fit(table).sets(table)
+        records.append(
+            {
+                "table": name,
+                "link": table.link,
+                "mmc_with": max_confidence(inside) if inside is not None else np.nan,
+                "mmc_without": max_confidence(outside) if outside is not None else np.nan,
+                "auroc": auroc(inside, outside) if known else np.nan,
+                "fpr_at_95": fpr_at_95(inside, outside) if known else np.nan,
+                "micro_f1": micro_f1(sets),
+                "macro_f1": macro_f1(sets),
+                "exact_match": exact_match(sets),
+                "calibration_error": top_k_calibration_error(table),
+            }
+        )
+    return pd.DataFrame(records)
 
 
 def disagreements(sets: Mapping[str, PredictionSets]) -> pd.DataFrame:

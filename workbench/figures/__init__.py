@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from workbench.figures.agreement import f1_against_threshold
 from workbench.figures.base import Figure
 from workbench.figures.classes import per_class
-from workbench.figures.comparisons import on_two_metrics
+from workbench.figures.comparisons import on_two_metrics, paired_differences
 from workbench.figures.curves import accuracy_against_size
 from workbench.figures.explorer import explore
 from workbench.figures.improvement import most_improved
@@ -13,6 +14,7 @@ from workbench.figures.landscapes import gallery, level_sets
 from workbench.figures.neighbours import shared_sets
 from workbench.figures.profiles import binary_surrogates, line_profile
 from workbench.figures.rarity import accuracy_against_count
+from workbench.figures.rejection import none_of_these
 from workbench.figures.reliability import reliability
 from workbench.figures.risks import calibration_map, conditional_risk
 from workbench.figures.samples import samples
@@ -30,13 +32,16 @@ __all__ = [
     "calibration_map",
     "conditional_risk",
     "explore",
+    "f1_against_threshold",
     "gallery",
     "gradient_sparsity",
     "level_sets",
     "line_profile",
     "lorenz",
     "most_improved",
+    "none_of_these",
     "on_two_metrics",
+    "paired_differences",
     "per_class",
     "reliability",
     "samples",

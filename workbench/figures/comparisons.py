@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 
 from workbench.figures.base import Figure, counted, paper
 from workbench.figures.style import Theme
+from workbench.metrics import METRICS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
@@ -54,6 +55,59 @@ def on_two_metrics(comparison: pd.DataFrame, x: str = "accuracy", y: str = "macr
         text=f"{in_words(y)} against {in_words(x)} of {counted(len(frame), 'run')} on n = {n} rows: {placed}.",
         code=f"{CODE}figure = wb.figures.on_two_metrics(comparison, {x!r}, {y!r})\nfigure.plot()\n",
         names=(in_words(x), in_words(y)),
+    )
+
+
+def paired_differences(comparison: pd.DataFrame) -> PairedDifferences:
+    """How far each run lies from the first of `wb.comparison.compare`, on every metric that is a share, with intervals.
+
+    Both runs saw the same rows, so the interval of a difference is much narrower than those of the two values. A dot is
+    filled where its interval does not hold 0; `better` is "yes" or "no" there, and "open" elsewhere.
+
+    >>> import workbench as wb
+    >>> table = wb.LogitTable.from_probabilities([[0.6, 0.4], [0.9, 0.1]] * 50, labels=[0, 1] * 50)
+    >>> other = wb.LogitTable.from_probabilities([[0.6, 0.4], [0.1, 0.9]] * 50, labels=[0, 1] * 50)
+    >>> comparison = wb.comparison.compare({"one": table, "two": other}, wb.Threshold(0.5), [wb.metrics.accuracy])
+    >>> paired_differences(comparison).frame[["metric", "table", "difference", "better"]].to_numpy().tolist()
+    [['accuracy', 'two', 0.5, 'yes']]
+    """
+    shares = {metric.name: metric.direction for metric in METRICS if metric.bounds == (0, 1)}
+    tables = list(dict.fromkeys(comparison["table"]))
+    drawn = comparison["metric"].isin(list(shares)) & comparison["difference"].notna()
+    found = comparison[drawn & (comparison["table"] != tables[0])]
+    if found.empty:
+        raise ValueError(
+            "there is no difference to draw: give a comparison of two or more runs on a metric that is a share"
+        )
+    direction = found["metric"].map(shares).to_numpy()
+    up, down = (found["difference_low"] > 0).to_numpy(), (found["difference_high"] < 0).to_numpy()
+    gains = np.where(direction == "lower", down, up)
+    losses = np.where(direction == "lower", up, down)
+    judged = np.where(direction == "none", "open", np.where(gains, "yes", np.where(losses, "no", "open")))
+    frame = pd.DataFrame(
+        {
+            "metric": names_of_metrics(found).to_numpy(),
+            "table": found["table"].to_numpy(),
+            "difference": found["difference"].to_numpy(),
+            "low": found["difference_low"].to_numpy(),
+            "high": found["difference_high"].to_numpy(),
+            "clear": up | down,
+            "better": judged,
+        }
+    )
+    n, clear = int(comparison["n"].max()), frame[frame["better"] != "open"]
+    said = "; ".join(
+        f"{name} on {in_words(metric).lower()} by {difference:+.1%}"
+        for name, metric, difference in clear[["table", "metric", "difference"]].to_numpy()
+    )
+    return PairedDifferences(
+        frame=frame,
+        title=f"How far from {tables[0]}",
+        subtitle=f"n = {counted(n, 'row')}, paired; lines are 95 % intervals, a filled dot is clear of 0",
+        text=f"Paired differences from {tables[0]} on n = {n} rows. "
+        + (f"Clear of 0: {said}." if said else "No interval is clear of 0."),
+        code=f"{CODE}figure = wb.figures.paired_differences(comparison)\nfigure.plot()\n",
+        tables=tuple(tables),
     )
 
 
@@ -115,4 +169,75 @@ class OnTwoMetrics(Figure):
             axes.plot(run["x"], run["y"], "o", color=colour, markersize=9, label=str(run["table"]))
         axes.set(xlim=self.limits("x"), ylim=self.limits("y"), xlabel=self.names[0], ylabel=self.names[1])
         axes.legend()
+        return figure
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class PairedDifferences(Figure):
+    """A line for each metric; on it a dot with its interval for each run, in the colour that `OnTwoMetrics` gives it."""
+
+    tables: tuple[str, ...]  # the first is the one the others are compared with
+
+    def metrics(self) -> list[str]:
+        """The metrics from top to bottom."""
+        return list(dict.fromkeys(self.frame["metric"]))
+
+    def limit(self) -> float:
+        """The reach of the axis to both sides of 0: all dots and all intervals, or 1 if that is farther."""
+        reach = np.nanmax(np.abs(self.frame[["difference", "low", "high"]].to_numpy(float)))
+        return float(min(1.06 * reach, 1.0)) or 0.05
+
+    def runs(self, theme: Theme) -> list[tuple[str, str, pd.DataFrame]]:
+        """(run, colour, dots) of every run but the first; dots have a `place` from the top."""
+        place = {metric: position for position, metric in enumerate(self.metrics())}
+        others = self.tables[1:]
+        steps = np.linspace(-0.26, 0.26, len(others)) if len(others) > 1 else [0.0]
+        drawn = []
+        for position, (name, step) in enumerate(zip(others, steps, strict=True), start=1):
+            dots = self.frame[self.frame["table"] == name]
+            dots = dots.assign(place=dots["metric"].map(place) + step)
+            drawn.append((name, theme.categories[position % len(theme.categories)], dots))
+        return drawn
+
+    def _plotly(self, theme: Theme) -> go.Figure:
+        figure, metrics, limit = go.Figure(), self.metrics(), self.limit()
+        for name, colour, dots in self.runs(theme):
+            written = html.escape(name)
+            reach = {"array": dots["high"] - dots["difference"], "arrayminus": dots["difference"] - dots["low"]}
+            fill = [colour if clear else theme.paper for clear in dots["clear"]]
+            figure.add_scatter(
+                x=dots["difference"], y=dots["place"], mode="markers", name=written,
+                error_x={**reach, "color": colour, "thickness": 2, "width": 0},
+                marker={"color": fill, "size": 11, "line": {"color": colour, "width": 2}},
+                customdata=[[in_words(metric), low, high] for metric, low, high in dots[["metric", "low", "high"]].to_numpy()],
+                hovertemplate=f"<b>{written}</b><br>%{{customdata[0]}} %{{x:+.2%}}"
+                "<br>%{customdata[1]:+.2%} to %{customdata[2]:+.2%}<extra></extra>",
+            )  # fmt: skip
+        figure.add_vline(x=0, line={"color": theme.ink, "width": 1})
+        figure.update_xaxes(range=(-limit, limit), tickformat="+.0%" if limit > 0.04 else "+.1%", title="difference")
+        names = [in_words(metric) for metric in metrics]
+        figure.update_yaxes(
+            range=(len(metrics) - 0.5, -0.5), tickvals=list(range(len(metrics))), ticktext=names, automargin=True
+        )
+        legend = {"orientation": "v", "x": 0, "xanchor": "left", "y": -0.18, "yanchor": "top"}
+        return figure.update_layout(height=200 + 34 * len(metrics), showlegend=len(self.tables) > 2, legend=legend)
+
+    def _matplotlib(self, theme: Theme) -> StaticFigure:
+        from matplotlib.ticker import PercentFormatter
+
+        metrics = self.metrics()
+        figure = paper(7.2, 1.8 + 0.36 * len(metrics))
+        axes = figure.subplots()
+        for name, colour, dots in self.runs(theme):
+            axes.hlines(dots["place"], dots["low"], dots["high"], color=colour, linewidth=1.6)
+            fill = [colour if clear else theme.paper for clear in dots["clear"]]
+            axes.scatter(
+                dots["difference"], dots["place"], 44, color=fill, edgecolor=colour, linewidth=1.6, zorder=3, label=name
+            )
+        axes.axvline(0, color=theme.ink, linewidth=0.8)
+        axes.set_yticks(range(len(metrics)), [in_words(metric) for metric in metrics])
+        axes.set(xlim=(-self.limit(), self.limit()), ylim=(len(metrics) - 0.5, -0.5), xlabel="difference")
+        axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=1))
+        if len(self.tables) > 2:
+            axes.legend()
         return figure

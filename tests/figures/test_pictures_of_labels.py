@@ -1,0 +1,133 @@
+"""Pictures of rows with no label and with many, and of differences between runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import workbench as wb
+from workbench.comparison import zero_and_many
+from workbench.figures.agreement import THRESHOLDS
+from workbench.figures.style import LIGHT
+
+
+def meadow(n: int = 600, n_classes: int = 7, seed: int = 0, link: str = "sigmoid") -> wb.LogitTable:
+    """Rows with none to several labels, and scores that know most of them."""
+    rng = np.random.default_rng(seed)
+    labels = rng.random((n, n_classes)) < 0.2
+    scores = (rng.normal(size=labels.shape) + 3 * labels - 2).astype(np.float32)
+    return wb.LogitTable(scores, labels, link=link)
+
+
+@pytest.fixture(scope="module")
+def table() -> wb.LogitTable:
+    return meadow()
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.3, 0.5, 0.87, 1.0])
+def test_a_row_gets_an_answer_when_its_set_is_not_empty(table, threshold):
+    sets = wb.Threshold(threshold).fit(table).sets(table)
+    labelled = table.labels.any(axis=1)
+    answered = wb.figures.none_of_these(table, threshold).answered(threshold)
+    assert answered["with a label"] == pytest.approx((sets.sizes[labelled] > 0).mean())
+    assert answered["without a label"] == pytest.approx((sets.sizes[~labelled] > 0).mean())
+
+
+def test_the_histograms_count_every_row_and_the_words_hold_the_metrics(table):
+    figure = wb.figures.none_of_these(table, threshold=0.4)
+    labelled = table.labels.any(axis=1)
+    counts = figure.frame.groupby("rows")["count"].sum()
+    assert counts.to_dict() == {"with a label": labelled.sum(), "without a label": (~labelled).sum()}
+    inside, outside = table.rows(labelled), table.rows(~labelled)
+    assert f"with a label, MMC {wb.metrics.max_confidence(inside):.1%}" in figure.subtitle
+    assert f"without a label, MMC {wb.metrics.max_confidence(outside):.1%}" in figure.subtitle
+    assert f"AU-ROC {wb.metrics.auroc(inside, outside):.3f}" in figure.subtitle
+    told = 1 - figure.answered(0.4)["without a label"]
+    assert f"{told:.1%} of the rows without a label are told “none of these”" in figure.text
+    line = figure.plot().layout.shapes[0]
+    assert (line.x0, line.x1) == (0.4, 0.4)
+
+
+def test_a_table_of_one_label_a_row_has_one_kind_of_rows():
+    rng = np.random.default_rng(1)
+    table = wb.LogitTable(rng.normal(size=(40, 5)), rng.integers(0, 5, 40))
+    figure = wb.figures.none_of_these(table)
+    assert set(figure.frame["rows"]) == {"all rows"}
+    assert "AU-ROC" not in figure.text
+    every_row_labelled = wb.LogitTable(rng.normal(size=(4, 2)), np.ones((4, 2), bool), link="sigmoid")
+    assert set(wb.figures.none_of_these(every_row_labelled).frame["rows"]) == {"with a label"}
+
+
+@pytest.mark.parametrize("link", ["sigmoid", "softmax"])
+def test_f1_is_that_of_the_sets_at_every_threshold(link):
+    table = meadow(link=link)
+    figure = wb.figures.f1_against_threshold({"mine": table})
+    expected = [wb.metrics.micro_f1(wb.Threshold(float(at)).fit(table).sets(table)) for at in THRESHOLDS]
+    np.testing.assert_allclose(figure.frame["micro_f1"], expected)
+    threshold, f1 = figure.best["mine"]
+    assert f1 == pytest.approx(max(expected))
+    assert THRESHOLDS[int(np.argmax(expected))] == threshold
+
+
+def test_f1_needs_a_table():
+    with pytest.raises(ValueError, match="no table"):
+        wb.figures.f1_against_threshold({})
+
+
+def test_zero_and_many_holds_the_metrics_of_each_kind_of_rows(table):
+    other = table.with_link("softmax")
+    frame = zero_and_many({"sigmoid": table, "softmax": other}, threshold=0.3).set_index("table")
+    labelled = table.labels.any(axis=1)
+    for name, each in (("sigmoid", table), ("softmax", other)):
+        inside, outside = each.rows(labelled), each.rows(~labelled)
+        sets = wb.Threshold(0.3).fit(each).sets(each)
+        expected = {
+            "mmc_with": wb.metrics.max_confidence(inside),
+            "mmc_without": wb.metrics.max_confidence(outside),
+            "auroc": wb.metrics.auroc(inside, outside),
+            "fpr_at_95": wb.metrics.fpr_at_95(inside, outside),
+            "micro_f1": wb.metrics.micro_f1(sets),
+            "macro_f1": wb.metrics.macro_f1(sets),
+            "exact_match": wb.metrics.exact_match(sets),
+            "calibration_error": wb.metrics.top_k_calibration_error(each),
+        }
+        assert frame.loc[name, list(expected)].to_dict() == pytest.approx(expected)
+    assert frame["link"].tolist() == ["sigmoid", "softmax"]
+
+
+def test_zero_and_many_leaves_out_what_cannot_be_known_and_refuses_one_label_a_row(table):
+    labelled = table.rows(table.labels.any(axis=1))
+    (line,) = zero_and_many({"labelled": labelled}).to_dict("records")
+    assert np.isnan(line["mmc_without"])
+    assert np.isnan(line["auroc"])
+    assert line["micro_f1"] > 0
+    with pytest.raises(ValueError, match="one label a row"):
+        zero_and_many({"mine": wb.LogitTable(2 * np.eye(2), [0, 1])})
+
+
+def test_paired_differences_are_those_of_the_comparison_and_say_what_is_clear(table):
+    blurred = wb.LogitTable(table.scores / 3 - 1, table.labels, link="sigmoid")
+    tables = {"mine": table, "blurred": blurred, "again": table}
+    metrics = (wb.metrics.accuracy, wb.metrics.mean_size, wb.metrics.expected_calibration_error)
+    compared = wb.comparison.compare(tables, wb.Threshold(0.5), metrics, resamples=100)
+    figure = wb.figures.paired_differences(compared)
+    assert set(figure.frame["metric"]) == {"accuracy", "expected_calibration_error"}  # a size is not a share
+    assert set(figure.frame["table"]) == {"blurred", "again"}
+    merged = figure.frame.merge(compared, on=["metric", "table"], suffixes=("", "_of_compare"))
+    np.testing.assert_array_equal(merged["difference"], merged["difference_of_compare"])
+    np.testing.assert_array_equal(merged["low"], merged["difference_low"])
+    assert (figure.frame[figure.frame["table"] == "again"]["better"] == "open").all()
+    worse = figure.frame[(figure.frame["table"] == "blurred") & (figure.frame["metric"] == "accuracy")]
+    assert worse["better"].item() == "no"
+    error = figure.frame[
+        (figure.frame["table"] == "blurred") & (figure.frame["metric"] == "expected_calibration_error")
+    ]
+    assert error["better"].item() == ("yes" if error["difference"].item() < 0 else "no")
+    dots = dict(zip(("blurred", "again"), figure.plot().data, strict=True))
+    assert set(dots["again"].marker.color) == {LIGHT.paper}
+
+
+def test_one_run_alone_has_no_differences(table):
+    alone = wb.comparison.compare({"a": table, "b": table}, wb.Threshold(0.5), [wb.metrics.mean_size], resamples=5)
+    with pytest.raises(ValueError, match="no difference to draw"):
+        wb.figures.paired_differences(alone)

@@ -1,0 +1,159 @@
+"""Rows that belong to no class: is the network less sure of them, and from which confidence on should it answer?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from workbench.figures.base import Figure, counted, paper, round_limit
+from workbench.figures.style import Theme
+from workbench.metrics import auroc, confidences
+from workbench.tables import LogitTable
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as StaticFigure
+
+BINS = 40
+WITH, WITHOUT, ALL = "with a label", "without a label", "all rows"
+
+
+def none_of_these(table: LogitTable, threshold: float = 0.5) -> NoneOfThese:
+    """Histograms of the largest probability of rows with and without a label, and what a threshold does to both.
+
+    Where no class reaches the threshold the set is empty and says "none of these": right for a row without a label, a
+    pity for a row with one. Below the histograms stand, against the threshold, the share of rows with a label that get
+    an answer and the share of rows without one that are told "none of these". MMC is the mean of the largest
+    probability, AU-ROC the chance that it is larger for a row with a label than for a row without.
+
+    A table of one label a row, or of labels that are not known, has one kind of rows only.
+
+    >>> import workbench as wb
+    >>> table = wb.LogitTable([[2.0, -2.0], [-1.0, -2.0]], [[True, False], [False, False]], link="sigmoid")
+    >>> none_of_these(table).answered(0.5)
+    {'with a label': 1.0, 'without a label': 0.0}
+
+    Paper: Liao et al., Table II.
+    """
+    kinds = kinds_of_rows(table)
+    edges = np.linspace(0, 1, BINS + 1)
+    parts = [
+        {
+            "rows": kind,
+            "low": edges[:-1],
+            "high": edges[1:],
+            "count": np.histogram(values, edges)[0],
+            "answered": share_answered(values, edges[:-1]),
+        }
+        for kind, values in kinds.items()
+    ]
+    frame = pd.concat([pd.DataFrame(part) for part in parts], ignore_index=True)
+    frame["share"] = frame["count"] / frame.groupby("rows")["count"].transform("sum")
+    about = [f"n = {counted(len(values), 'row')} {kind}, MMC {values.mean():.1%}" for kind, values in kinds.items()]
+    if {WITH, WITHOUT} <= kinds.keys():
+        about.append(f"AU-ROC {auroc(kinds[WITH], kinds[WITHOUT]):.3f}")
+    shares = {kind: float(share_answered(values, threshold)) for kind, values in kinds.items()}
+    return NoneOfThese(
+        frame=frame,
+        title="Which rows are told “none of these”?",
+        subtitle="; ".join(about),
+        text=f"The largest probability of a row: {'; '.join(about)}. {in_words(threshold, shares)}",
+        code=f"import workbench as wb\n\n# table: {table.n} rows of {table.n_classes} classes\n"
+        f"figure = wb.figures.none_of_these(table, threshold={threshold!r})\nfigure.plot()\n",
+        threshold=threshold,
+        kinds=kinds,
+    )
+
+
+def kinds_of_rows(table: LogitTable) -> dict[str, np.ndarray]:
+    """The largest probabilities of the rows with a label and of those without, rising; of all rows if that is one kind."""
+    largest = np.minimum(confidences(table), 1)  # a quasibinary q may be above 1
+    if not table.many_labels:
+        return {ALL: np.sort(largest)}
+    labelled = table.checked_labels().any(axis=1)
+    kinds = {WITH: largest[labelled], WITHOUT: largest[~labelled]}
+    return {kind: np.sort(values) for kind, values in kinds.items() if len(values)}
+
+
+def share_answered(rising: np.ndarray, thresholds: np.ndarray | float) -> np.ndarray:
+    """The share of rows whose largest probability reaches each threshold."""
+    return 1 - np.searchsorted(rising, np.asarray(thresholds, rising.dtype), side="left") / len(rising)
+
+
+def in_words(threshold: float, answered: Mapping[str, float]) -> str:
+    """What a threshold does to each kind of rows."""
+    told = [
+        f"{1 - share:.1%} of the rows {kind} are told “none of these”"
+        if kind == WITHOUT
+        else f"{share:.1%} of {kind} get an answer"
+        if kind == ALL
+        else f"{share:.1%} of the rows {kind} get an answer"
+        for kind, share in answered.items()
+    ]
+    return f"At the threshold {threshold:.3g}, {' and '.join(told)}."
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class NoneOfThese(Figure):
+    """Histograms above, what a threshold does to each kind of rows below, and a line at the threshold."""
+
+    threshold: float
+    kinds: dict[str, np.ndarray]  # largest probabilities, rising
+
+    def answered(self, threshold: float) -> dict[str, float]:
+        """The share of each kind of rows that get an answer at a threshold."""
+        return {kind: float(share_answered(values, threshold)) for kind, values in self.kinds.items()}
+
+    def lines(self, theme: Theme) -> list[tuple[str, str, str, pd.DataFrame]]:
+        """(kind, what its curve is, colour, bins with a column `curve`) of each kind of rows."""
+        colours = {WITH: theme.accent, WITHOUT: theme.muted, ALL: theme.accent}
+        drawn = []
+        for kind, part in self.frame.groupby("rows", sort=False):
+            right = 1 - part["answered"] if kind == WITHOUT else part["answered"]
+            curve = "told “none of these”" if kind == WITHOUT else "get an answer"
+            drawn.append((str(kind), f"{kind}: {curve}", colours[str(kind)], part.assign(curve=right)))
+        return drawn
+
+    def _plotly(self, theme: Theme) -> go.Figure:
+        figure = make_subplots(rows=2, shared_xaxes=True, row_heights=[0.5, 0.5], vertical_spacing=0.1)
+        width = 1 / BINS
+        for kind, curve, colour, bins in self.lines(theme):
+            middle = (bins["low"] + bins["high"]) / 2
+            bars = go.Bar(x=middle, y=bins["share"], width=width, name=kind, customdata=bins["count"])
+            bars.update(marker={"color": colour, "opacity": 0.75, "line_width": 0})
+            bars.update(hovertemplate="%{y:.1%} of the rows (%{customdata}) near %{x:.0%}<extra>" + kind + "</extra>")
+            line = go.Scatter(x=bins["low"], y=bins["curve"], mode="lines", line={"color": colour, "width": 3})
+            line.update(name=curve, showlegend=False)
+            line.update(hovertemplate="threshold %{x:.2f}: %{y:.1%}<extra>" + curve + "</extra>")
+            figure.add_traces([bars, line], rows=[1, 2], cols=1)
+        for panel in (1, 2):
+            figure.add_vline(
+                x=self.threshold, line={"color": theme.threshold, "dash": "dash", "width": 2}, row=panel, col=1
+            )
+        figure.update_xaxes(range=(0, 1), tickformat=".0%")
+        figure.update_xaxes(title="largest probability of a row, and the threshold", row=2)
+        figure.update_yaxes(range=(0, round_limit(self.frame["share"].max())), tickformat=".0%", title="rows", row=1)
+        figure.update_yaxes(range=(0, 1.02), tickformat=".0%", title="treated rightly", row=2)
+        return figure.update_layout(height=480, barmode="overlay", showlegend=True)
+
+    def _matplotlib(self, theme: Theme) -> StaticFigure:
+        from matplotlib.ticker import PercentFormatter
+
+        figure = paper(6.4, 5.6)
+        above, below = figure.subplots(2, sharex=True)
+        for kind, curve, colour, bins in self.lines(theme):
+            above.bar(bins["low"], bins["share"], 1 / BINS, align="edge", color=colour, alpha=0.75, label=kind)
+            below.plot(bins["low"], bins["curve"], color=colour, linewidth=2.2, label=curve)
+        for axes in (above, below):
+            axes.axvline(self.threshold, color=theme.threshold, linestyle="--", linewidth=1.6)
+            axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+            axes.legend()
+        below.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        above.set(xlim=(0, 1), ylim=(0, round_limit(self.frame["share"].max())), ylabel="rows")
+        below.set(ylim=(0, 1.02), ylabel="treated rightly", xlabel="largest probability of a row, and the threshold")
+        return figure
