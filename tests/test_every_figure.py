@@ -33,6 +33,16 @@ PLANE = pd.DataFrame([(a, b, 0.5 + a**2 + 2 * b**2, 0.9 - a**2 / 4) for a in SID
     ["a", "b", "loss", "accuracy"], axis=1
 )
 PLANE = PLANE.assign(threshold=0.1, K=2.0, n=100)
+HISTORY = pd.DataFrame(
+    {
+        "epoch": [0, 1, 2],
+        "train_loss": [2.0, 1.1, 0.7],
+        "val_loss": [1.9, 1.3, 1.2],
+        "val_accuracy": [0.4, 0.6, 0.62],
+        "val_mean_size": [2.0, 2.0, 2.0],
+        "seconds": [1.5, 1.4, 1.4],
+    }
+)
 ORGANS = np.array(["flower", "leaf", "fruit"])
 TABLES = {
     "seven classes": table_of(300, 7, class_names=[f"species {k}" for k in range(7)], groups=[*"aaabbcc"]),
@@ -41,7 +51,7 @@ TABLES = {
 }
 OF_LOSSES = {
     *("binary_surrogates", "calibration_map", "conditional_risk", "gallery", "gradient_sparsity", "level_sets"),
-    *("line_profile", "smoothing_bounds", "weight_plane"),
+    *("learning_curves", "line_profile", "smoothing_bounds", "weight_plane"),
 }
 OF_TABLES = (
     *(
@@ -72,7 +82,16 @@ def namespace(table: wb.LogitTable) -> dict[str, object]:
         for name, part in (("val", val), ("test", test))
     }
     tables = {"a": test, "b": blurred["other_test"]}
-    return {"val": val, "test": test, "table": test, "tables": tables, "images": images, "plane": PLANE, **blurred}
+    return {
+        "val": val,
+        "test": test,
+        "table": test,
+        "tables": tables,
+        "images": images,
+        "plane": PLANE,
+        "history": HISTORY,
+        **blurred,
+    }
 
 
 def comparison_of(at_hand: dict[str, object]) -> pd.DataFrame:
@@ -104,6 +123,8 @@ def made(name: str, table: wb.LogitTable) -> wb.figures.Figure:
             return wb.figures.calibration_map(wb.losses.TopKHinge(K=1), steps=7, grid=13)
         case "weight_plane":
             return wb.figures.weight_plane(at_hand["plane"])
+        case "learning_curves":
+            return wb.figures.learning_curves(at_hand["history"], epochs=5)
         case "lorenz":
             return wb.figures.lorenz(table.class_counts)
         case "reliability":

@@ -11,6 +11,7 @@ from workbench.figures.explorer import explore
 from workbench.figures.improvement import most_improved
 from workbench.figures.inequality import lorenz
 from workbench.figures.landscapes import gallery, level_sets
+from workbench.figures.learning import learning_curves
 from workbench.figures.neighbours import shared_sets
 from workbench.figures.profiles import binary_surrogates, line_profile
 from workbench.figures.rarity import accuracy_against_count
@@ -35,6 +36,7 @@ __all__ = [
     "f1_against_threshold",
     "gallery",
     "gradient_sparsity",
+    "learning_curves",
     "level_sets",
     "line_profile",
     "lorenz",

@@ -1,0 +1,130 @@
+"""See it learn: every column of a history against the epoch."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from workbench.figures.base import Figure, counted, paper
+from workbench.figures.risks import round_up
+from workbench.figures.style import Theme
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as StaticFigure
+
+# Panel → column of the history → its name beside the panel's.
+PANELS = {
+    "loss": {"train_loss": "training", "val_loss": "validation"},
+    "accuracy": {"val_accuracy": "top-1", "val_average_K_accuracy": "average-K"},
+    "classes in a set": {"val_mean_size": "average-K"},
+    "scores with a gradient": {"nonzero_gradients": "of a training row"},
+    "log normaliser": {"val_log_normaliser": "mean of the rows", "log_C": "log C"},
+}
+ACROSS = 3  # panels in a line
+SHARES = ("accuracy",)  # panels from 0 to 1
+
+
+def learning_curves(history: pd.DataFrame, epochs: int | None = None) -> LearningCurves:
+    """How a run learns, epoch by epoch: loss, accuracy, size of the sets, sparsity of the gradient, normaliser.
+
+    `history` is that of a trained run, or its first rows while it trains; `epochs` is how many there will be. What a
+    history does not have gets no panel. In the frame epochs count from 1.
+
+    >>> history = pd.DataFrame({"epoch": [0, 1], "train_loss": [2.0, 1.0], "val_loss": [2.1, 1.4]})
+    >>> learning_curves(history).frame.to_numpy().tolist()[:2]
+    [['loss', 'training', 1, 2.0], ['loss', 'training', 2, 1.0]]
+
+    Paper: Garcin et al. 2022, Fig. 2 (scores with a gradient); Liao et al., Fig. 2 (normalisers).
+    """
+    parts = [
+        pd.DataFrame({"panel": panel, "curve": name, "epoch": history["epoch"] + 1, "value": history[column]})
+        for panel, columns in PANELS.items()
+        for column, name in columns.items()
+        if len(history) and column in history
+    ]
+    if not parts:
+        raise ValueError("the history has no epoch with a loss or an accuracy; give that of a trained run")
+    frame = pd.concat(parts, ignore_index=True).astype({"epoch": int, "value": float})
+    done = int(frame["epoch"].max())
+    last = frame[frame["epoch"] == done]
+    told = ", ".join(f"{line.panel} ({line.curve}) {line.value:.3g}" for line in last.itertuples())
+    said = f"n = {counted(done, 'epoch')}" if epochs is None else f"n = {done} of {counted(epochs, 'epoch')}"
+    return LearningCurves(
+        frame=frame,
+        title="How it learns",
+        subtitle=f"{said}; all but the training loss and the gradients is of the validation rows",
+        text=f"Learning curves of {said}. After epoch {done}: {told}.",
+        code="import workbench as wb\n\n"
+        "# history: one row per epoch, as wb.train(run).history\n"
+        f"figure = wb.figures.learning_curves(history{'' if epochs is None else f', epochs={epochs}'})\nfigure.plot()\n",
+        epochs=done if epochs is None else epochs,
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class LearningCurves(Figure):
+    """One small panel for each kind of number."""
+
+    epochs: int
+
+    def panels(self) -> dict[str, pd.DataFrame]:
+        """Panel → its lines of the frame."""
+        return {name: self.frame[self.frame["panel"] == name] for name in dict.fromkeys(self.frame["panel"])}
+
+    def limits(self, panel: str) -> tuple[float, float]:
+        """The ends of the axis of a panel: they change in few, large steps while the run learns."""
+        values = self.frame.loc[self.frame["panel"] == panel, "value"].to_numpy()
+        values = values[np.isfinite(values)]
+        if panel in SHARES or not len(values):
+            return 0.0, 1.0
+        low, high = float(values.min()), float(values.max())
+        return (0.0 if low >= 0 else -round_up(-low)), round_up(high)
+
+    def _plotly(self, theme: Theme) -> go.Figure:
+        panels = self.panels()
+        lines = math.ceil(len(panels) / ACROSS)
+        figure = make_subplots(lines, min(ACROSS, len(panels)), vertical_spacing=0.3, horizontal_spacing=0.09)
+        for place, (panel, part) in enumerate(panels.items()):
+            where = {"row": place // ACROSS + 1, "col": place % ACROSS + 1}
+            names = []
+            for (curve, its), colour in zip(part.groupby("curve", sort=False), theme.categories, strict=False):
+                figure.add_scatter(
+                    x=its["epoch"], y=its["value"], mode="lines+markers", showlegend=False,
+                    line={"color": colour, "width": 2.5}, marker={"size": 6, "color": colour},
+                    hovertemplate=f"epoch %{{x}}: %{{y:.4g}}<extra>{panel}, {curve}</extra>", **where,
+                )  # fmt: skip
+                names.append(f'<span style="color: {colour}">{curve}</span>')
+            axis = next(figure.select_yaxes(**where)).plotly_name.replace("yaxis", "")
+            figure.add_annotation(
+                text=f"<b>{panel}</b>  {', '.join(names)}", xref=f"x{axis} domain", yref=f"y{axis} domain",
+                x=0, y=1.02, xanchor="left", yanchor="bottom", showarrow=False, font={"size": 13},
+            )  # fmt: skip
+            figure.update_yaxes(range=self.limits(panel), tickformat=".0%" if panel in SHARES else "~g", **where)
+            figure.update_xaxes(range=(0.5, self.epochs + 0.5), tickformat="d", title="epoch", **where)
+        return figure.update_layout(height=120 + 200 * lines)
+
+    def _matplotlib(self, theme: Theme) -> StaticFigure:
+        from matplotlib.ticker import MaxNLocator, PercentFormatter
+
+        panels = self.panels()
+        lines = math.ceil(len(panels) / ACROSS)
+        figure = paper(9.0, 0.6 + 2.5 * lines)
+        grid = figure.subplots(lines, min(ACROSS, len(panels)), squeeze=False).ravel()
+        for axes, (panel, part) in zip(grid, panels.items(), strict=False):
+            for (curve, its), colour in zip(part.groupby("curve", sort=False), theme.categories, strict=False):
+                axes.plot(its["epoch"], its["value"], "o-", color=colour, markersize=4, label=curve)
+            axes.set(xlim=(0.5, self.epochs + 0.5), ylim=self.limits(panel), xlabel="epoch")
+            axes.set_title(panel, fontsize=10.5, loc="left")
+            axes.legend(fontsize=8)
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            if panel in SHARES:
+                axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        for axes in grid[len(panels) :]:
+            axes.set_axis_off()
+        return figure
