@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from torch import Tensor
 from workbench.knobs import knob
 from workbench.losses.base import Loss
 from workbench.operators.networks import KINDS
+from workbench.operators.order import largest
 from workbench.operators.ranking import log_ranks_of_last
 
 MASKED = 1e4  # a class masked by −inf stands this far below the label, in units of 1 / steepness
@@ -99,8 +101,7 @@ class DifferentiableTopK(Loss):
         return self.values(scores, self._checked_labels(scores, labels), p_k=p_k)
 
     def values(self, scores: Tensor, labels: Tensor, *, p_k: Tensor | None = None, **_: Any) -> Tensor:
-        p_k = self._p_k_of_rows(scores, labels) if p_k is None else self._checked_p_k(p_k, scores)
-        of_softmax, log_weights = _weights(p_k, self.top1)
+        of_softmax, log_weights = self._weights(scores, labels, p_k)
         kept = self._kept(scores, labels)
         k = log_weights.shape[-1]
         log_terms = log_weights + log_ranks_of_last(kept, k, self.operator, self.steepness)  # (n, k)
@@ -113,22 +114,24 @@ class DifferentiableTopK(Loss):
         top1 = of_softmax.squeeze(-1)
         return top1 * F.cross_entropy(scores, labels, reduction="none") + (1 - top1) * beyond_top1
 
-    def _p_k_of_rows(self, scores: Tensor, labels: Tensor) -> Tensor:
-        """(1, k), or (n, k) when each class has its own."""
+    def _weights(self, scores: Tensor, labels: Tensor, p_k: Tensor | None) -> tuple[Tensor, Tensor]:
+        """What the top-1 term is worth outside the ranking (1 or n, 1) and the log-worth of each rank (1 or n, k)."""
+        if p_k is not None:
+            return weights(self._checked_p_k(p_k, scores), self.top1)
         k, n_classes = self.largest_k(), scores.shape[-1]
         if k >= n_classes:
             raise ValueError(
                 f"DifferentiableTopK: p_k reaches k = {k} with {n_classes} classes; k must be smaller than the number of"
                 " classes"
             )
-        p_k = torch.tensor(self.p_k, dtype=scores.dtype, device=scores.device)[..., :k]
-        if p_k.ndim == 1:
-            return p_k[None]
-        if len(p_k) != n_classes:
+        of_softmax, log_weights = _weights_of_knob(self.p_k, k, self.top1, scores.dtype, scores.device)
+        if not isinstance(self.p_k[0], tuple):
+            return of_softmax, log_weights
+        if len(self.p_k) != n_classes:
             raise ValueError(
-                f"DifferentiableTopK: p_k has {len(p_k)} rows, one per class, and scores {n_classes} classes"
+                f"DifferentiableTopK: p_k has {len(self.p_k)} rows, one per class, and scores {n_classes} classes"
             )
-        return p_k[labels]
+        return of_softmax[labels], log_weights[labels]
 
     def _checked_p_k(self, p_k: Tensor, scores: Tensor) -> Tensor:
         n, m = len(scores), min(self.m, scores.shape[-1] - 1)
@@ -141,20 +144,32 @@ class DifferentiableTopK(Loss):
     def _kept(self, scores: Tensor, labels: Tensor) -> Tensor:
         """(n, m): the best m − 1 other classes from worst to best, then the label."""
         m = min(self.m, scores.shape[-1])
-        others = scores.detach().scatter(-1, labels[:, None], -math.inf).topk(m - 1).indices.flip(-1)
+        best = largest(scores.detach(), m)
+        finite = scores.detach().gather(-1, best).clamp(min=torch.finfo(scores.dtype).min)
+        rising = finite.masked_fill(best == labels[:, None], -math.inf).argsort(-1)
+        others = best.gather(-1, rising[:, 1:])  # without the label or, where that is not among the best, the worst
         kept = scores.gather(-1, torch.cat([others, labels[:, None]], dim=-1))
         return torch.where(kept == -math.inf, kept[:, -1:].detach() - MASKED / self.steepness, kept)
 
 
-def _weights(p_k: Tensor, top1: str) -> tuple[Tensor, Tensor]:
+@lru_cache(maxsize=64)
+def _weights_of_knob(
+    p_k: tuple[Any, ...], k: int, top1: str, dtype: torch.dtype, device: torch.device
+) -> tuple[Tensor, Tensor]:
+    """The weights of the knob, (1, ·) or one row per class: kept, because a dozen small steps cost as much as a layer."""
+    with torch.inference_mode(False):  # what is kept must also serve training, whoever asks first
+        return weights(torch.tensor(p_k, dtype=dtype, device=device)[..., :k].reshape(-1, k), top1)
+
+
+def weights(p_k: Tensor, top1: str) -> tuple[Tensor, Tensor]:
     """What the top-1 term is worth outside the ranking (n, 1), and the logarithm of what each rank is worth (n, k)."""
     if top1 == "sort":
         return torch.zeros_like(p_k[:, :1]), rank_weights(p_k).log()
     of_softmax, beyond_top1 = p_k[:, :1], torch.cat([torch.zeros_like(p_k[:, :1]), p_k[:, 1:]], dim=-1)
-    weights = rank_weights(beyond_top1)
+    of_ranks = rank_weights(beyond_top1)
     if top1 == "cross_entropy":  # P_K(1) = 1 leaves 0 · log 0, whatever the ranks: keep the logarithm finite
-        weights = torch.where(beyond_top1.any(-1, keepdim=True), weights, 1.0)
-    return of_softmax, weights.log()
+        of_ranks = torch.where(beyond_top1.any(-1, keepdim=True), of_ranks, 1.0)
+    return of_softmax, of_ranks.log()
 
 
 def rank_weights(p_k: Tensor) -> Tensor:

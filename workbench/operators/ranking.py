@@ -238,9 +238,11 @@ class _LastColumn(torch.autograd.Function):
         slopes = slopes / (math.pi * (1 + sureness.square()))  # of swap by gap: the density of the distribution
         into = torch.stack([torch.zeros_like(into_column), into_column])
         for partner, swap, slope, gap in reversed(list(zip(ctx.partners, swaps, slopes, gaps, strict=True))):
-            into_gap = (into * gap).sum(0) * slope
-            into = into.lerp(into.index_select(1, partner), swap)
-            into[0] += into_gap.index_select(0, partner) - into_gap
+            met = into.index_select(1, partner)
+            # Two wires that meet see the same swap, and gaps and slopes of opposite sign.
+            into_gap = ((met - into) * gap).sum(0)
+            into = into.lerp(met, swap)
+            into[0].addcmul_(into_gap, slope)
         return into[0], None, None
 
 
