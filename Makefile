@@ -53,7 +53,7 @@ figures: $(VENV)/.app ## draw the published figures in docs/ again
 # In a store of their own, so that what they show does not depend on the runs of whoever executes them.
 notebooks: $(VENV)/.app ## execute the notebooks again and keep what they show
 	WORKBENCH_HOME=$$(mktemp -d) BROWSER=true $(BIN)/jupyter nbconvert --to notebook --execute --inplace \
-		--ExecutePreprocessor.record_timing=False --ExecutePreprocessor.coalesce_streams=True notebooks/*.ipynb
+		--ExecutePreprocessor.record_timing=False --coalesce-streams notebooks/*.ipynb
 
 clean: ## remove the environment and what tools left behind
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis *.egg-info

@@ -104,6 +104,11 @@ def words(cell: Any) -> list[str]:
     return [text for text in said if not re.fullmatch(r"<\w+ size .* Axes>", text)]
 
 
+def solved(notebook: Any) -> list[tuple[str, str]]:
+    """(code, what it prints) of each solution that computes something."""
+    return re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", notebook.cells[-1].source, flags=re.DOTALL)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_notebook_runs_without_error_or_warning_says_what_it_saved_and_its_numbers_hold(name, home, monkeypatch):
     for variable, value in {"WORKBENCH_HOME": str(home), "BROWSER": "true", "OMP_NUM_THREADS": "1"}.items():
@@ -111,9 +116,14 @@ def test_a_notebook_runs_without_error_or_warning_says_what_it_saved_and_its_num
     monkeypatch.delenv("MPLBACKEND", raising=False)  # a test of the app may have left one, and the kernel would take it
     saved, fresh = read(name), read(name)
     facts = "\n".join(line.strip() for line in FACTS[name].splitlines())
-    fresh.cells.append(nbformat.v4.new_code_cell(facts))
+    solutions = solved(saved)
+    fresh.cells += [nbformat.v4.new_code_cell(code) for code in (facts, *(code for code, _ in solutions))]
     NotebookClient(fresh, timeout=120, coalesce_streams=True, resources={"metadata": {"path": str(FOLDER)}}).execute()
-    for before, now in zip(saved.cells, fresh.cells[:-1], strict=True):
+    for (code, answer), cell in zip(solutions, fresh.cells[len(saved.cells) + 1 :], strict=True):
+        assert "varies" in tags(saved.cells[-1]) or "".join(words(cell)) == answer, (
+            f"{name} has solved wrongly:\n{code}"
+        )
+    for before, now in zip(saved.cells, fresh.cells[: len(saved.cells)], strict=True):
         if now.cell_type != "code":
             continue
         complaints = [output.text for output in now.outputs if "Warning" in output.get("text", "")]
@@ -145,7 +155,8 @@ def test_a_notebook_asks_one_question_and_ends_with_the_next_one_and_exercises_w
     assert "**Next question:**" in exercises.source
     assert 2 <= len(re.findall(r"^\d\. ", exercises.source, flags=re.MULTILINE)) <= 3
     assert "solutions" in tags(solutions)
-    assert solutions.metadata.jupyter == {"source_hidden": True, "outputs_hidden": True}
+    assert solutions.source.startswith("<details>\n<summary>") and solutions.source.endswith("\n</details>")
+    assert solutions.source.count("```python\n") == len(solved(read(name)))
     for cell in read(name).cells:
         for target in re.findall(r"\]\(([^)#]+)\)", cell.source if cell.cell_type == "markdown" else ""):
             assert (FOLDER / target).exists(), f"{name} links to {target}"
