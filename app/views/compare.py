@@ -13,6 +13,7 @@ import moving
 import reading
 import workbench as wb
 from handout import handout
+from several import chosen_runs, opening, titles
 from workbench.figures.comparisons import in_words, names_of_metrics
 
 TALL = 460
@@ -61,7 +62,7 @@ def body(key: str, dark: bool) -> None:
             icon=":material/compare_arrows:",
         )
         return
-    chosen = chosen_runs(others)
+    chosen = chosen_runs("Compared with", others)
     values = reading.index(key, "val").K_values.tolist()
     K = st.select_slider(
         "K: classes in a set on average",
@@ -80,25 +81,6 @@ def body(key: str, dark: bool) -> None:
     table(comparison)
 
 
-def chosen_runs(others: dict[str, str]) -> list[str]:
-    """The runs to compare with, in the address as `with`; all of them at first."""
-    if "with" not in st.session_state:
-        asked = [each for each in st.query_params.get("with", "").split(",") if each in others]
-        st.session_state["with"] = asked or list(others)
-    st.session_state["with"] = [each for each in st.session_state["with"] if each in others]
-    chosen = st.multiselect("Compared with", list(others), format_func=others.__getitem__, key="with")
-    st.query_params["with"] = ",".join(chosen)
-    return chosen
-
-
-def titles(keys: tuple[str, ...]) -> dict[str, str]:
-    """Short key → title, told apart by the key where two are equal."""
-    named = {key: reading.run(key).title for key in keys}
-    return {
-        key: title if list(named.values()).count(title) == 1 else f"{title} ({key})" for key, title in named.items()
-    }
-
-
 @st.cache_data(show_spinner="Comparing on resampled rows…", max_entries=64)
 def compared(keys: tuple[str, ...], K: float) -> pd.DataFrame:
     """`wb.comparison.compare` of the runs."""
@@ -111,11 +93,8 @@ def compared(keys: tuple[str, ...], K: float) -> pd.DataFrame:
 
 def code(keys: tuple[str, ...], K: float, figure: wb.figures.Figure) -> str:
     """The code of a figure of the comparison, from opening the runs on."""
-    runs = ", ".join(f"{title!r}: Store().open({key!r})" for key, title in titles(keys).items())
     return (
-        "import workbench as wb\nfrom workbench.store import Store\n\n"
-        f"runs = {{{runs}}}\n"
-        'test = {name: run.tables["test"] for name, run in runs.items()}\n'
+        opening(titles(keys)) + 'test = {name: run.tables["test"] for name, run in runs.items()}\n'
         'val = {name: run.tables["val"] for name, run in runs.items()}\n'
         f"comparison = wb.comparison.compare(test, wb.AverageK({K!r}), val=val, resamples={RESAMPLES})\n"
         + figure.code.partition("\n\n")[2]

@@ -114,7 +114,7 @@ def opened(browser: Any, server: str) -> Iterator[Callable[..., Any]]:
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("request", lambda request: complaints.append(request.url) if _leaves(request.url, server) else None)
         pages.append(page)
-        page.goto(f"{server}/{view}?{urllib.parse.urlencode({'run': KEYS[run][:12], **asked})}")
+        page.goto(f"{server}/{view}?{urllib.parse.urlencode({'run': KEYS.get(run, run)[:12], **asked})}")
         page.wait_for_selector(wait_for if view else ".wb-wall")
         if wait_for == ".wb-drawing":
             settled(page)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -98,6 +98,17 @@ def in_words(threshold: float, answered: Mapping[str, float]) -> str:
     return f"At the threshold {threshold:.3g}, {' and '.join(told)}."
 
 
+class Part(NamedTuple):
+    """The histogram of one kind of rows, and the share of them that each threshold treats rightly."""
+
+    kind: str
+    caption: str  # of the curve
+    colour: str
+    bins: pd.DataFrame
+    thresholds: np.ndarray
+    right: np.ndarray
+
+
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class NoneOfThese(Figure):
     """Histograms above, what a threshold does to each kind of rows below, and a line at the threshold."""
@@ -109,27 +120,28 @@ class NoneOfThese(Figure):
         """The share of each kind of rows that get an answer at a threshold."""
         return {kind: float(share_answered(values, threshold)) for kind, values in self.kinds.items()}
 
-    def lines(self, theme: Theme) -> list[tuple[str, str, str, pd.DataFrame]]:
-        """(kind, what its curve is, colour, bins with a column `curve`) of each kind of rows."""
+    def parts(self, theme: Theme) -> list[Part]:
+        """What is drawn of each kind of rows."""
         colours = {WITH: theme.accent, WITHOUT: theme.muted, ALL: theme.accent}
-        drawn = []
-        for kind, part in self.frame.groupby("rows", sort=False):
-            right = 1 - part["answered"] if kind == WITHOUT else part["answered"]
-            curve = "told “none of these”" if kind == WITHOUT else "get an answer"
-            drawn.append((str(kind), f"{kind}: {curve}", colours[str(kind)], part.assign(curve=right)))
-        return drawn
+        parts = []
+        for kind, bins in self.frame.groupby("rows", sort=False):
+            answered = np.append(bins["answered"], self.answered(1.0)[str(kind)])
+            right = 1 - answered if kind == WITHOUT else answered
+            caption = f"{kind}: {'told “none of these”' if kind == WITHOUT else 'get an answer'}"
+            parts.append(Part(str(kind), caption, colours[str(kind)], bins, np.append(bins["low"], 1.0), right))
+        return parts
 
     def _plotly(self, theme: Theme) -> go.Figure:
         figure = make_subplots(rows=2, shared_xaxes=True, row_heights=[0.5, 0.5], vertical_spacing=0.1)
         width = 1 / BINS
-        for kind, curve, colour, bins in self.lines(theme):
+        for kind, caption, colour, bins, thresholds, right in self.parts(theme):
             middle = (bins["low"] + bins["high"]) / 2
             bars = go.Bar(x=middle, y=bins["share"], width=width, name=kind, customdata=bins["count"])
             bars.update(marker={"color": colour, "opacity": 0.75, "line_width": 0})
             bars.update(hovertemplate="%{y:.1%} of the rows (%{customdata}) near %{x:.0%}<extra>" + kind + "</extra>")
-            line = go.Scatter(x=bins["low"], y=bins["curve"], mode="lines", line={"color": colour, "width": 3})
-            line.update(name=curve, showlegend=False)
-            line.update(hovertemplate="threshold %{x:.2f}: %{y:.1%}<extra>" + curve + "</extra>")
+            line = go.Scatter(x=thresholds, y=right, mode="lines", line={"color": colour, "width": 3})
+            line.update(name=caption, showlegend=False)
+            line.update(hovertemplate="threshold %{x:.2f}: %{y:.1%}<extra>" + caption + "</extra>")
             figure.add_traces([bars, line], rows=[1, 2], cols=1)
         for panel in (1, 2):
             figure.add_vline(
@@ -146,9 +158,9 @@ class NoneOfThese(Figure):
 
         figure = paper(6.4, 5.6)
         above, below = figure.subplots(2, sharex=True)
-        for kind, curve, colour, bins in self.lines(theme):
+        for kind, caption, colour, bins, thresholds, right in self.parts(theme):
             above.bar(bins["low"], bins["share"], 1 / BINS, align="edge", color=colour, alpha=0.75, label=kind)
-            below.plot(bins["low"], bins["curve"], color=colour, linewidth=2.2, label=curve)
+            below.plot(thresholds, right, color=colour, linewidth=2.2, label=caption)
         for axes in (above, below):
             axes.axvline(self.threshold, color=theme.threshold, linestyle="--", linewidth=1.6)
             axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))

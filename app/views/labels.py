@@ -1,0 +1,194 @@
+"""Labels: rows that show none of the classes, and rows that show several."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+import live
+import messages
+import moving
+import reading
+import workbench as wb
+from drawings import drawn
+from handout import handout
+from headline import strip
+from places import places
+from several import chosen_runs, opening, titles
+from workbench.comparison import zero_and_many
+from workbench.figures.agreement import F1AgainstThreshold
+from workbench.figures.rejection import ALL, WITHOUT, NoneOfThese, share_answered
+
+TALL = 420  # pixels of a picture
+TOP, BINS = 4, 10  # of the reliability of many labels (Liao et al., Fig. 3)
+COLUMNS = {
+    "table": st.column_config.TextColumn("Run"),
+    "mmc_with": st.column_config.NumberColumn(
+        "MMC, with a label", format="%.3f", help="mean of the largest probability of rows with a label"
+    ),
+    "mmc_without": st.column_config.NumberColumn(
+        "MMC, without", format="%.3f", help="the same of rows without a label: low is good"
+    ),
+    "auroc": st.column_config.NumberColumn("AU-ROC", format="%.3f", help=wb.metrics.auroc.definition),
+    "fpr_at_95": st.column_config.NumberColumn("FPR at 95 %", format="%.3f", help=wb.metrics.fpr_at_95.definition),
+    "micro_f1": st.column_config.NumberColumn("Micro F1", format="%.3f", help=wb.metrics.micro_f1.definition),
+    "macro_f1": st.column_config.NumberColumn("Macro F1", format="%.3f", help=wb.metrics.macro_f1.definition),
+    "exact_match": st.column_config.NumberColumn("Exact match", format="%.3f", help=wb.metrics.exact_match.definition),
+    "calibration_error": st.column_config.NumberColumn(
+        "Calibration error", format="%.3f", help=wb.metrics.top_k_calibration_error.definition
+    ),
+}
+
+
+def page() -> None:
+    """The view."""
+    st.title("Labels", anchor=False)
+    if st.session_state["run"] is None:
+        messages.no_runs()
+        return
+    st.markdown(
+        "A row may show none of the classes, or several at once. Where no class reaches the threshold the set is empty: "
+        "the answer is “none of these”. Softmax must hand out a total of 1, whatever is there; sigmoids judge each class "
+        "alone; quasibinary shares one constant between all rows."
+    )
+    body(st.session_state["run"], st.context.theme.type == "dark")
+
+
+@st.fragment
+@messages.friendly
+def body(key: str, dark: bool) -> None:
+    """All that follows the sliders; the table follows when a slider is released."""
+    with st.container(key="headline"):
+        row = strip("labels", key)
+    threshold = float(places(key).thresholds[row])
+    test = reading.run(key).tables["test"]
+    if not test.many_labels:
+        say_what_is_missing(test)
+        with st.container(key="figures"):
+            moving_picture(key, key, threshold, "How sure is the network?", dark)
+        return
+    others = reading.comparable(key)
+    chosen = chosen_runs("On the same rows", others) if others else []
+    names = short_names((key, *chosen))
+    numbers(names, threshold)
+    with st.container(key="figures"):
+        for each, name in names.items():
+            moving_picture(key, each, threshold, f"{name}: which rows are told “none of these”?", dark)
+        f1_picture(key, names, threshold, dark)
+        for each, name in names.items():
+            table = reading.run(each).tables["test"]
+            drawn(
+                f"reliability-{each}",
+                each,
+                lambda table=table: wb.figures.reliability(table, bins=BINS, K=min(TOP, table.n_classes)),
+                dark,
+                title=f"{name}: are the {min(TOP, table.n_classes)} largest probabilities right?",
+                height=TALL,
+            )
+
+
+def say_what_is_missing(test: wb.LogitTable) -> None:
+    """Why a table shows less here than one with many labels does, and what it still shows."""
+    if test.labels is None:
+        st.info(
+            "These rows have no labels that are known: it can be seen how sure the network is, not whether it should be.",
+            icon=":material/label_off:",
+        )
+    else:
+        st.info(
+            "Every row here has exactly one label, so no row belongs to none of the classes and none to several: there "
+            "is no AU-ROC and no F1. What can be seen is how sure the network is, and how many rows a threshold leaves "
+            "without an answer. The meadow runs, or a file whose labels are a matrix, show the rest.",
+            icon=":material/looks_one:",
+        )
+
+
+def short_names(keys: tuple[str, ...]) -> dict[str, str]:
+    """Short key → what a run is called here: its link where that tells the runs apart, else its title."""
+    links = {key: reading.run(key).tables["test"].link.capitalize() for key in keys}
+    return links if len(set(links.values())) == len(keys) else titles(keys)
+
+
+@messages.friendly
+def numbers(names: dict[str, str], threshold: float) -> None:
+    """The runs side by side."""
+    frame = side_by_side(names, threshold)
+    with st.container(key="side-by-side"):
+        st.html(
+            '<div class="wb-live"><h2 class="wb-title">Side by side on the same rows</h2>'
+            f'<p class="wb-subtitle">Sets at the threshold {threshold:.3g}; the other columns need none</p></div>'
+        )
+        st.dataframe(frame, column_config=COLUMNS, column_order=list(COLUMNS), hide_index=True)
+        st.download_button("Table (CSV)", lambda: frame.to_csv(index=False), "labels.csv", "text/csv", type="tertiary")
+
+
+@st.cache_data(show_spinner="Judging the sets…", max_entries=64)
+def side_by_side(names: dict[str, str], threshold: float) -> pd.DataFrame:
+    """`wb.comparison.zero_and_many` of the runs."""
+    return zero_and_many({name: reading.run(key).tables["test"] for key, name in names.items()}, threshold)
+
+
+@messages.friendly
+def moving_picture(channel: str, key: str, threshold: float, title: str, dark: bool) -> None:
+    """Confidence of the rows of a run; the line follows the sliders of the page."""
+    with st.container(key=f"figure-confidence-{key}"):
+        made = at_every_place(channel, key, title, dark)
+        live.figure(channel, **made._asdict(), key=f"confidence {channel} {key}")
+        test = reading.run(key).tables["test"]
+        handout(f"confidence-{key}", key, lambda: wb.figures.none_of_these(test, threshold), dark)
+
+
+@st.cache_resource(show_spinner="Drawing…", max_entries=32)
+def at_every_place(channel: str, key: str, title: str, dark: bool) -> moving.Moving:
+    """The confidences of a run as they are sent to the browser, with the line at every threshold of the page."""
+    figure = wb.figures.none_of_these(reading.run(key).tables["test"])
+    thresholds = places(channel).thresholds
+    ends = [min(value, 1.0) for value in thresholds.tolist()]
+    moves = [live.Move(f"shapes[{panel}].{end}", ends) for panel in (0, 1) for end in ("x0", "x1")]
+    drawing = moving.untitled(figure.plot(dark))
+    return moving.Moving(drawing, title, said(figure, thresholds), moves, figure.text, TALL)
+
+
+def said(figure: NoneOfThese, thresholds: np.ndarray) -> list[str]:
+    """What every threshold does to each kind of rows, in few words."""
+    parts = []
+    for kind, values in figure.kinds.items():
+        answered = share_answered(values, thresholds)
+        verb, shares = ("refused", 1 - answered) if kind == WITHOUT else ("answered", answered)
+        parts.append(
+            [f"{share:.1%} of {kind} {verb}" if kind == ALL else f"{share:.1%} {kind} {verb}" for share in shares]
+        )
+    return [", ".join(words) for words in zip(*parts, strict=True)]
+
+
+@messages.friendly
+def f1_picture(channel: str, names: dict[str, str], threshold: float, dark: bool) -> None:
+    """F1 of all runs against the threshold; the line follows the sliders."""
+    code = opening(names) + 'tables = {name: run.tables["test"] for name, run in runs.items()}\n'
+
+    def marked() -> F1AgainstThreshold:
+        made = f1_curves(names).marked(threshold)
+        return replace(made, code=code + made.code.partition("\n\n")[2])
+
+    with st.container(key="figure-f1"):
+        live.figure(channel, **f1_at_every_place(channel, names, dark)._asdict(), key=f"f1 {channel} {len(names)}")
+        handout("f1", None, marked, dark)
+
+
+@st.cache_resource(show_spinner="Measuring F1 at every threshold…", max_entries=16)
+def f1_curves(names: dict[str, str]) -> F1AgainstThreshold:
+    """The curves of the runs."""
+    return wb.figures.f1_against_threshold({name: reading.run(key).tables["test"] for key, name in names.items()})
+
+
+@st.cache_resource(show_spinner="Drawing…", max_entries=16)
+def f1_at_every_place(channel: str, names: dict[str, str], dark: bool) -> moving.Moving:
+    """The curves as they are sent to the browser, with the line at every threshold of the page."""
+    figure = f1_curves(names).marked(0.5)
+    ends = [min(value, 1.0) for value in places(channel).thresholds.tolist()]
+    drawing = moving.untitled(figure.plot(dark)).update_layout(margin={"b": 60 + 24 * len(names)})
+    moves = [live.Move(f"shapes[0].{end}", ends) for end in ("x0", "x1")]
+    return moving.Moving(drawing, figure.title, [figure.subtitle], moves, figure.text, TALL)

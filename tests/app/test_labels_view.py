@@ -1,0 +1,79 @@
+"""The Labels view in a real browser: what it says of rows with no label and with many is what the library gives."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+from browsing import KEYS, figure, pressed, serious_violations, settled, too_wide
+
+import workbench as wb
+from workbench.comparison import zero_and_many
+from workbench.figures.rejection import share_answered
+from workbench.store import DEMO, Store
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def meadow() -> dict[str, str]:
+    """Link → key of the demo runs on the meadow."""
+    runs = [run for run in Store(DEMO).runs() if run.title.startswith("meadow")]
+    return {run.tables["test"].link: run.key for run in runs}
+
+
+def test_softmax_sigmoid_and_quasibinary_stand_side_by_side_and_follow_the_threshold(opened, meadow):
+    page = opened(meadow["quasibinary"], view="labels", threshold=0.5, width=1024, scheme="dark")
+    assert serious_violations(page) == []
+    assert too_wide(page) == 0
+    assert page.locator(".wb-figure").count() == 4
+    pressed(page, "threshold", "ArrowLeft", times=3)
+    threshold = float(page.locator("input[name=threshold]").get_attribute("aria-valuetext"))
+    tables = {link.capitalize(): Store(DEMO).open(key).tables["test"] for link, key in meadow.items()}
+    for link, key in meadow.items():
+        expected = wb.figures.none_of_these(tables[link.capitalize()], threshold)
+        shown = figure(page, f"confidence-{key[:12]}")
+        assert shown["shapes"][0]["x0"] == pytest.approx(threshold)
+        np.testing.assert_allclose(shown["data"][0]["y"], expected.plot().data[0].y)
+        answered = expected.answered(threshold)
+        words = page.locator(f".st-key-figure-confidence-{key[:12]} .wb-subtitle").inner_text()
+        assert words == f"{answered['with a label']:.1%} with a label answered, " + (
+            f"{1 - answered['without a label']:.1%} without a label refused"
+        )
+    curves = wb.figures.f1_against_threshold(tables).frame
+    shown = figure(page, "f1")["data"][: len(tables)]
+    np.testing.assert_allclose(np.concatenate([curve["y"] for curve in shown]), curves["micro_f1"], atol=1e-6)
+
+    page.get_by_text(f"Sets at the threshold {threshold:.3g};").wait_for()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Table (CSV)").click()
+    taken = pd.read_csv(io.BytesIO(download.value.path().read_bytes()))
+    pd.testing.assert_frame_equal(taken, zero_and_many(tables, threshold))
+
+    page.locator(".st-key-figure-f1").get_by_text("Show the code").click()
+    made = {}
+    exec(page.locator("[data-testid=stCode]").inner_text(), made)
+    pd.testing.assert_frame_equal(made["figure"].frame, curves)
+
+
+def test_a_table_of_ones_own_with_many_labels_stands_alone(opened, store):
+    page = opened("many labels", view="labels", threshold=0.7)
+    table = store.open(KEYS["many labels"]).tables["test"]
+    points = wb.figures.reliability(table, bins=10, K=4).points()
+    shown = figure(page, f"reliability-{KEYS['many labels'][:12]}")["data"][2]
+    np.testing.assert_allclose(shown["y"], points["accuracy"], atol=1e-6)
+    assert page.get_by_text("On the same rows", exact=True).count() == 0
+    assert page.locator(".wb-live img").count() == 0
+
+
+@pytest.mark.parametrize(("run", "words"), [("garden", "exactly one label"), ("no labels", "no labels that are known")])
+def test_with_one_label_a_row_or_none_the_page_says_what_it_still_shows(opened, store, run, words):
+    page = opened(run, view="labels", wait_for=".wb-figure", threshold=0.3)
+    settled(page)
+    assert page.get_by_text(words).is_visible()
+    table = store.open(KEYS[run]).tables["test"]
+    (values,) = wb.figures.none_of_these(table).kinds.values()
+    said = page.locator(".wb-figure .wb-subtitle").inner_text()
+    assert said == f"{share_answered(values, 0.3):.1%} of all rows answered"
