@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch.func import vmap
 
 from workbench.losses import CrossEntropy, DifferentiableTopK, from_spec
-from workbench.losses.ranked import rank_weights
+from workbench.losses.ranked import MASKED, rank_weights
 from workbench.operators import (
     comparator_network_sort,
     neural_sort,
@@ -413,3 +413,14 @@ def test_a_distribution_that_reaches_too_far_is_refused():
     with pytest.raises(ValueError, match="sum to 1"):
         DifferentiableTopK(p_k=(0.5, 0.6))
     assert DifferentiableTopK(p_k=(0.5, 0.5, 0.0, 0.0)).largest_k() == 2
+
+
+def test_with_classes_masked_the_label_is_ranked_once_and_against_the_others():
+    """Of five classes three are masked and m = 4 are kept: the masked one that is left out is never the label."""
+    loss = DifferentiableTopK(p_k=(0.5, 0.5), m=4, steepness=2.0)
+    for label in range(5):
+        scores = torch.full((1, 5), -math.inf, dtype=torch.float64)
+        scores[0, [(label + 1) % 5, label]] = torch.tensor([1.0, -3.0], dtype=torch.float64)
+        far = scores.clamp(min=-3.0 - MASKED / loss.steepness)
+        torch.testing.assert_close(loss(scores, torch.tensor([label])), loss(far, torch.tensor([label])))
+        assert loss(scores, torch.tensor([label])) > 0.3  # another class leads
