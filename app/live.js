@@ -62,6 +62,7 @@ const SIGNS = { hit: "✓ ", miss: "✗ ", "": "" };
 // Sliders that say the same in different words. The one that was moved last says it exactly; the others follow.
 function sliders(root, data, channel, live) {
   let held = data.held;
+  root.style.setProperty("--sliders", Math.max(1, data.sliders.length));
   const drawn = data.sliders.map((slider) => {
     const box = add(root, "label", "wb-slider");
     box.title = slider.help;
@@ -236,14 +237,15 @@ function drawing(root, data, channel, live) {
 }
 
 // Photographs, each with the set predicted for it. Classes stand by falling probability: a set is the first of them.
-function cards(root, data, channel) {
+function cards(root, data, channel, live) {
   root.style.setProperty("--hit", data.colours.hit);
   root.style.setProperty("--miss", data.colours.miss);
   const list = add(root, "ul", "wb-wall");
   const drawn = data.cards.map((card, position) => {
     const item = add(list, "li", "wb-card");
-    if (data.sheet) {
-      const photo = add(item, "div", "wb-photo");
+    const left = data.sheet ? add(item, "div", "wb-left") : null;
+    if (left) {
+      const photo = add(left, "div", "wb-photo");
       photo.style.backgroundImage = `url(${data.sheet})`;
       photo.style.backgroundSize = `${data.columns * 100}% auto`;
       const [line, column] = [Math.floor(position / data.columns), position % data.columns];
@@ -265,6 +267,10 @@ function cards(root, data, channel) {
       return line;
     });
     const more = add(body, "p", "wb-more");
+    if (data.opens) {
+      const open = add(left ?? body, "button", "wb-open", `open row ${card.number}`);
+      open.addEventListener("click", () => live.trigger("clicked", { point: position, data: card.number }));
+    }
     return { card, item, sign, words, rows, more };
   });
 

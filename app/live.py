@@ -85,9 +85,11 @@ class Suggestion:
 class Card:
     """A row of a table: its photograph in words, its truth, its classes by falling probability, its set at every row.
 
-    `classes` may stop before the largest set does; `sizes` does not. `hits` is None where the truth is not known.
+    `number` is that of the row in its table. `classes` may stop before the largest set does; `sizes` does not. `hits` is
+    None where the truth is not known.
     """
 
+    number: int
     photo: str
     truth: str
     classes: Sequence[Suggestion]
@@ -163,11 +165,23 @@ def _shape(figure: go.Figure) -> dict[str, float]:
 
 
 def cards(
-    channel: str, cards: Sequence[Card], *, sheet: str | None, columns: int, colours: dict[str, str], key: str
-) -> None:
-    """Draw rows with their sets. `sheet` is one picture with all photographs, `columns` of them to a line, or None."""
-    about = {"cards": [asdict(card) for card in cards], "sheet": sheet, "colours": colours}
-    _mount("cards", channel, {**about, "columns": columns, "lines": -(-len(cards) // columns)}, key)
+    channel: str,
+    cards: Sequence[Card],
+    *,
+    sheet: str | None,
+    columns: int,
+    colours: dict[str, str],
+    key: str,
+    opens: bool = False,
+) -> int | None:
+    """Draw rows with their sets. `sheet` is one picture with all photographs, `columns` of them to a line, or None.
+
+    Returns the number of the row that was opened just now, if cards can be opened, or None.
+    """
+    about = {"cards": [asdict(card) for card in cards], "sheet": sheet, "colours": colours, "opens": opens}
+    parts = {**about, "columns": columns, "lines": -(-len(cards) // columns)}
+    clicked = _mount("cards", channel, parts, key).get("clicked")
+    return None if clicked is None else clicked["data"]
 
 
 def _mount(kind: str, channel: str, parts: dict[str, Any], key: str) -> Any:

@@ -75,7 +75,8 @@ def sizes(figure: SetSizes, compact: dict[str, Any], grouped: bool, dark: bool) 
     """The histogram of set sizes, or one for each group."""
     groups = list(compact["histogram_by"].values()) if grouped else [compact["size_histogram"]]
     present = [group for group, counts in enumerate(groups) if counts[0].sum() > 0]  # a group without rows has no panel
-    means = compact["mean_size_by"][:, present]
+    by_group = list(compact["mean_size_by"].values()) if grouped else [compact["mean_size"]]
+    means = np.stack([by_group[group] for group in present], axis=1)  # (rows, panels)
     counts = np.stack([groups[group] for group in present], axis=1)  # (rows, panels, sizes)
     shares = counts / counts.sum(axis=2, keepdims=True)
     last = _last_bars(shares)

@@ -9,9 +9,12 @@ import live
 import reading
 import workbench as wb
 from messages import friendly, plain
-from places import Places
+from opening import open_samples, samples_link
+from places import places
+from rules import Answer
 from workbench.figures.sprites import data_url, sprite_sheet
 from workbench.figures.style import theme
+from workbench.rows import ORDERS, RowFilter, in_order
 
 ON_A_PAGE = 12
 COLUMNS = 6  # of the sheet that holds the photographs
@@ -20,28 +23,40 @@ CHOICES = ("any rows", "misses", "hits", "largest sets", "empty sets")
 
 
 @friendly
-def wall(key: str, places: Places, row: int, dark: bool) -> None:
+def wall(answer: Answer, dark: bool) -> None:
     """Photographs (or, where there are none, rows) with their sets; which ones is chosen here."""
-    index = reading.index(key, "test")
     st.header("Test rows and their sets", anchor=False)
+    labelled = answer.sets.table.labels is not None
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        options = CHOICES if index.table.labels is not None else (CHOICES[0], *CHOICES[3:])
+        options = CHOICES if labelled else (CHOICES[0], *CHOICES[3:])
         choice = st.segmented_control(
             "Show", options, default=CHOICES[0], required=True, key="show", bind="query-params"
         )
-        chosen = chosen_rows(index, choice, float(places.thresholds[row]))
-        n_pages = max(1, -(-len(chosen) // ON_A_PAGE))
-        st.session_state["page"] = min(st.session_state.get("page", 1), n_pages)
-        page = st.number_input(f"Page (of {n_pages})", 1, n_pages, key="page", bind="query-params", width=140)
-    shown = chosen[(page - 1) * ON_A_PAGE :][:ON_A_PAGE]
+        shown = one_page(chosen_rows(answer.sets, choice))
     if len(shown) == 0:
         st.info(
-            "No test row is of this kind here. Move a slider, or choose another kind.", icon=":material/search_off:"
+            "No test row is of this kind here. Move a control, or choose another kind.", icon=":material/search_off:"
         )
         return
-    sheet = _sheet(key, shown)
+    opened = on_cards(answer, shown, dark, key=f"wall {answer.channel}")
+    if opened is not None:
+        open_samples(samples_link(answer.key, row=opened))
+
+
+def one_page(rows: np.ndarray) -> np.ndarray:
+    """The rows of one page, chosen here and kept in the address as `page`."""
+    n_pages = max(1, -(-len(rows) // ON_A_PAGE))
+    st.session_state["page"] = min(st.session_state.get("page", 1), n_pages)
+    page = st.number_input(f"Page (of {n_pages})", 1, n_pages, key="page", bind="query-params", width=140)
+    return rows[(page - 1) * ON_A_PAGE :][:ON_A_PAGE]
+
+
+def on_cards(answer: Answer, rows: np.ndarray, dark: bool, *, key: str) -> int | None:
+    """The rows as cards. Returns the number of the row that was opened just now, or None."""
     colours = {"hit": theme(dark).hit, "miss": theme(dark).miss}
-    live.cards(key, cards(index.table, shown, places), sheet=sheet, columns=COLUMNS, colours=colours, key=f"wall {key}")
+    made = cards(answer, rows)
+    sheet = _sheet(answer.key, rows)
+    return live.cards(answer.channel, made, sheet=sheet, columns=COLUMNS, colours=colours, key=key, opens=True)
 
 
 def _sheet(key: str, rows: np.ndarray) -> str | None:
@@ -54,32 +69,32 @@ def _sheet(key: str, rows: np.ndarray) -> str | None:
     return None if images is None else data_url(sprite_sheet(images[rows], COLUMNS))
 
 
-def chosen_rows(index: wb.SetIndex, choice: str, threshold: float) -> np.ndarray:
-    """The rows of a kind at a threshold, in the order of the table (the largest sets first)."""
-    if choice == "hits":
-        return np.flatnonzero(index.hits(threshold=threshold))
-    if choice == "misses":
-        return np.flatnonzero(~index.hits(threshold=threshold))
-    sizes = index.sizes(threshold=threshold)
-    if choice == "empty sets":
-        return np.flatnonzero(sizes == 0)
-    return np.argsort(-sizes, kind="stable") if choice == "largest sets" else np.arange(index.table.n)
+def chosen_rows(sets: wb.PredictionSets, choice: str) -> np.ndarray:
+    """The rows of a kind, in the order of the table (the largest sets first)."""
+    asked = {"hits": RowFilter(hit=True), "misses": RowFilter(hit=False), "empty sets": RowFilter(sizes=(0, 0))}
+    rows = asked.get(choice, RowFilter()).rows(sets)
+    return in_order(sets, rows, choice) if choice in ORDERS else rows
 
 
-def cards(table: wb.LogitTable, rows: np.ndarray, places: Places) -> list[live.Card]:
-    """The rows as cards: their most probable classes, and size and hit at every place."""
-    part = table.rows(rows)
-    index = wb.SetIndex(part)
-    sizes = np.array([index.sizes(threshold=threshold) for threshold in places.thresholds])
-    hits = None
-    if part.labels is not None:
-        hits = np.array([index.hits(threshold=threshold) for threshold in places.thresholds])
-    widest = wb.Threshold(float(places.thresholds.min())).fit(part).sets(part)
+def cards(answer: Answer, rows: np.ndarray) -> list[live.Card]:
+    """The rows as cards: their most probable classes, and size and hit at every place of the sliders, or the only ones."""
+    part = answer.sets.table.rows(rows)
+    labelled = part.labels is not None
+    if answer.row is None:
+        sizes, members = answer.sets.sizes[None, rows], [answer.sets.members(row) for row in rows.tolist()]
+        hits = answer.sets.hits[None, rows] if labelled else None
+    else:
+        index, thresholds = wb.SetIndex(part), places(answer.key).thresholds
+        sizes = np.array([index.sizes(threshold=threshold) for threshold in thresholds])
+        hits = np.array([index.hits(threshold=threshold) for threshold in thresholds]) if labelled else None
+        widest = wb.Threshold(float(thresholds.min())).fit(part).sets(part)
+        members = [widest.members(position) for position in range(len(rows))]
     return [
         live.Card(
+            number=row,
             photo=_in_words(part, position, row),
-            truth=_truth(part, position),
-            classes=_suggestions(part, position, widest),
+            truth=truth(part, position),
+            classes=_suggestions(part, position, *members[position]),
             sizes=sizes[:, position].tolist(),
             hits=None if hits is None else hits[:, position].tolist(),
         )
@@ -93,7 +108,7 @@ def _labels(table: wb.LogitTable, row: int) -> list[int]:
     return np.flatnonzero(table.labels[row]).tolist() if table.many_labels else [int(table.labels[row])]
 
 
-def _truth(table: wb.LogitTable, row: int) -> str:
+def truth(table: wb.LogitTable, row: int) -> str:
     if table.labels is None:
         return "no label"
     names = table.named_classes()
@@ -105,15 +120,17 @@ def _in_words(table: wb.LogitTable, position: int, row: int) -> str:
     return ", ".join([f"test row {row}", *facts])
 
 
-def _suggestions(table: wb.LogitTable, row: int, widest: wb.PredictionSets) -> list[live.Suggestion]:
+def _suggestions(
+    table: wb.LogitTable, row: int, classes: np.ndarray, probabilities: np.ndarray
+) -> list[live.Suggestion]:
     names, right = table.named_classes(), _labels(table, row)
-    members = zip(*(part[:NAMES].tolist() for part in widest.members(row)), strict=True)
     return [
-        live.Suggestion(names[member], probability, _percent(probability), member in right)
-        for member, probability in members
+        live.Suggestion(names[member], probability, percent(probability), member in right)
+        for member, probability in zip(classes[:NAMES].tolist(), probabilities[:NAMES].tolist(), strict=True)
     ]
 
 
-def _percent(probability: float) -> str:
+def percent(probability: float) -> str:
+    """A probability as a person reads it."""
     probability = min(probability, 1.0)  # the quasibinary link may give a little more
     return "< 1%" if 0 < probability < 0.005 else f"{probability:.0%}"

@@ -1,4 +1,4 @@
-"""The places of the linked sliders: every K and every threshold that can be chosen, and all numbers there."""
+"""The places of the linked sliders: every K, threshold and confidence that can be chosen, and all numbers there."""
 
 from __future__ import annotations
 
@@ -12,42 +12,65 @@ import controls
 import reading
 import workbench as wb
 from live import Slider
-from workbench.groups import means, rows_by
+from reading import SLIDERS
+from workbench.conformal import FittedConformalRule, rows_needed
+from workbench.sets import Rule
 
 # Thresholds a person would choose: 0.01, 0.011, … 0.03, 0.032, … 0.05, 0.055, … and the same in every other decade.
 DIGITS = np.concatenate([np.arange(10, 30), np.arange(30, 50, 2), np.arange(50, 100, 5)])
 DECADES = (-4, -3, -2, -1)
+CONFIDENCES = 50  # steps of 0.01
+WRITTEN = {"K": ".2f", "threshold": ".3g", "confidence": ".3f"}
 
 
 @dataclass(frozen=True)
 class Places:
-    """One row for every value of K, then one for every value of the threshold. K is fitted on the validation rows.
+    """One row for every value of K, then one for every threshold, then one for every confidence.
 
-    `K` (rows,) is the value asked for or, where a threshold is asked for, the mean size it gives on the validation rows.
+    K and confidence are fitted on the validation rows. `thresholds` (rows,) is the threshold of every row, `K` the mean
+    size it gives on the validation rows and `confidence` the coverage it promises (the values asked for, where one is
+    asked for). Without labels there is no confidence, and with few validation rows no high one.
     """
 
     K_values: np.ndarray
     threshold_values: np.ndarray
+    confidence_values: np.ndarray
     K: np.ndarray
     thresholds: np.ndarray
+    confidence: np.ndarray
+
+    @property
+    def values(self) -> dict[str, np.ndarray]:
+        """Slider → what can be chosen, in the order of the rows."""
+        every = {"K": self.K_values, "threshold": self.threshold_values, "confidence": self.confidence_values}
+        return {name: values for name, values in every.items() if len(values)}
+
+    def first(self, name: str) -> int:
+        """The first row of a slider."""
+        names = list(self.values)
+        return sum(len(self.values[before]) for before in names[: names.index(name)])
 
     def row(self, name: str, value: float) -> int:
-        """The row of a slider's nearest value."""
-        values, first = (self.K_values, 0) if name == "K" else (self.threshold_values, len(self.K_values))
-        return first + int(np.abs(values - value).argmin())
+        """The row of a slider's nearest value; of K where there is no such slider."""
+        name = name if name in self.values else "K"
+        return self.first(name) + int(np.abs(self.values[name] - value).argmin())
 
     def at(self, row: int) -> tuple[str, float]:
         """The slider a row belongs to, and its value there."""
-        if row < len(self.K_values):
-            return "K", float(self.K_values[row])
-        return "threshold", float(self.threshold_values[row - len(self.K_values)])
+        name = [name for name in self.values if self.first(name) <= row][-1]
+        return name, float(self.values[name][row - self.first(name)])
+
+    def rule(self, row: int) -> Rule:
+        """The rule of a row."""
+        name, value = self.at(row)
+        return SLIDERS[name](**{name: value})
 
     def asked(self) -> int:
         """The row the address of the page asks for, or else where the sliders of another view were left.
 
         What cannot be read in the address counts for nothing.
         """
-        for name in ("threshold", "K"):
+        for name in reversed(self.values):
             try:
                 value = float(st.query_params[name])
             except (KeyError, ValueError):
@@ -57,39 +80,69 @@ class Places:
         return self.row(*st.session_state.get("place", ("K", wb.AverageK().K)))
 
     def sliders(self) -> list[Slider]:
-        """The two sliders, linked."""
-        K, threshold = wb.AverageK.knobs()["K"], wb.Threshold.knobs()["threshold"]
-        first = len(self.K_values)
+        """The sliders, linked."""
+        at_rows = {"K": self.K, "threshold": self.thresholds, "confidence": self.confidence}
         return [
-            controls.slider("K", K, self.K_values, first_row=0, at_rows=self.K, digits=".2f"),
             controls.slider(
-                "threshold", threshold, self.threshold_values, first_row=first, at_rows=self.thresholds, digits=".3g"
-            ),
+                name,
+                SLIDERS[name].knobs()[name],
+                values,
+                first_row=self.first(name),
+                at_rows=at_rows[name],
+                digits=WRITTEN[name],
+            )
+            for name, values in self.values.items()
         ]
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
 def places(key: str) -> Places:
-    """The places of a run; thresholds reach down to that of the largest K."""
-    val = reading.index(key, "val")
+    """The places of a run; thresholds reach down to that of the largest K, and confidences up to it."""
+    val, promises = reading.index(key, "val"), promised(key)
+    lowest = val.thresholds.min()
     round_values = [*(float(f"{digits}e{decade - 1}") for decade in DECADES for digits in DIGITS), 1.0]
-    threshold_values = np.array([value for value in round_values if value >= val.thresholds.min()])
-    mean_sizes = [val.mean_size(threshold) for threshold in threshold_values]
+    threshold_values = np.array([value for value in round_values if value >= lowest])
+    confidence_values = np.array([])
+    if promises is not None:
+        every = wb.LAC.knobs()["confidence"].values(CONFIDENCES)
+        kept = [value for value in every.tolist() if rows_needed(value) <= val.table.n]
+        confidence_values = np.array([value for value in kept if promises.at(value).threshold >= lowest])
+    asked = [*threshold_values, *thresholds_of_confidences(key, confidence_values)]
+    thresholds = np.concatenate([val.thresholds, asked])
+    confidence = np.full(len(thresholds), np.nan)
+    if promises is not None:
+        confidence = np.array([promises.confidence_at(threshold) for threshold in thresholds])
+        confidence[len(thresholds) - len(confidence_values) :] = confidence_values
     return Places(
         K_values=val.K_values,
         threshold_values=threshold_values,
-        K=np.concatenate([val.K_values, mean_sizes]),
-        thresholds=np.concatenate([val.thresholds, threshold_values]),
+        confidence_values=confidence_values,
+        K=np.concatenate([val.K_values, [val.mean_size(threshold) for threshold in asked]]),
+        thresholds=thresholds,
+        confidence=confidence,
     )
 
 
+@st.cache_resource(show_spinner=False, max_entries=16)
+def promised(key: str) -> FittedConformalRule | None:
+    """LAC, fitted on the validation rows of a run; None if they have no labels."""
+    val = reading.run(key).tables["val"]
+    return None if val.labels is None else wb.LAC().fit(val)
+
+
+def thresholds_of_confidences(key: str, confidences: np.ndarray) -> list[float]:
+    """The thresholds at which LAC, fitted on the validation rows of a run, keeps these promises."""
+    promises = promised(key)
+    return [] if promises is None else [promises.at(confidence).threshold for confidence in confidences.tolist()]
+
+
 @st.cache_resource(show_spinner="Counting sizes and hits at every threshold…", max_entries=16)
-def compact(key: str, by: str | None) -> dict[str, Any]:
-    """`SetIndex.compact` of the test rows at every place; besides, `mean_size_by` (rows, groups)."""
-    test, thresholds = reading.index(key, "test"), places(key).thresholds
-    found = test.compact(thresholds, by=by)
-    if by is None:
-        return {**found, "mean_size_by": found["mean_size"][:, None]}
-    codes, names = rows_by(test.table, by)
-    by_group = [means(test.sizes(threshold=threshold), codes, len(names)) for threshold in thresholds]
-    return {**found, "mean_size_by": np.array(by_group)}
+def compact(key: str, by: str | None, other: str | None = None) -> dict[str, Any]:
+    """`SetIndex.compact` of the test rows at every place; of the `other` run, if one is given, fitted on its own rows."""
+    at = places(key)
+    if other is None:
+        return reading.index(key, "test").compact(at.thresholds, by=by)
+    val = reading.index(other, "val")
+    of_K = [val.threshold(K) for K in at.K_values]
+    of_confidence = thresholds_of_confidences(other, at.confidence_values)
+    return reading.index(other, "test").compact([*of_K, *at.threshold_values, *of_confidence], by=by)

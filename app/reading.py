@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,16 @@ from typing import Any
 import streamlit as st
 
 import workbench as wb
+from workbench.conformal import rule_from_text
 from workbench.datasets import load_spec
 from workbench.figures.base import Figure, counted
 from workbench.imports import keep_tables
-from workbench.store import Store, StoredRun
+from workbench.sets import Rule
+from workbench.store import DEMO, Store, StoredRun
 
 SHORT = 12  # characters of a run's key in the address of a page
+# The linked sliders, and the rule that each of them moves: one threshold, reached in three ways.
+SLIDERS: dict[str, type[Rule]] = {"K": wb.AverageK, "threshold": wb.Threshold, "confidence": wb.LAC}
 FILE_TYPES = ("npz", "npy", "csv", "parquet", "safetensors")
 FILE_HELP = "Scores, one row per example and one column per class, with labels. It is kept as a run on this machine."
 
@@ -46,16 +51,34 @@ def run(key: str) -> StoredRun:
 
 @st.cache_resource(show_spinner="Sorting the probabilities, once for every K…", max_entries=16)
 def index(key: str, split: str) -> wb.SetIndex:
-    """The index of one table of a run."""
-    return wb.SetIndex(run(key).tables[split])
+    """The index of one table of a run. It is kept beside the table; the runs of the package are never written to."""
+    stored = run(key)
+    table = stored.tables[split]
+    return wb.SetIndex(table) if stored.path.parent == DEMO else wb.SetIndex.open(stored.path / split)
 
 
-@st.cache_resource(show_spinner="Forming the sets…", max_entries=8)
 def sets(key: str, held: str, value: float) -> wb.PredictionSets:
     """The sets of the test rows at a place of the sliders: `held` says which slider gave the value."""
-    rule = wb.AverageK(value) if held == "K" else wb.Threshold(value)
+    return sets_by(key, repr(SLIDERS[held](**{held: value})))
+
+
+def sets_by(key: str, rule: str) -> wb.PredictionSets:
+    """The sets of the test rows by a rule, written as Python prints it and fitted on the validation rows."""
+    return _formed(key, rule)[0]
+
+
+def warnings_of(key: str, rule: str) -> list[str]:
+    """What the library warned of when the rule was fitted."""
+    return _formed(key, rule)[1]
+
+
+@st.cache_resource(show_spinner="Forming the sets…", max_entries=16)
+def _formed(key: str, rule: str) -> tuple[wb.PredictionSets, list[str]]:
     tables = run(key).tables
-    return rule.fit(tables["val"]).sets(tables["test"])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        sets = rule_from_text(rule).fit(tables["val"]).sets(tables["test"])
+    return sets, [str(warning.message) for warning in caught]
 
 
 @st.cache_resource(show_spinner="Drawing the photographs…", max_entries=2)

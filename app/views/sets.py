@@ -11,9 +11,10 @@ import messages
 import moving
 import photos
 import reading
+import rules
 import workbench as wb
+from drawings import drawn
 from handout import handout
-from headline import strip
 from places import compact, places
 from workbench.figures import Figure
 from workbench.figures.sizes import MOST_GROUPS
@@ -29,8 +30,8 @@ def page() -> None:
         messages.no_runs()
         return
     st.markdown(
-        "A set holds every class whose probability reaches the threshold: few classes for a clear row, more for an "
-        "ambiguous one. K fixes the threshold on the validation rows; all pictures are of the test rows."
+        "A set holds few classes when a row is clear and more when it is ambiguous. Every class whose probability reaches one "
+        "threshold is in: K, or a promised coverage, fixes it on the validation rows. All pictures are of the test rows."
     )
     body(st.session_state["run"], st.context.theme.type == "dark")
 
@@ -38,40 +39,42 @@ def page() -> None:
 @st.fragment
 @messages.friendly
 def body(key: str, dark: bool) -> None:
-    """All that follows the sliders. A fragment: releasing a slider runs this and nothing else.
+    """All that follows the controls. A fragment: releasing a slider runs this and nothing else.
 
     The key of the run also names the channel of the moving parts, so that no part ever follows another run's sliders.
     """
-    with st.container(key="headline"):
-        row = strip("sets", key)
-    figures(key, row, dark)
-    photos.wall(key, places(key), row, dark)
+    answer = rules.answer("sets", key)
+    figures(answer, dark)
+    photos.wall(answer, dark)
 
 
-def figures(key: str, row: int, dark: bool) -> None:
+def figures(answer: rules.Answer, dark: bool) -> None:
     """The pictures, each with its code and its data."""
-    test = reading.index(key, "test").table
-    by = grouping(test)
-    held, value = places(key).at(row)
-    makers: dict[str, Callable[[], Figure]] = {
-        "sizes": lambda: wb.figures.set_sizes(reading.sets(key, held, value), by=by),
-        "curve": lambda: wb.figures.accuracy_against_size(reading.index(key, "test")),
-        "classes": lambda: wb.figures.per_class(reading.sets(key, held, value)),
-        "reliability": lambda: wb.figures.reliability(test),
-    }
-    if test.labels is None:
-        makers = {"sizes": makers["sizes"]}
+    index = reading.index(answer.key, "test")
+    labelled = index.table.labels is not None
+    if not labelled:
         st.info("These rows have no labels: there are sizes to show, but no accuracy.", icon=":material/label_off:")
+    by = grouping(index.table)
+    makers: dict[str, Callable[[], Figure]] = {"sizes": lambda: wb.figures.set_sizes(answer.sets, by=by)}
+    if labelled:
+        makers |= {
+            "curve": lambda: wb.figures.accuracy_against_size(index, answer.sets),
+            "classes": lambda: wb.figures.per_class(answer.sets),
+            "reliability": lambda: wb.figures.reliability(index.table),
+        }
     with st.container(key="figures"):
         for name, make in makers.items():
-            with st.container(key=f"figure-{name}"):
-                picture(name, key, by if name == "sizes" else None, make, dark)
+            if answer.row is None:
+                drawn(name, answer.key, make, dark)
+            else:
+                with st.container(key=f"figure-{name}"):
+                    picture(name, answer.key, by if name == "sizes" else None, make, dark)
 
 
 @messages.friendly
 def picture(name: str, key: str, by: str | None, make: Callable[[], Figure], dark: bool) -> None:
-    """One picture with its code; if it fails, the others stay."""
-    live.figure(key, **drawn(name, key, by, dark)._asdict(), key=f"{name} {key}")
+    """One picture that follows the sliders, with its code; if it fails, the others stay."""
+    live.figure(key, **at_every_place(name, key, by, dark)._asdict(), key=f"{name} {key}")
     handout(name, key, make, dark)
 
 
@@ -90,7 +93,7 @@ def grouping(table: wb.LogitTable) -> str | None:
 
 
 @st.cache_resource(show_spinner="Drawing…", max_entries=64)
-def drawn(name: str, key: str, by: str | None, dark: bool) -> moving.Moving:
+def at_every_place(name: str, key: str, by: str | None, dark: bool) -> moving.Moving:
     """A picture as it is sent to the browser, with all its moves. It does not depend on where the sliders stand."""
     index = reading.index(key, "test")
     if name == "curve":

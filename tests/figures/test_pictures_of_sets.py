@@ -136,6 +136,20 @@ def test_a_known_posterior_draws_the_best_that_is_possible(table):
     assert best.to_dict() == pytest.approx({K: bayes.average_k_accuracy(posterior, K) for K in (1, 1.5, 2, 2.5, 3)})
 
 
+def test_sets_of_any_rule_are_a_point_beside_the_curve_and_their_code_marks_them_again(table):
+    val, test = table.split()
+    sets = wb.APS(confidence=0.99).fit(val).sets(test)
+    figure = wb.figures.accuracy_against_size(wb.SetIndex(test, K_max=2), sets)
+    (point,) = figure.frame[figure.frame["curve"] == "APS(confidence=0.99)"].to_dict("records")
+    assert (point["mean_size"], point["accuracy"]) == (sets.sizes.mean(), sets.hits.mean())
+    assert figure.plot().layout.xaxis.range[1] > point["mean_size"] > 2
+    assert figure.static().axes
+    made = {"val": val, "test": test}
+    exec(figure.code, made)
+    assert made["figure"].frame.equals(figure.frame)
+    assert made["figure"].text == figure.text
+
+
 def test_the_explorer_fits_on_val_and_draws_test(table):
     val, test = table.split()
     figure = wb.figures.explore(val, test, K_max=3, step=0.5)

@@ -11,9 +11,10 @@ import plotly.graph_objects as go
 
 from workbench import bayes
 from workbench.counts import SHOTS
-from workbench.figures.base import Figure, counted, paper
+from workbench.figures.base import Figure, chosen_by, code_of_sets, counted, paper
 from workbench.figures.style import Theme
 from workbench.index import SetIndex
+from workbench.sets import PredictionSets
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
@@ -22,13 +23,13 @@ MACRO = "average-K, mean over classes"
 BAYES = "best possible"
 
 
-def accuracy_against_size(index: SetIndex) -> AccuracyAgainstSize:
+def accuracy_against_size(index: SetIndex, sets: PredictionSets | None = None) -> AccuracyAgainstSize:
     """Accuracy of average-K sets against their mean size, beside top-K sets of the same size.
 
     Where the average-K curve runs above the top-K points, some rows are clearer than others and letting sets differ in
     size pays. With class counts, few, medium and many say which classes pay for small sets (each the mean over its
     classes); without, the mean over all classes is drawn. Where the true posterior is known, no classifier can be above
-    the Bayes curve (but for luck with the labels).
+    the Bayes curve (but for luck with the labels). `sets` of the same rows, by any rule, are marked as a point.
 
     >>> import workbench as wb
     >>> table = wb.LogitTable.from_probabilities([[0.8, 0.1, 0.1], [0.4, 0.35, 0.25]], labels=[0, 1])
@@ -54,6 +55,11 @@ def accuracy_against_size(index: SetIndex) -> AccuracyAgainstSize:
         distinct, times = np.unique(bayes.posterior_of(index.table), axis=0, return_counts=True)  # few, in the garden
         best = [bayes.average_k_accuracy(distinct, K, weights=times / times.sum()) for K in halves]
         parts.append(pd.DataFrame({"K": halves, "mean_size": halves, "curve": BAYES, "accuracy": best}))
+    marked = ""
+    if sets is not None:
+        marked = chosen_by(sets)
+        here = {"mean_size": [sets.sizes.mean()], "accuracy": [sets.hits.mean()], "curve": marked}
+        parts.append(pd.DataFrame({"K": [np.nan], **here}))
     frame = pd.concat(parts, ignore_index=True)[["curve", "K", "threshold", "mean_size", "accuracy"]]
 
     n, K_max = index.table.n, float(index.K_values[-1])
@@ -63,19 +69,28 @@ def accuracy_against_size(index: SetIndex) -> AccuracyAgainstSize:
         for K in whole
         if K in (1, 2, 5, 10, 20)
     ]
+    first = f"import workbench as wb\n\n# table: {n} rows of {index.table.n_classes} classes, with labels\n"
+    table, arguments = "table", "index"
+    if sets is not None:
+        first, table, arguments = code_of_sets(sets), "test", "index, sets"
     return AccuracyAgainstSize(
         frame=frame,
         title="What larger sets buy",
         subtitle=f"n = {counted(n, 'row')} of {counted(index.table.n_classes, 'class', 'classes')}",
         text=(
             f"Accuracy against mean set size on n = {n} rows, average-K sets against top-K sets: {'; '.join(told)}. "
-            f"Curves: {', '.join(frame['curve'].unique())}."
+            f"Curves: {', '.join(frame['curve'].unique())}." + ("" if sets is None else _told(sets))
         ),
-        code="import workbench as wb\n\n"
-        f"# table: {n} rows of {index.table.n_classes} classes, with labels\n"
-        f"index = wb.SetIndex(table, K_max={K_max!r}, step={round(step, 6)!r})\n"
-        "figure = wb.figures.accuracy_against_size(index)\nfigure.plot()\n",
+        code=(
+            f"{first}index = wb.SetIndex({table}, K_max={K_max!r}, step={round(step, 6)!r})\n"
+            f"figure = wb.figures.accuracy_against_size({arguments})\nfigure.plot()\n"
+        ),
+        marked=marked,
     )
+
+
+def _told(sets: PredictionSets) -> str:
+    return f" Marked: {sets.sizes.mean():.2f} classes on average and {sets.hits.mean():.1%} by {chosen_by(sets)}."
 
 
 def _average_k(frame: pd.DataFrame, K: float) -> float:
@@ -85,7 +100,9 @@ def _average_k(frame: pd.DataFrame, K: float) -> float:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class AccuracyAgainstSize(Figure):
-    """Lines for average-K sets, points for top-K sets."""
+    """Lines for average-K sets, points for top-K sets and for the sets that are marked."""
+
+    marked: str = ""  # the curve that is one point
 
     def lines(self, theme: Theme) -> dict[str, dict[str, Any]]:
         """Curve → its colour and width, in the order they are drawn and listed."""
@@ -95,12 +112,16 @@ class AccuracyAgainstSize(Figure):
             MACRO: {"color": theme.model_b, "width": 2.5, "dash": "dot"},
             BAYES: {"color": theme.bayes, "width": 2, "dash": "dash"},
         } | {shot: {"color": colour, "width": 2} for shot, colour in zip(SHOTS, theme.colours(SHOTS), strict=True)}
+        looks[self.marked] = {"color": theme.threshold, "width": 0}
         return {name: looks[name] for name in self.frame["curve"].unique()}
 
     def ranges(self) -> tuple[tuple[float, float], tuple[float, float]]:
         """Of mean size and of accuracy; the lowest accuracy is rounded down to a tenth."""
         lowest = np.floor(10 * self.frame["accuracy"].min()) / 10
-        return (1.0, max(2.0, float(self.frame["K"].max()))), (float(lowest), 1.0)
+        largest = float(self.frame["K"].max())
+        if self.marked:
+            largest = max(largest, float(self.frame["mean_size"].iloc[-1]))
+        return (1.0, max(2.0, largest)), (float(lowest), 1.0)
 
     def _plotly(self, theme: Theme) -> go.Figure:
         figure = go.Figure()
@@ -111,14 +132,14 @@ class AccuracyAgainstSize(Figure):
                 y=part["accuracy"],
                 customdata=part[["K", "threshold"]],
                 name=name,
-                mode="markers" if name == "top-K" else "lines",
+                mode="markers" if name in ("top-K", self.marked) else "lines",
                 line=look,
-                zorder=1 if name == "average-K" else 0,
-                marker={"color": look["color"], "size": 8, "symbol": "circle-open", "line_width": 2},
+                zorder={"average-K": 1, self.marked: 2}.get(name, 0),
+                marker=_mark(theme, look["color"], filled=name == self.marked),
                 hovertemplate="%{x:.2f} classes on average<br>accuracy %{y:.1%}"
                 + (
-                    "<extra>top-K</extra>"
-                    if name == "top-K"
+                    f"<extra>{name}</extra>"
+                    if name in ("top-K", self.marked)
                     else f"<br>threshold %{{customdata[1]:.4f}}<extra>{name}</extra>"
                 ),
             )
@@ -136,8 +157,10 @@ class AccuracyAgainstSize(Figure):
         axes = figure.subplots()
         for name, look in self.lines(theme).items():
             part = self.frame[self.frame["curve"] == name]
-            if name == "top-K":
-                axes.plot(part["mean_size"], part["accuracy"], "o", color=look["color"], fillstyle="none", label=name)
+            if name in ("top-K", self.marked):
+                fill = "full" if name == self.marked else "none"
+                point = {"color": look["color"], "fillstyle": fill, "zorder": 4 if name == self.marked else 2}
+                axes.plot(part["mean_size"], part["accuracy"], "o", label=name, **point)
             else:
                 seaborn.lineplot(
                     part,
@@ -163,3 +186,9 @@ class AccuracyAgainstSize(Figure):
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.legend(loc="lower right")
         return figure
+
+
+def _mark(theme: Theme, colour: str, *, filled: bool) -> dict[str, Any]:
+    if filled:
+        return {"color": colour, "size": 14, "line": {"color": theme.paper, "width": 2}}
+    return {"color": colour, "size": 8, "symbol": "circle-open", "line_width": 2}

@@ -1,0 +1,72 @@
+"""Which rule makes the sets of a page: one threshold, moved in the browser, or any other rule of the library."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+
+import streamlit as st
+
+import controls
+import live
+import messages
+import reading
+import workbench as wb
+from headline import numbers_of, strip
+from places import places
+from workbench.conformal import RULES, ConformalRule
+from workbench.sets import Rule
+
+ONE_THRESHOLD = "one threshold"
+OTHERS = {rule.__name__: rule for rule in RULES if rule not in reading.SLIDERS.values()}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How the sets of a page are made: by a rule, and where the sliders stand if they chose it (None: another rule).
+
+    `channel` is where the moving parts of the page listen.
+    """
+
+    key: str
+    rule: Rule
+    row: int | None
+
+    @property
+    def channel(self) -> str:
+        return self.key if self.row is not None else f"{self.key} {self.rule!r}"
+
+    @property
+    def sets(self) -> wb.PredictionSets:
+        """The sets of the test rows."""
+        return self.of(self.key)
+
+    def of(self, key: str) -> wb.PredictionSets:
+        """The sets that the rule, fitted on the validation rows of a run, gives its test rows."""
+        return reading.sets_by(key, repr(self.rule))
+
+
+def answer(view: str, key: str) -> Answer:
+    """The chooser of rules, the controls of the chosen one, and the headline numbers, which stay in sight."""
+    labelled = reading.run(key).tables["val"].labels is not None
+    names = [name for name, rule in OTHERS.items() if labelled or not issubclass(rule, ConformalRule)]
+    name = st.segmented_control(
+        "Rule", [ONE_THRESHOLD, *names], default=ONE_THRESHOLD, required=True, key="rule", bind="query-params"
+    )
+    if name == ONE_THRESHOLD:
+        with st.container(key="headline"):
+            row = strip(view, key)
+        return Answer(key, places(key).rule(row), row)
+    chosen = OTHERS[name]
+    st.caption(f"**{chosen.title}.** {inspect.getdoc(chosen).splitlines()[0]}")  # type: ignore[union-attr]
+    with st.container(key="knobs"):
+        values = {
+            knob_name: controls.widget(knob_name, knob, knob.default, key=f"rule_{knob_name}")
+            for knob_name, knob in chosen.knobs().items()
+        }
+    made = Answer(key, chosen(**values), None)
+    for warning in reading.warnings_of(key, repr(made.rule)):
+        st.warning(messages.plain(warning), icon=":material/warning:")
+    with st.container(key="headline"):
+        live.sliders(made.channel, [], numbers_of(made.sets), held="", row=0, key=f"numbers of {view}")
+    return made

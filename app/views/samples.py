@@ -1,0 +1,125 @@
+"""Samples: the rows themselves, with what was predicted for them and what is true."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+import messages
+import photos
+import reading
+import rules
+import workbench as wb
+from addressed import one_run
+from opening import LARGEST
+from workbench.figures.base import counted
+from workbench.groups import rows_by
+from workbench.rows import DISAGREEMENTS, OF_LABELS, ORDERS, RowFilter, in_order
+
+ANY, HITS, MISSES = "any", "hit", "miss"
+ALL = "all"
+MOST_GROUPS = 200  # of a grouping that can be chosen from
+
+
+def page() -> None:
+    """The view."""
+    st.title("Samples", anchor=False)
+    if st.session_state["run"] is None:
+        messages.no_runs()
+        return
+    st.markdown(
+        "Numbers are about many rows; these are the rows. Choose which to see, and open one to see what the network "
+        "confuses it with."
+    )
+    body(st.session_state["run"], st.context.theme.type == "dark")
+
+
+@st.fragment
+@messages.friendly
+def body(key: str, dark: bool) -> None:
+    """All that follows the controls."""
+    answer = rules.answer("samples", key)
+    asked, other = wanted(answer)
+    sets = answer.sets
+    rows = asked.rows(sets, None if other is None else answer.of(other))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        names = [name for name in ORDERS if sets.table.labels is not None or name not in OF_LABELS]
+        order = st.selectbox("Order", names, key="order", bind="query-params", width=220)
+        shown = photos.one_page(in_order(sets, rows, order))
+    st.markdown(found(sets, rows))
+    if len(shown) == 0:
+        st.info("No test row is like that. Ask for less, or move K.", icon=":material/search_off:")
+        return
+    photos.on_cards(answer, shown, dark, key=f"samples {answer.channel}")
+
+
+def wanted(answer: rules.Answer) -> tuple[RowFilter, str | None]:
+    """Which rows are asked for, all of it in the address, and the other run if they are those of a disagreement."""
+    table = answer.sets.table
+    names = table.named_classes()
+    with st.container(key="filters"):
+        last = min(table.n_classes, LARGEST)
+        low, high = st.select_slider(
+            "Set size", list(range(last + 1)), (0, last), format_func=_size, key="size", bind="query-params"
+        )
+        hit = label = None
+        if table.labels is not None:
+            verdict = st.segmented_control(
+                "Hit or miss", [ANY, HITS, MISSES], default=ANY, required=True, key="verdict", bind="query-params"
+            )
+            hit = {HITS: True, MISSES: False}.get(verdict)
+            label = st.selectbox("Truth", [ALL, *names], key="label", bind="query-params")
+        holds = st.multiselect("The set holds", names, key="holds", bind="query-params", placeholder="any classes")
+        groups = group(table)
+        sure = st.slider(
+            "Largest probability", 0.0, 1.0, (0.0, 1.0), 0.01, format="percent", key="sure", bind="query-params"
+        )
+        disagreement, other = disagreeing(answer)
+    whole = (low, high) == (0, last)
+    return RowFilter(
+        sizes=None if whole else (low, table.n_classes if high == last else high),
+        hit=hit,
+        label=names.index(label) if label not in (None, ALL) else None,
+        holds=tuple(names.index(name) for name in holds),
+        groups=groups,
+        sure=None if sure == (0, 1) else sure,
+        disagreement=disagreement,
+    ), other
+
+
+def _size(size: int) -> str:
+    return f"{size}+" if size == LARGEST else str(size)
+
+
+def group(table: wb.LogitTable) -> tuple[tuple[str, str], ...]:
+    """One group of the rows by shots, by groups of classes or by an attribute, in the address as `by` and `group`."""
+    names = list(table.attributes or {})
+    if table.labels is not None and not table.many_labels:
+        names = ["shots"] * (table.class_counts is not None) + ["groups"] * (table.groups is not None) + names
+    few = [name for name in names if 1 < len(rows_by(table, name)[1]) <= MOST_GROUPS]
+    if not few:
+        return ()
+    by = st.selectbox("Group by", [ALL, *few], key="by", bind="query-params")
+    if by == ALL:
+        return ()
+    name = st.selectbox("Group", rows_by(table, by)[1], key="group", bind="query-params")
+    return ((by, name),)
+
+
+def disagreeing(answer: rules.Answer) -> tuple[str | None, str | None]:
+    """How the run disagrees with another, and with which."""
+    titles = reading.comparable(answer.key)
+    other = one_run("Against another run", titles, "other") if titles else None
+    if other is None:
+        return None, None
+    how = st.selectbox("Disagreement", [ANY, *DISAGREEMENTS], key="disagreement", bind="query-params")
+    return (None, None) if how == ANY else (how, other)
+
+
+def found(sets: wb.PredictionSets, rows: np.ndarray) -> str:
+    """How many rows there are, and what their sets are like."""
+    words = f"**{counted(len(rows))}** of {counted(len(sets), 'test row')}"
+    if len(rows) == 0:
+        return words
+    words += f", {sets.sizes[rows].mean():.2f} classes in a set on average"
+    return words if sets.table.labels is None else f"{words}, {sets.hits[rows].mean():.1%} of the sets hold the label"
