@@ -106,7 +106,7 @@ def words(cell: Any) -> list[str]:
 
 def solved(notebook: Any) -> list[tuple[str, str]]:
     """(code, what it prints) of each solution that computes something."""
-    return re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", notebook.cells[-1].source, flags=re.DOTALL)
+    return re.findall(r"```python\n(.*?)```\n\ngives\n\n```text\n(.*?)```", notebook.cells[-1].source, flags=re.DOTALL)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -345,7 +345,7 @@ def test_bad_arguments_say_what_is_allowed(arguments, message):
 @pytest.mark.parametrize("background", [([[0, 0]], [0]), ([[0, 0, 0]], [3]), ([[0, 0, 0]], [0, 1])])
 def test_a_background_that_does_not_fit_says_what_does(background):
     with pytest.raises(ValueError, match="as many labels"):
-        wb.figures.level_sets(wb.losses.ExpectedPositive(), background=background)
+        wb.figures.level_sets(wb.losses.ExpectedPositive(K=2), background=background)
 
 
 def test_a_class_of_losses_is_not_a_loss():
@@ -353,9 +353,16 @@ def test_a_class_of_losses_is_not_a_loss():
         wb.figures.level_sets(wb.losses.CrossEntropy)
 
 
-def test_a_loss_that_needs_more_than_three_classes_raises():
-    with pytest.raises(ValueError, match="K must be smaller than the number of classes"):
-        wb.figures.level_sets(wb.losses.CalibratedTopKHinge(K=3))
+def test_a_loss_that_needs_more_classes_says_so_by_the_name_it_was_given():
+    loss = wb.losses.NoisedTopK(K=5)
+    for draw, n_classes in (
+        (wb.figures.level_sets, 3),
+        (wb.figures.conditional_risk, 3),
+        (lambda loss: wb.figures.line_profile([loss], others=(0, 0, 0)), 4),
+        (lambda loss: wb.figures.gradient_sparsity(loss, scores=[[2.0, 1.0]]), 2),
+    ):
+        with pytest.raises(ValueError, match=rf"^NoisedTopK\(K=5.*give NoisedTopK a K below {n_classes}"):
+            draw(loss)
 
 
 def test_a_loss_that_is_not_finite_somewhere_says_where():

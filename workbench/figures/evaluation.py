@@ -113,12 +113,19 @@ def losses_in_code(losses: Sequence[type[Loss] | Loss]) -> tuple[str, list[str]]
     return "\n".join(dict.fromkeys(imports)) + "\n\n", names
 
 
-def check_loss(loss: Any, label: int = 0, head: str = "both", background: Background | None = None) -> None:
-    """Refuse what cannot be evaluated on three classes, in words."""
+def check_loss(
+    loss: Any, label: int = 0, head: str = "both", background: Background | None = None, *, n_classes: int = 3
+) -> None:
+    """Refuse what cannot be evaluated on three classes (or so many), in words."""
     from workbench.losses import Loss
 
     if not isinstance(loss, Loss):
         raise ValueError(f"a landscape is that of a loss such as wb.losses.CrossEntropy(), not {loss!r}")
+    if (K := getattr(loss, "K", 1)) >= n_classes:  # said here, because `exact()` would speak of another loss
+        raise ValueError(
+            f"{loss!r} on {n_classes} classes: K must be smaller than the number of classes; "
+            f"give {type(loss).__name__} a K below {n_classes}, not {K:g}"
+        )
     if label not in (0, 1, 2):
         raise ValueError(f"label = {label!r}; the triangle has three classes: give 0, 1 or 2")
     if head not in HEADS:

@@ -12,7 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from workbench.figures.base import Figure, counted, paper
-from workbench.figures.evaluation import loss_values, losses_in_code
+from workbench.figures.evaluation import check_loss, loss_values, losses_in_code
 from workbench.figures.style import Theme
 
 if TYPE_CHECKING:
@@ -80,6 +80,8 @@ def line_profile(
         raise ValueError(f"there are {len(losses)} losses; a picture holds 1 to {MOST_LINES}")
     if not others or not np.isfinite(others).all():
         raise ValueError(f"others = {others}; give the score of at least one other class")
+    for loss in losses:
+        check_loss(loss, n_classes=1 + len(others))
     scores = np.linspace(-reach, reach, steps)
     rows = np.column_stack([scores, np.tile(others, (steps, 1))])  # the label is class 0
     frames = [

@@ -53,13 +53,13 @@ def gradient_sparsity(
     grid = np.geomspace(1e-3, 10, 17).round(6) if epsilons is None else np.asarray(epsilons, float)
     if not 1 <= len(chosen) <= MOST_LINES:
         raise ValueError(f"there are {len(chosen)} losses; a picture holds 1 to {MOST_LINES}")
+    rows, of_rows, named = _rows(scores, labels)
     for loss in chosen:
-        check_loss(loss)
+        check_loss(loss, n_classes=rows.shape[1])
     if not any("epsilon" in loss.knobs() for loss in chosen):
         raise ValueError(f"none of {', '.join(map(repr, chosen))} has an ε; give at least one noised loss")
     if grid.ndim != 1 or len(grid) < 2 or not (np.isfinite(grid) & (grid > 0)).all() or (np.diff(grid) <= 0).any():
         raise ValueError(f"epsilons = {epsilons!r}; give at least two rising numbers above 0")
-    rows, of_rows, named = _rows(scores, labels)
     frames = []
     for loss in chosen:
         moved = np.array([np.count_nonzero(loss_gradients(at, rows, of_rows), axis=1) for at in _at(loss, grid)])
