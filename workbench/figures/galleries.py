@@ -70,17 +70,8 @@ class Gallery(Figure):
             ],
             hovertemplate="%{customdata}<extra></extra>",
         )
-        bar = colour_bar(self.panels[0])
-        lying = {
-            "orientation": "h",
-            "x": 1,
-            "xanchor": "right",
-            "y": 0,
-            "yanchor": "top",
-            "len": 0.4,
-            "title_side": "top",
-        }
-        figure.add_trace(bar.update(marker_colorbar=lying))
+        place: dict[str, Any] = {"x": 1, "xanchor": "right", "y": 0, "yanchor": "top", "len": 0.4}
+        figure.add_trace(colour_bar(self.panels[0], orientation="h", **place))
         for panel, caption, (x, y) in zip(self.panels, self.captions, self.places(), strict=True):
             title = "<br>".join(wrap(panel.title, TITLE_WIDTH, break_on_hyphens=False))
             text = f'<b>{title}</b><br><span style="color: {theme.muted}; font-size: 11px">{caption}</span>'

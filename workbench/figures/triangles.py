@@ -26,6 +26,7 @@ CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, HEIGHT]])  # where all of the 
 CORNER_NAMES = ("bottom left", "bottom right", "top")
 X_RANGE, Y_RANGE = (-0.12, 1.12), (-0.1, 0.97)
 SYMBOLS = {"circle": "o", "star": "*", "diamond": "D"}  # Plotly's name → matplotlib's
+Trace = dict[str, Any]  # a scatter trace of Plotly, which checks it once, when the figure is made
 
 
 class Mark(NamedTuple):
@@ -58,20 +59,24 @@ class LevelSets(Figure):
         return (right + up / 2) / (self.steps - 1), HEIGHT * up / (self.steps - 1), values
 
     def _plotly(self, theme: Theme) -> go.Figure:
-        figure = go.Figure([*bands(self), border(theme), *outlined(self), *arrows(self), hover_points(self)])
-        figure.add_traces([*marked(self, theme), colour_bar(self)])
+        traces = [*bands(self), border(theme), *outlined(self), *arrows(self), hover_points(self)]
+        traces += [*marked(self, theme), colour_bar(self)]
+        names: list[dict[str, Any]] = []
         for corner, (x, y) in enumerate(CORNERS):
             name, colour = _corner(self, corner, theme)
             shift = 22 if corner == 2 else -22
-            figure.add_annotation(x=x, y=y, text=name, showarrow=False, yshift=shift, font_color=colour)
+            names.append({"x": x, "y": y, "text": name, "showarrow": False, "yshift": shift, "font": {"color": colour}})
         for (x, y), name in regions(self.regions):
             chip = {"bgcolor": LIGHT.paper, "opacity": 0.85, "borderpad": 2, "font": {"color": LIGHT.ink, "size": 13}}
-            figure.add_annotation(x=x, y=y, text=name, showarrow=False, **chip)
-        figure.update_xaxes(range=X_RANGE, visible=False, fixedrange=True, constrain="domain")
-        figure.update_yaxes(range=Y_RANGE, visible=False, fixedrange=True, constrain="domain", scaleanchor="x")
-        return figure.update_layout(
-            showlegend=False, hovermode="closest", height=540, margin={"l": 24, "t": 76, "b": 20}
-        )
+            names.append({"x": x, "y": y, "text": name, "showarrow": False, **chip})
+        still = {"visible": False, "fixedrange": True, "constrain": "domain"}
+        layout = {
+            "annotations": names,
+            "xaxis": {"range": X_RANGE, **still},
+            "yaxis": {"range": Y_RANGE, "scaleanchor": "x", **still},
+            "margin": {"l": 24, "t": 76, "b": 20},
+        }
+        return go.Figure(traces, {**layout, "showlegend": False, "hovermode": "closest", "height": 540})
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
         figure = paper(5.6, 5.2)
@@ -103,21 +108,21 @@ def outlines(figure: LevelSets) -> list[tuple[int, np.ndarray]]:
     return found
 
 
-def bands(figure: LevelSets) -> list[go.Scatter]:
+def bands(figure: LevelSets) -> list[Trace]:
     """The bands of colour, one filled shape each."""
     shapes = []
     for band, outline in outlines(figure):
         x, y = outline.astype(np.float32).T
         line = {"color": SEQUENTIAL[band], "width": 0.8}  # hides the seam between neighbours
-        shape = go.Scatter(x=x, y=y, mode="lines", fill="toself", fillcolor=SEQUENTIAL[band], line=line)
-        shapes.append(shape.update(hoverinfo="skip"))
+        filled = {"fill": "toself", "fillcolor": SEQUENTIAL[band], "line": line}
+        shapes.append({"x": x, "y": y, "mode": "lines", **filled, "hoverinfo": "skip"})
     return shapes
 
 
-def border(theme: Theme) -> go.Scatter:
+def border(theme: Theme) -> Trace:
     """The sides of the triangle."""
     x, y = CORNERS[[0, 1, 2, 0]].T
-    return go.Scatter(x=x, y=y, mode="lines", line={"color": theme.muted, "width": 1.2}, hoverinfo="skip")
+    return {"x": x, "y": y, "mode": "lines", "line": {"color": theme.muted, "width": 1.2}, "hoverinfo": "skip"}
 
 
 def all_marks(figure: LevelSets) -> list[Mark]:
@@ -126,7 +131,7 @@ def all_marks(figure: LevelSets) -> list[Mark]:
     return [*(Mark((a, b, c), "circle", "threshold", "the label") for a, b, c in corner), *figure.marks]
 
 
-def marked(figure: LevelSets, theme: Theme) -> list[go.Scatter]:
+def marked(figure: LevelSets, theme: Theme) -> list[Trace]:
     """The marks, each with its name under the pointer."""
     drawn = []
     for place, symbol, colour, name in all_marks(figure):
@@ -134,8 +139,8 @@ def marked(figure: LevelSets, theme: Theme) -> list[go.Scatter]:
         marker = {"color": getattr(theme, colour), "size": size, "symbol": symbol}
         marker["line"] = {"color": theme.paper, "width": 2}
         x, y = np.array([place]) @ CORNERS[:, 0], np.array([place]) @ CORNERS[:, 1]
-        point = go.Scatter(x=x, y=y, mode="markers", marker=marker, name=name, cliponaxis=False)
-        drawn.append(point.update(hovertemplate=f"{name}<extra></extra>"))
+        point = {"x": x, "y": y, "mode": "markers", "marker": marker, "name": name, "cliponaxis": False}
+        drawn.append({**point, "hovertemplate": f"{name}<extra></extra>"})
     return drawn
 
 
@@ -161,7 +166,7 @@ def rays(K: int | None) -> list[np.ndarray]:
     return [np.stack([middle, end]) for end in ends]
 
 
-def outlined(figure: LevelSets) -> list[go.Scatter]:
+def outlined(figure: LevelSets) -> list[Trace]:
     """The lines between the regions, dark with a pale rim like the arrows."""
     if figure.regions is None:
         return []
@@ -170,7 +175,7 @@ def outlined(figure: LevelSets) -> list[go.Scatter]:
         {"color": LIGHT.paper, "width": 4},
         {"color": LIGHT.ink, "width": 1.8, "dash": "dash"},
     ]
-    return [go.Scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip") for line in looks]
+    return [{"x": x, "y": y, "mode": "lines", "line": line, "hoverinfo": "skip"} for line in looks]
 
 
 def downhill(figure: LevelSets) -> tuple[np.ndarray, np.ndarray]:
@@ -195,37 +200,37 @@ def downhill(figure: LevelSets) -> tuple[np.ndarray, np.ndarray]:
     return begins[moving], 0.9 / ARROWS * steps[moving] / longest
 
 
-def arrows(figure: LevelSets) -> list[go.Scatter]:
+def arrows(figure: LevelSets) -> list[Trace]:
     """The arrows, dark with a pale rim: the bands below them are the same by day and by night."""
     begins, steps = downhill(figure)
     if not len(begins):
         return []
     x, y = np.stack([begins, begins + steps, np.full_like(begins, np.nan)], axis=1).reshape(-1, 2).T
     heads = np.tile([0, 9, 0], len(begins))
-    traces = []
+    traces: list[Trace] = []
     for colour, width, rim in ((LIGHT.paper, 4.5, 3), (LIGHT.ink, 1.6, 0)):
         head = {"symbol": "arrow", "angleref": "previous", "size": heads + rim * (heads > 0), "color": colour}
         line = {"color": colour, "width": width}
-        traces.append(go.Scatter(x=x, y=y, mode="lines+markers", line=line, marker=head, hoverinfo="skip"))
+        traces.append({"x": x, "y": y, "mode": "lines+markers", "line": line, "marker": head, "hoverinfo": "skip"})
     return traces
 
 
-def hover_points(figure: LevelSets) -> go.Scatter:
+def hover_points(figure: LevelSets) -> Trace:
     """The exact numbers under the pointer, at grid points close enough to each other that one is always near."""
     stride = max(1, (figure.steps - 1) // HOVERED)
     up, right = np.nonzero(np.add.outer(np.arange(figure.steps), np.arange(figure.steps)) < figure.steps)
     chosen = np.flatnonzero((up % stride == 0) & (right % stride == 0))
     x, y, values = figure.lattice()
-    return go.Scatter(
-        x=x[~values.mask][chosen].astype(np.float32),
-        y=y[~values.mask][chosen].astype(np.float32),
-        customdata=figure.frame.iloc[chosen, :4].to_numpy().astype(np.float32),
-        hovertemplate=figure.symbol + " = (%{customdata[0]:.2f}, %{customdata[1]:.2f}, %{customdata[2]:.2f})"
+    return {
+        "x": x[~values.mask][chosen].astype(np.float32),
+        "y": y[~values.mask][chosen].astype(np.float32),
+        "customdata": figure.frame.iloc[chosen, :4].to_numpy().astype(np.float32),
+        "hovertemplate": figure.symbol + " = (%{customdata[0]:.2f}, %{customdata[1]:.2f}, %{customdata[2]:.2f})"
         f"<br>{figure.units} %{{customdata[3]:.3f}}<extra></extra>",
-        mode="lines",  # of no width: thousands of invisible markers would slow the page down
-        line={"width": 0},
-        opacity=0,
-    )
+        "mode": "lines",  # of no width: thousands of invisible markers would slow the page down
+        "line": {"width": 0},
+        "opacity": 0,
+    }
 
 
 def draw_on(axes: Axes, figure: LevelSets, theme: Theme, named: bool = True) -> Any:
@@ -277,19 +282,24 @@ def _corner(figure: LevelSets, corner: int, theme: Theme) -> tuple[str, str]:
     return figure.corners[corner], theme.muted
 
 
-def colour_bar(figure: LevelSets) -> go.Scatter:
-    """A trace without a point that carries the colour bar."""
+def colour_bar(figure: LevelSets, **looks: Any) -> Trace:
+    """A trace without a point that carries the colour bar, upright unless its `looks` say otherwise."""
     places = np.linspace(0, 1, BANDS + 1).repeat(2)[1:-1]
     steps = [[place, colour] for place, colour in zip(places, np.repeat(SEQUENTIAL, 2), strict=True)]
     low, *_, high = _borders(figure)
     named = ticks(figure)
     bar = {
-        "title": {"text": figure.units, "side": "right", "font": {"size": 14}},
+        "title": {
+            "text": figure.units,
+            "side": "top" if looks.get("orientation") == "h" else "right",
+            "font": {"size": 14},
+        },
         "tickvals": named,
         "ticktext": [f"{value:.2g}" for value in named],
         "thickness": 14,
         "len": 0.8,
         "outlinewidth": 0,
+        **looks,
     }
     marker = {"color": [low], "colorscale": steps, "cmin": low, "cmax": high, "showscale": True, "colorbar": bar}
-    return go.Scatter(x=[None], y=[None], mode="markers", marker=marker, hoverinfo="skip")
+    return {"x": [None], "y": [None], "mode": "markers", "marker": marker, "hoverinfo": "skip"}
