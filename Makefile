@@ -69,5 +69,5 @@ $(VENV)/.app: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@
 
 $(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) install -q -c constraints.txt -e ".[test,bench]"
+	$(PIP) install -q -c constraints.txt -e ".[test,bench,vision]"
 	@touch $@ $(VENV)/.app

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from workbench.batches import in_turn, readable
 from workbench.datasets import Dataset, ImageFiles, load_dataset
 from workbench.losses import CrossEntropy
-from workbench.models import BACKBONES, Network, build_network, weights_digest
+from workbench.models import Network, build_network, random_weights, weights_digest
 from workbench.scoring import rows_at_once
 from workbench.store import Store
 
@@ -40,9 +40,10 @@ def cache_features(
 ) -> Dataset:
     """The dataset with the features of a backbone as its inputs: float32 (n, d), computed once and memory-mapped.
 
-    `backbone` is a trained run, a Module that returns features, or `module:factory`, which makes one with the weights it
-    comes with. It is only read: no dropout, batch statistics as they were learnt. Labels, names, posterior and
-    attributes stay; heads are trained on the result as on any rows of numbers.
+    `backbone` is a trained run, a Module that returns features, or the name of one that comes with weights:
+    `efficientnet-lite0`, `torchvision:resnet50:DEFAULT` or `module:factory`. It is only read: no dropout, batch
+    statistics as they were learnt. Labels, names, posterior and attributes stay; heads are trained on the result as on
+    any rows of numbers.
 
     >>> import tempfile
     >>> half = nn.Sequential(nn.Flatten(), nn.AvgPool1d(2))
@@ -101,10 +102,10 @@ def whole_network(run: Run, store: Store) -> Network:
 
 def check_weights(model: str | nn.Module) -> None:
     """Refuses a model whose features would be those of random weights."""
-    if isinstance(model, str) and model in BACKBONES and model != "linear":  # linear has no weights at all
+    if isinstance(model, str) and random_weights(model):
         raise ValueError(
             f"{model} comes with random weights, so there is nothing to gain from its features; "
-            "give a trained run, a Module or module:factory"
+            "give a trained run, efficientnet-lite0, torchvision:name:weights, a Module or module:factory"
         )
 
 

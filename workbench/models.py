@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import importlib
 from collections.abc import Callable
 
 import safetensors.torch
@@ -21,68 +20,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from workbench.backbones import UNTRAINED, Backbone
+from workbench.lookup import imported
 from workbench.losses import Loss
+from workbench.pretrained import PRETRAINED, TORCHVISION, from_torchvision
 
-Backbone = Callable[[tuple[int, ...]], nn.Module]  # input shape, channels first → module that returns features
-
-
-def linear(input_shape: tuple[int, ...]) -> nn.Module:
-    """No layer at all: the features are the inputs, so the network is its head."""
-    return nn.Flatten()
-
-
-def mlp(input_shape: tuple[int, ...], width: int = 256) -> nn.Module:
-    """Two hidden layers."""
-    n_inputs = torch.Size(input_shape).numel()
-    return nn.Sequential(nn.Flatten(), nn.Linear(n_inputs, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU())
-
-
-def cnn(input_shape: tuple[int, ...], width: int = 48) -> nn.Module:
-    """Four convolutions for photographs of 28 to 64 pixels, quick enough for one CPU core."""
-    channels = _channels(input_shape, "cnn")
-    return nn.Sequential(
-        _convolution(channels, width // 4, size=5, stride=2),
-        _convolution(width // 4, width // 2),
-        nn.MaxPool2d(2),
-        _convolution(width // 2, width),
-        nn.MaxPool2d(2),
-        _convolution(width, width),
-        nn.AdaptiveMaxPool2d(1),
-        nn.Flatten(),
-    )
-
-
-def resnet18_small(input_shape: tuple[int, ...], width: int = 64) -> nn.Module:
-    """ResNet-18 for small images: a 3 × 3 stem that keeps the resolution, as is usual on CIFAR."""
-    layers: list[nn.Module] = [_convolution(_channels(input_shape, "resnet18-small"), width)]
-    n_in = width
-    for stage in range(4):
-        n_out = width * 2**stage
-        layers += [_ResidualBlock(n_in, n_out, stride=1 if stage == 0 else 2), _ResidualBlock(n_out, n_out)]
-        n_in = n_out
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
-
-
-def densenet40_40(input_shape: tuple[int, ...], growth: int = 40) -> nn.Module:
-    """DenseNet of depth 40 and growth 40, the CIFAR network of Garcin et al. (Huang et al. 2017, without bottlenecks)."""
-    width, layers_of_a_block = 16, 12
-    layers: list[nn.Module] = [nn.Conv2d(_channels(input_shape, "densenet40-40"), width, 3, padding=1, bias=False)]
-    for block in range(3):
-        if block > 0:  # a transition halves the resolution
-            layers += [*_activated_convolution(width, width, size=1), nn.AvgPool2d(2)]
-        for _ in range(layers_of_a_block):
-            layers.append(_DenseLayer(width, growth))
-            width += growth
-    return nn.Sequential(*layers, nn.BatchNorm2d(width), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten())
-
-
-BACKBONES: dict[str, Backbone] = {
-    "linear": linear,
-    "mlp": mlp,
-    "cnn": cnn,
-    "resnet18-small": resnet18_small,
-    "densenet40-40": densenet40_40,
-}
+BACKBONES: dict[str, Backbone] = UNTRAINED | PRETRAINED
 
 
 class CosineHead(nn.Module):
@@ -158,21 +101,30 @@ def build_network(
 
 
 def backbone_named(name: str) -> Backbone:
-    """The function that makes a backbone for an input shape; `module:factory` finds one that lives elsewhere."""
+    """The function that makes a backbone for an input shape.
+
+    `torchvision:name` is a network of torchvision, and `module:factory` finds a function that lives elsewhere.
+    """
     if name in BACKBONES:
         return BACKBONES[name]
-    module_name, colon, factory_name = name.partition(":")
-    if not colon:
+    if name.startswith(TORCHVISION):
+        return from_torchvision(name)
+    if ":" not in name:
         raise ValueError(
-            f"there is no model named {name!r}; known: {', '.join(BACKBONES)}; or give module:factory or a torch Module"
+            f"there is no model named {name!r}; known: {', '.join(BACKBONES)}, torchvision:name; or give module:factory "
+            "or a torch Module"
         )
-    try:
-        factory = getattr(importlib.import_module(module_name), factory_name)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"{name!r} does not name a model: {error}") from None
+    factory = imported(name, "model")
     if not callable(factory):
         raise ValueError(f"{name!r} is not a function that takes an input shape and returns a torch Module")
     return factory
+
+
+def random_weights(name: str) -> bool:
+    """Whether the backbone of this name has weights that know nothing yet. `linear` has none at all."""
+    if name.startswith(TORCHVISION):
+        return ":" not in name.removeprefix(TORCHVISION)
+    return name in UNTRAINED and name != "linear"
 
 
 def weights_digest(module: nn.Module) -> str:
@@ -197,53 +149,10 @@ def _feature_width(backbone: nn.Module, input_shape: tuple[int, ...]) -> int:
     with torch.no_grad():
         try:
             features = backbone(torch.zeros(2, *input_shape))
-        except RuntimeError as error:
+        except (RuntimeError, AssertionError) as error:
             raise ValueError(f"the model does not take inputs of shape {input_shape}: {error}") from error
     backbone.train(training)
     if not isinstance(features, Tensor) or features.ndim != 2 or len(features) != 2:
         shape = tuple(features.shape) if isinstance(features, Tensor) else type(features).__name__
         raise ValueError(f"for 2 inputs the model returns {shape}; it must return features of shape (2, d)")
     return features.shape[1]
-
-
-def _channels(input_shape: tuple[int, ...], name: str) -> int:
-    if len(input_shape) != 3:
-        raise ValueError(f"{name} looks at images, the inputs have shape {input_shape}; use 'mlp' or 'linear'")
-    return input_shape[0]
-
-
-def _convolution(n_in: int, n_out: int, size: int = 3, stride: int = 1) -> nn.Sequential:
-    return nn.Sequential(
-        nn.Conv2d(n_in, n_out, size, stride=stride, padding=size // 2, bias=False), nn.BatchNorm2d(n_out), nn.ReLU()
-    )
-
-
-def _activated_convolution(n_in: int, n_out: int, size: int) -> tuple[nn.Module, ...]:
-    return nn.BatchNorm2d(n_in), nn.ReLU(), nn.Conv2d(n_in, n_out, size, padding=size // 2, bias=False)
-
-
-class _DenseLayer(nn.Module):
-    """Adds `growth` channels to those that come in."""
-
-    def __init__(self, n_in: int, growth: int) -> None:
-        super().__init__()
-        self.body = nn.Sequential(*_activated_convolution(n_in, growth, size=3))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.cat([x, self.body(x)], dim=1)
-
-
-class _ResidualBlock(nn.Module):
-    def __init__(self, n_in: int, n_out: int, stride: int = 1) -> None:
-        super().__init__()
-        self.body = nn.Sequential(
-            _convolution(n_in, n_out, stride=stride),
-            nn.Conv2d(n_out, n_out, 3, padding=1, bias=False),
-            nn.BatchNorm2d(n_out),
-        )
-        self.shortcut: nn.Module = nn.Identity()
-        if stride != 1 or n_in != n_out:
-            self.shortcut = nn.Sequential(nn.Conv2d(n_in, n_out, 1, stride=stride, bias=False), nn.BatchNorm2d(n_out))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return F.relu(self.body(x) + self.shortcut(x))

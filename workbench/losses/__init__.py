@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable
 from typing import Any
 
+from workbench.lookup import imported
 from workbench.losses.average_k import ROLE, AssumeNegative, AverageKTwoHead, ExpectedPositive
 from workbench.losses.base import PAPERS, Loss
 from workbench.losses.baselines import LDAM, CrossEntropy, Focal, TopKError
@@ -80,15 +80,11 @@ def class_named(name: str, losses: Iterable[type[Loss]] | None = None) -> type[L
     known = {loss.__name__: loss for loss in (LOSSES if losses is None else losses)}
     if name in known:
         return known[name]
-    module_name, colon, class_name = name.partition(":")
-    if not colon:
+    if ":" not in name:
         raise ValueError(
             f"there is no loss named {name!r}; known: {', '.join(known)}; or give module:Class for one of yours"
         )
-    try:
-        found = getattr(importlib.import_module(module_name), class_name)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"{name!r} does not name a loss: {error}") from None
+    found = imported(name, "loss")
     if not (isinstance(found, type) and issubclass(found, Loss)):
         raise ValueError(f"{name!r} is not a workbench.losses.Loss")
     return found

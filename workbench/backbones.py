@@ -1,0 +1,199 @@
+"""Backbones, with random weights: each is a function of the input shape, channels first, that makes a module.
+
+The module turns images (n, channels, height, width) in [0, 1], or rows of numbers, into features (n, d).
+
+>>> resnet50((3, 64, 64))(torch.zeros(2, 3, 64, 64)).shape
+torch.Size([2, 2048])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+Backbone = Callable[[tuple[int, ...]], nn.Module]  # input shape, channels first → module that returns features
+
+
+def linear(input_shape: tuple[int, ...]) -> nn.Module:
+    """No layer at all: the features are the inputs, so the network is its head."""
+    return nn.Flatten()
+
+
+def mlp(input_shape: tuple[int, ...], width: int = 256) -> nn.Module:
+    """Two hidden layers."""
+    n_inputs = torch.Size(input_shape).numel()
+    return nn.Sequential(nn.Flatten(), nn.Linear(n_inputs, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU())
+
+
+def cnn(input_shape: tuple[int, ...], width: int = 48) -> nn.Module:
+    """Four convolutions for photographs of 28 to 64 pixels, quick enough for one CPU core."""
+    channels = channels_of(input_shape, "cnn")
+    return nn.Sequential(
+        _activated(channels, width // 4, size=5, stride=2),
+        _activated(width // 4, width // 2),
+        nn.MaxPool2d(2),
+        _activated(width // 2, width),
+        nn.MaxPool2d(2),
+        _activated(width, width),
+        nn.AdaptiveMaxPool2d(1),
+        nn.Flatten(),
+    )
+
+
+def resnet18_small(input_shape: tuple[int, ...]) -> nn.Module:
+    """ResNet-18 for small images: a 3 × 3 stem that keeps the resolution, as is usual on CIFAR."""
+    return ResNet(channels_of(input_shape, "resnet18-small"), BasicBlock, (2, 2, 2, 2), small=True)
+
+
+def resnet18(input_shape: tuple[int, ...]) -> nn.Module:
+    """ResNet-18 for photographs of about 224 pixels."""
+    return ResNet(channels_of(input_shape, "resnet18"), BasicBlock, (2, 2, 2, 2))
+
+
+def resnet34(input_shape: tuple[int, ...]) -> nn.Module:
+    """ResNet-34 for photographs of about 224 pixels."""
+    return ResNet(channels_of(input_shape, "resnet34"), BasicBlock, (3, 4, 6, 3))
+
+
+def resnet50(input_shape: tuple[int, ...]) -> nn.Module:
+    """ResNet-50 for photographs of about 224 pixels."""
+    return ResNet(channels_of(input_shape, "resnet50"), Bottleneck, (3, 4, 6, 3))
+
+
+def densenet40_40(input_shape: tuple[int, ...], growth: int = 40) -> nn.Module:
+    """DenseNet of depth 40 and growth 40, the CIFAR network of Garcin et al. (Huang et al. 2017, without bottlenecks)."""
+    width, layers_of_a_block = 16, 12
+    layers: list[nn.Module] = [_convolution(channels_of(input_shape, "densenet40-40"), width)]
+    for block in range(3):
+        if block > 0:  # a transition halves the resolution
+            layers += [*_preactivated(width, width, size=1), nn.AvgPool2d(2)]
+        for _ in range(layers_of_a_block):
+            layers.append(_DenseLayer(width, growth))
+            width += growth
+    return nn.Sequential(*layers, nn.BatchNorm2d(width), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten())
+
+
+UNTRAINED: dict[str, Backbone] = {
+    "linear": linear,
+    "mlp": mlp,
+    "cnn": cnn,
+    "resnet18-small": resnet18_small,
+    "densenet40-40": densenet40_40,
+    "resnet18": resnet18,
+    "resnet34": resnet34,
+    "resnet50": resnet50,
+}
+
+
+class BasicBlock(nn.Module):
+    """Two convolutions beside a shortcut."""
+
+    expansion = 1
+
+    def __init__(self, n_in: int, width: int, stride: int) -> None:
+        super().__init__()
+        self.conv1, self.bn1 = _convolution(n_in, width, stride=stride), nn.BatchNorm2d(width)
+        self.conv2, self.bn2 = _convolution(width, width), nn.BatchNorm2d(width)
+        self.downsample = _shortcut(n_in, width, stride)
+
+    def forward(self, x: Tensor) -> Tensor:
+        inside = F.relu(self.bn1(self.conv1(x)))
+        return F.relu(self.bn2(self.conv2(inside)) + self.downsample(x))
+
+
+class Bottleneck(nn.Module):
+    """Three convolutions beside a shortcut, the middle one on a quarter of the channels.
+
+    It is the middle one that halves the resolution, as in the weights everybody uses; He et al. 2016 let the first do it.
+    """
+
+    expansion = 4
+
+    def __init__(self, n_in: int, width: int, stride: int) -> None:
+        super().__init__()
+        n_out = width * self.expansion
+        self.conv1, self.bn1 = _convolution(n_in, width, size=1), nn.BatchNorm2d(width)
+        self.conv2, self.bn2 = _convolution(width, width, stride=stride), nn.BatchNorm2d(width)
+        self.conv3, self.bn3 = _convolution(width, n_out, size=1), nn.BatchNorm2d(n_out)
+        self.downsample = _shortcut(n_in, n_out, stride)
+
+    def forward(self, x: Tensor) -> Tensor:
+        inside = F.relu(self.bn1(self.conv1(x)))
+        inside = F.relu(self.bn2(self.conv2(inside)))
+        return F.relu(self.bn3(self.conv3(inside)) + self.downsample(x))
+
+
+class ResNet(nn.Module):
+    """Residual network without its last layer (He et al. 2016).
+
+    Parameters have the names under which weights for ImageNet are published, so that those can be loaded.
+    """
+
+    def __init__(
+        self,
+        channels: int,
+        block: type[BasicBlock] | type[Bottleneck],
+        blocks: Sequence[int],  # of each stage
+        *,
+        small: bool = False,  # images: the stem keeps their resolution
+    ) -> None:
+        super().__init__()
+        self.conv1 = _convolution(channels, 64) if small else _convolution(channels, 64, size=7, stride=2)
+        self.bn1 = nn.BatchNorm2d(64)
+        self.maxpool = nn.Identity() if small else nn.MaxPool2d(3, stride=2, padding=1)
+        n_in = 64
+        for stage, n_blocks in enumerate(blocks):
+            width, layers = 64 * 2**stage, []
+            for place in range(n_blocks):
+                layers.append(block(n_in, width, stride=2 if stage > 0 and place == 0 else 1))
+                n_in = width * block.expansion
+            self.add_module(f"layer{stage + 1}", nn.Sequential(*layers))
+        for module in self.modules():
+            if isinstance(module, nn.Conv2d):
+                nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+
+    def forward(self, images: Tensor) -> Tensor:
+        x = self.maxpool(F.relu(self.bn1(self.conv1(images))))
+        for name, stage in self.named_children():
+            if name.startswith("layer"):
+                x = stage(x)
+        return x.mean((2, 3))
+
+
+class _DenseLayer(nn.Module):
+    """Adds `growth` channels to those that come in."""
+
+    def __init__(self, n_in: int, growth: int) -> None:
+        super().__init__()
+        self.body = nn.Sequential(*_preactivated(n_in, growth, size=3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.cat([x, self.body(x)], dim=1)
+
+
+def channels_of(input_shape: tuple[int, ...], name: str) -> int:
+    """The channels of the images that a backbone looks at; rows of numbers are refused."""
+    if len(input_shape) != 3:
+        raise ValueError(f"{name} looks at images, the inputs have shape {input_shape}; use 'mlp' or 'linear'")
+    return input_shape[0]
+
+
+def _convolution(n_in: int, n_out: int, size: int = 3, stride: int = 1) -> nn.Conv2d:
+    return nn.Conv2d(n_in, n_out, size, stride=stride, padding=size // 2, bias=False)
+
+
+def _activated(n_in: int, n_out: int, size: int = 3, stride: int = 1) -> nn.Sequential:
+    return nn.Sequential(_convolution(n_in, n_out, size, stride), nn.BatchNorm2d(n_out), nn.ReLU())
+
+
+def _preactivated(n_in: int, n_out: int, size: int) -> tuple[nn.Module, ...]:
+    return nn.BatchNorm2d(n_in), nn.ReLU(), _convolution(n_in, n_out, size)
+
+
+def _shortcut(n_in: int, n_out: int, stride: int) -> nn.Module:
+    if stride == 1 and n_in == n_out:
+        return nn.Identity()
+    return nn.Sequential(_convolution(n_in, n_out, size=1, stride=stride), nn.BatchNorm2d(n_out))
