@@ -7,6 +7,8 @@ classes and equal knobs for the same thing; texts it compares rightly.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import streamlit as st
@@ -19,6 +21,7 @@ from workbench.figures import Figure
 
 OF_MANY = ("line_profile", "gradient_sparsity")  # figures that take a list of losses
 MARGIN_TOP = 16  # pixels: the title is written by the page
+AHEAD = ThreadPoolExecutor(1, thread_name_prefix="pictures ahead")  # one: the person in front of the page comes first
 
 
 class Setting(NamedTuple):
@@ -51,6 +54,11 @@ def shown(name: str, recipe: str, dark: bool, *, clickable: bool = False) -> dic
         clicked = live.prepared_drawing(_sent(recipe, dark), clickable=clickable, key=f"picture {name}")
         handout(name, None, lambda: figure(recipe), dark)
     return clicked
+
+
+def prepare(recipes: Callable[[], Sequence[str]], dark: bool) -> None:
+    """Make pictures that are likely to be asked for next, while nobody waits for them."""
+    AHEAD.submit(lambda: [_sent(recipe, dark) for recipe in recipes()])
 
 
 @st.cache_resource(show_spinner=False, max_entries=200)

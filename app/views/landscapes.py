@@ -15,7 +15,7 @@ from streamlit.errors import StreamlitAPIException
 import controls
 import messages
 import workbench as wb
-from pictures import Setting, figure, recipe, shown
+from pictures import Setting, figure, prepare, recipe, shown
 from workbench.figures.evaluation import on_three_classes
 from workbench.figures.risks import round_up
 from workbench.knobs import Knob
@@ -90,19 +90,24 @@ def levels(dark: bool) -> None:
         settings = [knobs_of(chosen, own_options[chosen], apart=apart)]
         if beside != NONE:
             settings.append(knobs_of(beside, own_options[beside], apart=apart, linked=settings[0]))
-    options = [{**drawing, **own_options[setting.loss]} for setting in settings]
-    recipes = [recipe("level_sets", setting, **option) for setting, option in zip(settings, options, strict=True)]
-    if not options[0]["rescale"]:
-        ends = common_range(recipes)
-        recipes = [
-            recipe("level_sets", setting, **option, value_range=ends)
-            for setting, option in zip(settings, options, strict=True)
+
+    def recipes(settings: list[Setting]) -> list[str]:
+        options = [{**drawing, **own_options[setting.loss]} for setting in settings]
+        ends: dict[str, Any] = {} if drawing["rescale"] else {"value_range": common_range(settings, options)}
+        return [
+            recipe("level_sets", setting, **option, **ends) for setting, option in zip(settings, options, strict=True)
         ]
-    with st.container(key="pair" if len(recipes) == 2 else "single"):
-        for place, each in enumerate(recipes):
+
+    with st.container(key="pair" if len(settings) == 2 else "single"):
+        for place, each in enumerate(recipes(settings)):
             shown(f"levels-{place}", each, dark)
     for name in chosen_losses:
         about(name)
+    before = st.session_state.get("levels seen", [])
+    st.session_state["levels seen"] = settings
+    if [setting.loss for setting in before] == [setting.loss for setting in settings]:
+        further = [one_step_further(*moved) for moved in zip(before, settings, strict=True)]
+        prepare(lambda: recipes(further), dark)
 
 
 def risk(dark: bool) -> None:
@@ -257,8 +262,20 @@ def of_loss(name: str) -> dict[str, Any]:
     return options
 
 
-def common_range(recipes: list[str]) -> tuple[float, float]:
+def one_step_further(before: Setting, now: Setting) -> Setting:
+    """Where a slider that has just moved goes if it moves once more; the setting itself if none has."""
+    further = dict(now.knobs)
+    for name, (knob, _) in knobs_on_triangle(now.loss).items():
+        if knob.kind in ("real", "integer") and before.knobs[name] != now.knobs[name]:
+            upwards, values = now.knobs[name] > before.knobs[name], knob.values()
+            rest = values[values > now.knobs[name]] if upwards else values[values < now.knobs[name]][::-1]
+            further[name] = next(iter(rest.tolist()), now.knobs[name])
+    return Setting(now.loss, further)
+
+
+def common_range(settings: list[Setting], options: list[dict[str, Any]]) -> tuple[float, float]:
     """One colour scale for all, with round ends, so that it stands still while a knob moves."""
+    recipes = [recipe("level_sets", setting, **option) for setting, option in zip(settings, options, strict=True)]
     ends: list[Any] = [figure(each).frame["value"] for each in recipes]
     low, high = min(values.min() for values in ends), max(values.max() for values in ends)
     return (0.0 if low >= 0 else -round_up(-low), round_up(high))

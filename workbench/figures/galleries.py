@@ -70,8 +70,8 @@ class Gallery(Figure):
             ],
             hovertemplate="%{customdata}<extra></extra>",
         )
-        place: dict[str, Any] = {"x": 1, "xanchor": "right", "y": 0, "yanchor": "top", "len": 0.4}
-        figure.add_trace(colour_bar(self.panels[0], orientation="h", **place))
+        below: dict[str, Any] = {"x": 1, "xanchor": "right", "y": 0, "yanchor": "top", "len": 0.4}
+        figure.add_trace(colour_bar(self.panels[0], orientation="h", **below))
         for panel, caption, (x, y) in zip(self.panels, self.captions, self.places(), strict=True):
             title = "<br>".join(wrap(panel.title, TITLE_WIDTH, break_on_hyphens=False))
             text = f'<b>{title}</b><br><span style="color: {theme.muted}; font-size: 11px">{caption}</span>'
