@@ -11,7 +11,7 @@ import streamlit as st
 
 import reading
 from messages import friendly, plain
-from views import calibration, classes, compare, labels, landscapes, samples, sets
+from views import calibration, classes, compare, labels, landscapes, samples, sets, train
 from workbench import glossary
 from workbench.figures.style import theme
 
@@ -69,6 +69,7 @@ page = st.navigation(
         st.Page(samples.page, title="Samples", icon=":material/photo_library:", url_path="samples"),
         st.Page(classes.page, title="Classes", icon=":material/category:", url_path="classes"),
         st.Page(calibration.page, title="Calibration", icon=":material/balance:", url_path="calibration"),
+        st.Page(train.page, title="Train", icon=":material/model_training:", url_path="train"),
         st.Page(compare.page, title="Compare", icon=":material/compare_arrows:", url_path="compare"),
         st.Page(labels.page, title="Labels", icon=":material/label:", url_path="labels"),
         st.Page(landscapes.page, title="Landscapes", icon=":material/landscape:", url_path="landscapes"),

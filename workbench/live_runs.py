@@ -1,8 +1,9 @@
 """Runs that are trained while somebody watches: the other end of `workbench worker`.
 
     worker = WarmWorker()
-    worker.ask({"dataset": {"name": "letters", "knobs": {}}, "model": "mlp", "epochs": 3})
-    worker.progress            # at any time: its history so far, the time left, and the key when it is finished
+    worker.ask(head_of(run, wb.losses.AverageKTwoHead(alpha=0.3).spec()))     # a new head for a stored run
+    worker.ask({"dataset": {"name": "letters", "knobs": {}}, "model": "mlp"})  # or any run
+    worker.progress       # at any time: its history so far, the time left, and the key when it is finished
 
 The process is started once and stays warm. It is asked for one run at a time, and the latest request wins; one that was
 trained before is answered at once. If the process dies, the next request starts another.
@@ -24,6 +25,31 @@ from workbench.store import StoredRun
 
 IDLE, PREPARING, TRAINING, FINISHED = "idle", "preparing", "training", "finished"
 CANCELLED, FAILED = "cancelled", "failed"
+# How a live head is trained: on the garden's features it settles, and takes about a second.
+HEAD = {
+    "epochs": 12,
+    "batch_size": 512,
+    "optimizer": "adamw",
+    "learning_rate": 0.02,
+    "schedule": "cosine",
+    "weight_decay": 1e-4,
+    "seed": 0,
+}
+
+
+def head_of(base: StoredRun, loss: Mapping[str, Any], **settings: Any) -> dict[str, Any]:
+    """The description of a new head on the features of a stored run. `loss` is what `loss.spec()` gives.
+
+    `settings` replace some of `HEAD`.
+    """
+    info = base.info
+    if "weights.safetensors" not in base.checksums:
+        raise ValueError(f"{base.title} has scores but no network, so there is no head to train; choose a run that has")
+    if not info.get("repeatable"):
+        raise ValueError(f"{base.title} was trained on arrays or with a Module of one session: nobody else has them")
+    backbone = info.get("features") or base.key  # a head that was trained on features shares its backbone with others
+    described = {name: info[name] for name in ("dataset", "dataset_key", "model")}
+    return {**described, "features": backbone, "loss": dict(loss), **HEAD, **settings}
 
 
 @dataclass(frozen=True)

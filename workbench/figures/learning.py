@@ -82,9 +82,9 @@ class LearningCurves(Figure):
         values = self.frame.loc[self.frame["panel"] == panel, "value"].to_numpy()
         values = values[np.isfinite(values)]
         if panel in SHARES or not len(values):
-            return 0.0, 1.0
+            return 0.0, 1.03
         low, high = float(values.min()), float(values.max())
-        return (0.0 if low >= 0 else -round_up(-low)), round_up(high)
+        return (0.0 if low >= 0 else -round_up(-1.05 * low)), round_up(1.05 * high)
 
     def _plotly(self, theme: Theme) -> go.Figure:
         panels = self.panels()
@@ -100,9 +100,10 @@ class LearningCurves(Figure):
                     hovertemplate=f"epoch %{{x}}: %{{y:.4g}}<extra>{panel}, {curve}</extra>", **where,
                 )  # fmt: skip
                 names.append(f'<span style="color: {colour}">{curve}</span>')
+            named = f"<b>{panel}</b>  {', '.join(names)}" if len(names) > 1 else f"<b>{panel}</b>"
             axis = next(figure.select_yaxes(**where)).plotly_name.replace("yaxis", "")
             figure.add_annotation(
-                text=f"<b>{panel}</b>  {', '.join(names)}", xref=f"x{axis} domain", yref=f"y{axis} domain",
+                text=named, xref=f"x{axis} domain", yref=f"y{axis} domain",
                 x=0, y=1.02, xanchor="left", yanchor="bottom", showarrow=False, font={"size": 13},
             )  # fmt: skip
             figure.update_yaxes(range=self.limits(panel), tickformat=".0%" if panel in SHARES else "~g", **where)
@@ -121,7 +122,8 @@ class LearningCurves(Figure):
                 axes.plot(its["epoch"], its["value"], "o-", color=colour, markersize=4, label=curve)
             axes.set(xlim=(0.5, self.epochs + 0.5), ylim=self.limits(panel), xlabel="epoch")
             axes.set_title(panel, fontsize=10.5, loc="left")
-            axes.legend(fontsize=8)
+            if len(axes.lines) > 1:
+                axes.legend(fontsize=8)
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
             if panel in SHARES:
                 axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))

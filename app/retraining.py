@@ -1,0 +1,236 @@
+"""The live panel: move a knob of a loss, the head of the chosen run learns again, and the pictures follow.
+
+What is on the screen is the last head that finished, with its own knobs written above it; it is dimmed while a newer one
+learns. Polling happens only then.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import streamlit as st
+
+import asking
+import controls
+import live
+import messages
+import moving
+import reading
+import workbench as wb
+from handout import handout
+from workbench.figures import Figure
+from workbench.figures.base import counted
+from workbench.figures.comparisons import in_words, names_of_metrics
+from workbench.knobs import Knob
+from workbench.live_runs import FAILED, FINISHED, Progress, head_of
+from workbench.shelf import Shelf
+from workbench.store import StoredRun
+
+POLL = 0.25  # seconds between two looks at a head that learns
+FIRST = "AverageKTwoHead"
+FIXED = ("n_samples",)  # knobs that trade time for precision and are left at their default
+METRICS = ("accuracy", "macro_accuracy", "shot_accuracy", "mean_size")
+TALL = 460
+DIMMED = "<style>.st-key-result { opacity: 0.45; }</style>"
+
+
+@st.fragment
+@messages.friendly
+def body(key: str, dark: bool) -> None:
+    """All of the panel. `key` is the run whose backbone is used."""
+    base = reading.run(key)
+    try:
+        head_of(base, {})
+    except ValueError as error:
+        st.info(messages.plain(str(error)), icon=":material/model_training:")
+        return
+    with st.spinner("Reading the losses…"):
+        names = trainable(base.tables["val"])
+    with st.container(key="settings"):
+        name = st.selectbox(
+            "Loss", names, names.index(FIRST) if FIRST in names else 0, key="live_loss", bind="query-params",
+            format_func=lambda name: wb.losses.class_named(name).title,
+        )  # fmt: skip
+        loss = wb.losses.class_named(name)(**knobs_of(name, base.tables["val"].n_classes))
+    described = head_of(base, loss.spec())
+    progress = asked(described)
+    if progress.state == FINISHED:
+        st.session_state["live shown"] = key, progress.key
+    of, shown = st.session_state.get("live shown", (None, None))
+    run = Shelf().open(shown) if of == key and Shelf().has(shown) else base
+    st.fragment(status, run_every=POLL if progress.working else None)(described)
+    with st.container(key="result"):
+        result(run, base, dark)
+
+
+def trainable(table: wb.LogitTable) -> list[str]:
+    """The losses that read the labels of this table and have a knob to move."""
+    return [
+        loss.__name__
+        for loss in wb.losses.LOSSES
+        if loss.trains and (not table.many_labels or loss.labels == "many" or loss.also_many_labels) and moved(loss)
+    ]
+
+
+def moved(loss: Any) -> dict[str, Knob]:
+    """The knobs of a loss that a person moves."""
+    return {name: knob for name, knob in loss.knobs().items() if name not in FIXED}
+
+
+def knobs_of(name: str, n_classes: float = math.inf, prefix: str = "live") -> dict[str, Any]:
+    """Every knob of a loss as a widget; K stays below the number of classes."""
+    chosen = {}
+    for knob_name, knob in moved(wb.losses.class_named(name)).items():
+        if knob_name == "K" and knob.high is not None:
+            knob = dataclasses.replace(knob, high=min(knob.high, n_classes - 1))
+        value = knob.default
+        if knob.kind in ("real", "integer"):
+            value = knob.snapped(value)
+        chosen[knob_name] = controls.widget(knob_name, knob, value, key=f"{prefix}_{name}_{knob_name}")
+    return chosen
+
+
+def asked(described: dict[str, Any]) -> Progress:
+    """How far the head is that these knobs ask for. It is asked for once; another page may ask for another one."""
+    worker = asking.live_worker()
+    if st.session_state.get("live asked") != described:
+        st.session_state["live asked"] = described
+        return worker.ask(described)
+    progress = worker.progress
+    return progress if progress.described == described else Progress(described)
+
+
+@messages.friendly
+def status(described: dict[str, Any]) -> None:
+    """One line: what is being trained and how long it takes. When that ends, the page is drawn anew."""
+    was_working = st.session_state.get("live working", False)
+    progress = asked(described)
+    st.session_state["live working"] = progress.working
+    if was_working and not progress.working:
+        st.rerun()
+    words = asking.loss_in_words(described["loss"])
+    if progress.working:
+        st.html(DIMMED)
+        done = progress.epochs_done
+        said = (
+            f"epoch {done} of {progress.epochs}{time_left(progress)}"
+            if done
+            else "preparing; the first time, the data are drawn and their features computed"
+        )
+        st.progress(done / max(progress.epochs, 1), f"Training {messages.plain(words)}: {said}")
+    elif progress.state == FAILED:
+        st.error(messages.plain(progress.message), icon=":material/error:")
+    elif progress.state == FINISHED:
+        seconds = sum(row["seconds"] for row in progress.history)
+        st.progress(1.0, f"Trained {messages.plain(words)}: {counted(progress.epochs, 'epoch')} in {seconds:.1f} s")
+    else:
+        st.progress(0.0, f"Another page asked for another head before {messages.plain(words)} was trained.")
+        if st.button("Train it now", icon=":material/replay:"):
+            del st.session_state["live asked"]
+            st.rerun()
+
+
+def time_left(progress: Progress) -> str:
+    """`, about 3 s left`, once that is known."""
+    left = progress.seconds_left
+    if left is None:
+        return ""
+    return f", about {left:.0f} s left" if left < 100 else f", about {left / 60:.0f} min left"
+
+
+def result(run: StoredRun, base: StoredRun, dark: bool) -> None:
+    """What the last finished head gives, beside the run whose backbone it has."""
+    K = target(run)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**Shown: {messages.plain(run.title)}**", width="content")
+        keep(run, base)
+    numbers(run, base, K)
+    with st.container(key="figures"):
+        picture("live-sizes", run, lambda: wb.figures.set_sizes(sets_of(run.key, K)), dark)
+        test = run.tables["test"]
+        if test.class_counts is not None and not test.many_labels:
+            picture("live-shots", run, lambda: wb.figures.accuracy_against_count(sets_of(run.key, K)), dark)
+        picture("live-curve", run, lambda: wb.figures.accuracy_against_size(index_of(run.key)), dark)
+    if len(run.history):
+        learnt = wb.figures.learning_curves(run.history)
+        picture("live-learning", run, lambda: learnt, dark, height=TALL)
+
+
+def target(run: StoredRun) -> float:
+    """K of the sets that are shown: that of the loss, if it has one."""
+    K = run.info["loss"]["knobs"].get("K", wb.AverageK().K)
+    return float(min(max(K, 1), run.tables["test"].n_classes - 1))
+
+
+@st.cache_resource(show_spinner="Forming the sets…", max_entries=32)
+def sets_of(key: str, K: float) -> wb.PredictionSets:
+    """Average-K sets of the test rows of a run, of the shelf or of the store."""
+    tables = Shelf().open(key).tables
+    return wb.AverageK(K).fit(tables["val"])(tables["test"])
+
+
+@st.cache_resource(show_spinner="Sorting the probabilities, once for every K…", max_entries=16)
+def index_of(key: str) -> wb.SetIndex:
+    """The index of the test rows of a run, of the shelf or of the store."""
+    return wb.SetIndex(Shelf().open(key).tables["test"])
+
+
+@st.cache_data(show_spinner="Judging the sets…", max_entries=64)
+def judged(key: str, K: float) -> dict[str, float]:
+    """Metric, with its group → value, of average-K sets of the test rows."""
+    tables = Shelf().open(key).tables
+    metrics = [metric for metric in wb.metrics.METRICS if metric.name in METRICS]
+    found = wb.report(tables["test"], rules=[wb.AverageK(K)], metrics=metrics, val=tables["val"])
+    values = dict(zip(names_of_metrics(found), found["value"], strict=True))
+    return {name: value for name, value in values.items() if not math.isnan(value)}
+
+
+@messages.friendly
+def numbers(run: StoredRun, base: StoredRun, K: float) -> None:
+    """The headline numbers, and how far they are from those of the run whose backbone it is."""
+    here, there = judged(run.key, K), judged(base.key, K)
+    st.caption(
+        f"Sets of {K:g} classes on average on the {counted(run.tables['test'].n, 'test row')}; "
+        f"below each number, its difference from {messages.plain(base.title)}"
+    )
+    with st.container(horizontal=True, key="numbers"):
+        for name, value in here.items():
+            digits = ".2f" if name == "mean_size" else ".1%"
+            difference = f"{value - there[name]:+{digits}}" if run.key != base.key else None
+            label = in_words(name.removeprefix("shot_accuracy "))
+            st.metric(label, format(value, digits), difference, delta_color="off", delta_arrow="off", width=130)
+
+
+def keep(run: StoredRun, base: StoredRun) -> None:
+    """A button that moves the run from the shelf to the store."""
+    if run.key == base.key:
+        return
+    if Shelf().store.has(run.key):
+        st.badge("Kept", icon=":material/check:", color="green")
+        asking.open_elsewhere(run.key)
+    elif st.button("Keep this run", icon=":material/bookmark:"):
+        Shelf().keep(run.key)
+        st.rerun()
+
+
+@messages.friendly
+def picture(name: str, run: StoredRun, make: Callable[[], Figure], dark: bool, *, height: int = moving.HEIGHT) -> None:
+    """A picture of a run with the code that trains the run and draws it; if it fails, the others stay."""
+    made = make()
+    made = dataclasses.replace(made, code=with_training(run.info, made))
+    with st.container(key=f"figure-{name}"):
+        drawn = moving.untitled(made.plot(dark))
+        words = made.title, made.subtitle, made.text
+        live.drawing(drawn, title=words[0], subtitle=words[1], text=words[2], height=height, key=f"drawing {name}")
+        handout(name, None, lambda: made, dark)
+
+
+def with_training(described: Mapping[str, Any], figure: Figure) -> str:
+    """The code of a figure, from the training of its run on."""
+    lines = [asking.code(described)]
+    lines += ["table = test"] * ("(table" in figure.code)
+    lines += ["history = trained.history"] * ("(history" in figure.code)
+    return "\n".join([*lines, figure.code.removeprefix("import workbench as wb\n")])

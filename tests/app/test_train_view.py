@@ -1,0 +1,125 @@
+"""The Train view in a real browser: what it trains is what the library trains, and its pictures show just that."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from browsing import KEYS, figure, numbers, serious_violations, settled, too_wide
+
+import workbench as wb
+from workbench.live_runs import head_of
+from workbench.shelf import Shelf
+
+pytestmark = pytest.mark.browser
+NEW = {"train": "A new run", "data": "digits", "recipe": "quick-rows"}
+PATIENCE = 120_000  # milliseconds for a process to start, and to train, on a busy machine
+
+
+@pytest.fixture
+def digits(store, monkeypatch):
+    """A small trained run in the server's store."""
+    from workbench.training import Run, train
+
+    trained = train(Run("digits", model="mlp", epochs=2, device="cpu"), store=store, progress=False)
+    monkeypatch.setitem(KEYS, "digits", trained.run.key)
+    return trained
+
+
+def said(page, words):
+    """Wait until the page says so."""
+    page.get_by_text(words).first.wait_for(timeout=PATIENCE)
+
+
+def test_a_run_is_trained_with_live_curves_and_opens_in_sets(opened, store, monkeypatch):
+    page = opened(view="train", wait_for="text=What learns", **NEW, **{"epochs_quick-rows": 3})
+    page.get_by_text("Show the code").first.click()
+    shown = page.locator("[data-testid=stCode]").inner_text()
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Train", exact=True).click()
+    said(page, "Trained and kept")
+    settled(page)
+    monkeypatch.setenv("WORKBENCH_HOME", str(store.root))
+    made = {}
+    exec(shown, made)  # reads what the page has trained: the same run has the same key
+    run = made["trained"]
+    assert run.path.parent == store.root
+    assert len(run.history) == 3
+    curves = figure(page, "learning")["data"]
+    np.testing.assert_allclose(curves[0]["y"], run.history["train_loss"], rtol=1e-6)
+    np.testing.assert_allclose(curves[2]["y"], run.history["val_accuracy"], rtol=1e-6)
+    assert serious_violations(page) == []
+    assert too_wide(page) == 0
+
+    page.get_by_role("button", name="Open in Sets").click()
+    page.wait_for_selector(".wb-sliders")
+    settled(page)
+    sets = wb.AverageK().fit(made["val"]).sets(made["test"])
+    assert numbers(page)["Accuracy"] == f"{wb.metrics.accuracy(sets):.1%}"
+
+
+def test_training_can_be_cancelled_and_what_cannot_be_trained_is_told_in_words(opened):
+    page = opened(view="train", wait_for="text=What learns", **NEW | {"data": "letters"}, **{"epochs_quick-rows": 100})
+    page.get_by_role("button", name="Train", exact=True).click()
+    said(page, re.compile(r"Epoch \d+ of 100, about"))
+    assert page.get_by_role("button", name="Train", exact=True).is_disabled()
+    page.get_by_role("button", name="Cancel").click()
+    said(page, "Cancelled.")
+    page = opened(view="train", wait_for="text=What learns", **NEW | {"data": "meadow"})
+    page.get_by_role("button", name="Train", exact=True).click()
+    said(page, "use a loss of many labels")
+    page = opened(
+        view="train", wait_for="text=What learns", **NEW | {"data": "a path on this machine"}, path="/nowhere"
+    )
+    said(page, "no such path")
+
+
+def test_a_moved_knob_trains_the_head_again_and_the_pictures_follow(opened, digits, store):
+    page = opened("digits", view="train", wait_for=".st-key-result", live_loss="Noised top-K", width=1024)
+    said(page, "Trained NoisedTopK(K=5, epsilon=0.2)")
+    settled(page)
+    page.evaluate(
+        """() => new MutationObserver(() => {
+            window.dimmed ||= getComputedStyle(document.querySelector(".st-key-result")).opacity < 1;
+        }).observe(document.body, { childList: true, subtree: true })"""
+    )
+    slider = page.get_by_role("slider", name=re.compile("^ε"))
+    slider.press("ArrowRight")
+    epsilon = next(value for value in wb.losses.NoisedTopK.knobs()["epsilon"].values().tolist() if value > 0.2)
+    said(page, f"Trained NoisedTopK(K=5, epsilon={epsilon:g})")
+    said(page, f"Shown: digits · head of mlp · NoisedTopK(K=5, epsilon={epsilon}")
+    settled(page)
+    assert page.evaluate("() => window.dimmed")
+    run = Shelf(store).found(head_of(digits.stored, wb.losses.NoisedTopK(K=5, epsilon=epsilon).spec()))
+    sets = wb.AverageK(5.0).fit(run.tables["val"]).sets(run.tables["test"])
+    tiles = page.locator("[data-testid=stMetric]").evaluate_all(
+        "all => all.map(tile => [tile.querySelector('label').textContent, "
+        "tile.querySelector('[data-testid=stMetricValue]').textContent])"
+    )
+    expected = {"Accuracy": f"{wb.metrics.accuracy(sets):.1%}", "Mean size": f"{wb.metrics.mean_size(sets):.2f}"}
+    assert dict(tiles).items() >= expected.items()
+    sizes = wb.figures.set_sizes(sets).frame
+    np.testing.assert_allclose(figure(page, "live-sizes")["data"][0]["y"][: len(sizes)], sizes["share"], atol=1e-6)
+    assert serious_violations(page) == []
+    assert too_wide(page) == 0
+
+    slider.press("ArrowLeft")  # a value seen before
+    said(page, "Shown: digits · head of mlp · NoisedTopK(K=5, epsilon=0.2,")
+    page.get_by_role("button", name="Keep this run").click()
+    said(page, "Open in Compare")
+    kept = Shelf(store).found(head_of(digits.stored, wb.losses.NoisedTopK(K=5, epsilon=0.2).spec()))
+    assert store.open(kept.key).path.parent == store.root
+
+    slider.press("ArrowRight")
+    page.wait_for_function(f"() => location.search.includes('epsilon={epsilon:g}')")
+    address = page.url
+    page.goto(address)
+    said(page, f"Shown: digits · head of mlp · NoisedTopK(K=5, epsilon={epsilon}")
+
+
+@pytest.mark.parametrize("run", ["garden", "many labels", "no labels"])
+def test_scores_without_a_network_say_that_there_is_no_head_to_train(opened, run):
+    page = opened(run, view="train", wait_for="[data-testid=stAlert]", scheme="dark")
+    assert page.get_by_text("has scores but no network").is_visible()
+    assert serious_violations(page) == []
