@@ -13,11 +13,11 @@ from workbench.knobs import Knob, shown
 WEIGHT_STEPS = 21  # places of a slider that shares a weight between two
 
 
-def widget(name: str, knob: Knob, value: Any, *, key: str, side: str = "") -> Any:
+def widget(name: str, knob: Knob, value: Any, *, key: str, side: str = "", steps: int = 101) -> Any:
     """A knob as a widget of its own kind, bound to the address of the page under `key`. Returns the chosen value.
 
     `value` is where it stands at first. Weights are shared between two ranks by one slider. `side` says which of two
-    pictures it moves.
+    pictures it moves; `steps` is how many values a slider has.
     """
     symbol = knob.symbol or name.replace("_", " ")
     label = f"{symbol}{f' ({side})' if side else ''}: {knob.meaning}"
@@ -31,7 +31,7 @@ def widget(name: str, knob: Knob, value: Any, *, key: str, side: str = "") -> An
             label, np.linspace(0, 1, WEIGHT_STEPS).round(2).tolist(), value[0], format_func=_two_weights, **bound
         )
         return (1.0,) if first == 1 else (first, round(1 - first, 2))
-    options = sorted({*knob.values().tolist(), value})
+    options = sorted({*knob.values(steps).tolist(), value})
     return st.select_slider(label, options, value, format_func=shown, **bound)
 
 

@@ -112,11 +112,12 @@ function sliders(root, data, channel, live) {
 
 // One of the library's Plotly figures. `moves` says which property of which trace (or of the layout) has which value at
 // each row.
-function figure(root, data, channel) {
+function figure(root, data, channel, live) {
   const heading = add(root, "h2", "wb-title", data.title);
   const subtitle = add(root, "p", "wb-subtitle");
   const picture = add(root, "div", "wb-picture");
   picture.style.height = `${data.height}px`;
+  picture.classList.toggle("wb-clickable", data.clickable);
   root.setAttribute("role", "figure");
   heading.id = `wb-${data.id}`;
   root.setAttribute("aria-labelledby", heading.id);
@@ -161,6 +162,7 @@ function figure(root, data, channel) {
     .then((Plotly) => root.isConnected && Plotly.newPlot(picture, data.figure.data, data.figure.layout, data.config))
     .then((drawn) => {
       if (!drawn) return;
+      if (data.clickable) picture.on("plotly_click", ({ points }) => clicked(live, points[0]));
       shown = -1;
       draw(channel.row);
     });
@@ -204,7 +206,7 @@ function drawing(root, data, channel, live) {
     if (wanted !== next || !root.isConnected) return; // a newer one came meanwhile
     const first = !area.data;
     await Plotly.react(area, next.figure.data, next.figure.layout, next.config);
-    if (first) area.on("plotly_click", ({ points }) => wanted.clickable && clicked(points[0]));
+    if (first) area.on("plotly_click", ({ points }) => wanted.clickable && clicked(live, points[0]));
     root.dataset.drawn = next.id;
   }
 
@@ -213,11 +215,6 @@ function drawing(root, data, channel, live) {
     const { height, ratio, beside, above } = wanted;
     const needed = ratio ? ratio * (area.clientWidth - beside) + above : height;
     area.style.height = `${Math.round(Math.min(height, needed))}px`;
-  }
-
-  function clicked(point) {
-    const data = ArrayBuffer.isView(point.customdata) ? Array.from(point.customdata) : (point.customdata ?? null);
-    live.trigger("clicked", { point: point.pointNumber, data });
   }
 
   change(data);
@@ -288,6 +285,11 @@ function cards(root, data, channel, live) {
     root.dataset.row = row;
   }
   return { draw };
+}
+
+// Python is told which point of which trace was clicked, and what it carries.
+function clicked(live, { curveNumber: trace, pointNumber: point, customdata = null }) {
+  live.trigger("clicked", { trace, point, data: ArrayBuffer.isView(customdata) ? Array.from(customdata) : customdata });
 }
 
 function add(parent, tag, className = "", text = "") {

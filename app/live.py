@@ -115,15 +115,16 @@ def figure(
     text: str,
     height: int,
     key: str,
-) -> None:
+    clickable: bool = False,
+) -> dict[str, Any] | None:
     """Draw a Plotly figure whose values follow the channel, below its title and a subtitle (one, or one per row).
 
-    `text` is for people who cannot see the picture.
+    `text` is for people who cannot see the picture. Returns what was clicked just now, as `drawing` does, or None.
     """
     moving = [{"trace": move.trace, "property": move.property, "values": _encoded(move.values)} for move in moves]
     parts = {"figure": json.loads(figure.to_json()), "config": PLOTLY_CONFIG, "moves": moving}
     words = {"title": title, "subtitles": list(subtitles), "text": text}
-    _mount("figure", channel, {**parts, **words, "height": height}, key)
+    return _mount("figure", channel, {**parts, **words, "height": height, "clickable": clickable}, key).get("clicked")
 
 
 def drawing(
@@ -132,7 +133,7 @@ def drawing(
     """Draw a Plotly figure that Python sends anew when something changes; it is redrawn in place.
 
     Where it is narrow, a figure whose axes share one scale is not as high as `height`. Returns what was clicked just now,
-    `{"point", "data"}` (the number of the point in its trace and its custom data), or None.
+    `{"trace", "point", "data"}` (the number of the trace, of the point in it, and its custom data), or None.
     """
     parts = prepared(figure, title=title, subtitle=subtitle, text=text, height=height)
     return prepared_drawing(parts, key=key, clickable=clickable)

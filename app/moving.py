@@ -14,6 +14,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from live import Move
+from places import Places
 from workbench.figures import Figure
 from workbench.figures.base import counted, round_count, round_limit
 from workbench.figures.classes import BINS, PerClass, wilson_interval
@@ -21,6 +22,7 @@ from workbench.figures.curves import AccuracyAgainstSize
 from workbench.figures.rarity import AccuracyAgainstCount
 from workbench.figures.sizes import SHOWN, SetSizes
 from workbench.figures.style import theme
+from workbench.figures.thresholds import LEFT, SizeAgainstThreshold
 
 LAST_BARS = np.array([10, 20, 30, 40, 50])  # `compact` counts sizes up to 50
 HEIGHT, PANEL = 320, 80  # pixels of a figure, and of each further panel in it
@@ -71,13 +73,33 @@ def curve(figure: AccuracyAgainstSize, compact: dict[str, Any], dark: bool) -> M
     return Moving(drawn, figure.title, [figure.subtitle], moves, figure.text)
 
 
-def sizes(figure: SetSizes, compact: dict[str, Any], grouped: bool, dark: bool) -> Moving:
-    """The histogram of set sizes, or one for each group."""
-    groups = list(compact["histogram_by"].values()) if grouped else [compact["size_histogram"]]
-    present = [group for group, counts in enumerate(groups) if counts[0].sum() > 0]  # a group without rows has no panel
-    by_group = list(compact["mean_size_by"].values()) if grouped else [compact["mean_size"]]
-    means = np.stack([by_group[group] for group in present], axis=1)  # (rows, panels)
-    counts = np.stack([groups[group] for group in present], axis=1)  # (rows, panels, sizes)
+def thresholds(figure: SizeAgainstThreshold, places: Places, dark: bool) -> Moving:
+    """G, with the path from K to its threshold where the sliders stand."""
+    drawn = untitled(figure.plot(dark))
+    if not drawn.layout.shapes:  # every class is in every set
+        return Moving(drawn, figure.title, [figure.subtitle], [], figure.text)
+    at, K = np.maximum(places.thresholds, LEFT).tolist(), places.K.tolist()
+    moves = [
+        Move("shapes[0].x1", at),
+        *(Move(f"shapes[0].{end}", K) for end in ("y0", "y1")),
+        *(Move(f"shapes[1].{end}", at) for end in ("x0", "x1")),
+        Move("shapes[1].y1", K),
+        Move("shapes[2].xanchor", at),
+        Move("shapes[2].yanchor", K),
+    ]
+    return Moving(drawn, figure.title, [figure.subtitle], moves, figure.text)
+
+
+def sizes(figure: SetSizes, compact: dict[str, Any], other: dict[str, Any] | None, grouped: bool, dark: bool) -> Moving:
+    """The histogram of set sizes, or one for each group; those of another run, if there is one, as outlines."""
+    layers = [compact] if other is None else [compact, other]
+    histograms = [layer["histogram_by"] if grouped else {"": layer["size_histogram"]} for layer in layers]
+    present = [name for name, counts in histograms[0].items() if counts[0].sum() > 0]  # the others have no panel
+    by_group = compact["mean_size_by"] if grouped else {"": compact["mean_size"]}
+    means = np.stack([by_group[name] for name in present], axis=1)  # (rows, panels)
+    counts = np.stack(
+        [layer[name] for name in present for layer in histograms], axis=1
+    )  # (rows, panels · layers, sizes)
     shares = counts / counts.sum(axis=2, keepdims=True)
     last = _last_bars(shares)
     more = (counts * _beyond(counts, last)).sum(axis=(1, 2)) > 0
@@ -86,12 +108,13 @@ def sizes(figure: SetSizes, compact: dict[str, Any], grouped: bool, dark: bool) 
     drawn = untitled(figure.plot(dark)).update_traces(x=np.arange(shares.shape[2]))
     # The mean is written as the label of its line: Plotly moves that alone, but draws all anew for a moving annotation.
     drawn.layout.annotations = [note for note in drawn.layout.annotations if not note.text.startswith(" mean")]
-    moves = []
-    for panel in range(shares.shape[1]):
+    moves: list[Move] = []
+    for trace in range(shares.shape[1]):
+        moves += [Move("y", shares[:, trace], trace), Move("customdata", counts[:, trace], trace)]
+    for panel in range(len(present)):
         here = means[:, panel]
         axis = "" if panel == 0 else str(panel + 1)
         sides = np.where(here < last / 2, "left", "right")
-        moves += [Move("y", shares[:, panel], panel), Move("customdata", counts[:, panel], panel)]
         moves += [Move(f"shapes[{panel}].{end}", here.tolist()) for end in ("x0", "x1")]
         moves += [
             Move(f"shapes[{panel}].label", [_mean_label(*both) for both in zip(here, sides.tolist(), strict=True)]),
@@ -102,6 +125,9 @@ def sizes(figure: SetSizes, compact: dict[str, Any], grouped: bool, dark: bool) 
         ]
     n = counted(compact["n"], "set")
     subtitles = [f"n = {n}, {mean:.2f} classes on average" for mean in compact["mean_size"]]
+    if other is not None:
+        outlined = other["mean_size"]
+        subtitles = [f"{words}; outlined: {mean:.2f}" for words, mean in zip(subtitles, outlined, strict=True)]
     return Moving(drawn, figure.title, subtitles, moves, height=HEIGHT + PANEL * (len(present) - 1))
 
 

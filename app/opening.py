@@ -7,6 +7,8 @@ from typing import NoReturn
 
 import streamlit as st
 
+from reading import SLIDERS
+
 LARGEST = 50  # the last size that can be asked for; it stands for all larger ones, as in the histograms
 
 
@@ -29,13 +31,13 @@ def samples_link(
     `sizes` are the smallest and the largest set; `verdict` is "hit" or "miss"; `label` the name of the true class and
     `holds` names of classes in the set; `by` and `group` are a grouping of the rows and one of its groups, such as "organ"
     and "leaf"; `sure` are the bounds of the largest probability, as of a bin of a reliability diagram; `other` is the short
-    key of another run and `disagreement` one of `workbench.rows.DISAGREEMENTS`; `row` opens one row. K, threshold or
-    confidence are those of the present address.
+    key of another run and `disagreement` one of `workbench.rows.DISAGREEMENTS`; `row` opens one row. The rule and its
+    knobs are those of the present address.
     """
-    place = {name: st.query_params.get(name) for name in ("K", "threshold", "confidence")}
+    kept = [name for name in st.query_params if name in SLIDERS or name.startswith("rule")]
     asked: dict[str, str | list[str] | None] = {
         "run": key,
-        **place,
+        **{name: st.query_params[name] for name in kept},
         "size": None if sizes is None else [str(min(size, LARGEST)) for size in sizes],
         "verdict": verdict,
         "label": label,
@@ -52,6 +54,6 @@ def samples_link(
 
 def open_samples(query: dict[str, str | list[str]]) -> NoReturn:
     """Go to the Samples view: `open_samples(samples_link(key, sizes=(3, 3)))` when somebody clicked on the bar of size 3."""
-    from views import samples  # only here: that view opens rows itself
+    from views.samples import page  # only here: that view opens rows itself
 
-    st.switch_page(st.Page(samples.page, url_path="samples"), query_params=query)
+    st.switch_page(st.Page(page, url_path="samples"), query_params=query)

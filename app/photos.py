@@ -10,7 +10,7 @@ import reading
 import workbench as wb
 from messages import friendly, plain
 from opening import open_samples, samples_link
-from places import places
+from places import Places, places
 from rules import Answer
 from workbench.figures.sprites import data_url, sprite_sheet
 from workbench.figures.style import theme
@@ -54,7 +54,8 @@ def one_page(rows: np.ndarray) -> np.ndarray:
 def on_cards(answer: Answer, rows: np.ndarray, dark: bool, *, key: str) -> int | None:
     """The rows as cards. Returns the number of the row that was opened just now, or None."""
     colours = {"hit": theme(dark).hit, "miss": theme(dark).miss}
-    made = cards(answer, rows)
+    table = answer.sets.table
+    made = cards_of(answer.sets, rows) if answer.row is None else cards(table, rows, places(answer.key))
     sheet = _sheet(answer.key, rows)
     return live.cards(answer.channel, made, sheet=sheet, columns=COLUMNS, colours=colours, key=key, opens=True)
 
@@ -76,25 +77,36 @@ def chosen_rows(sets: wb.PredictionSets, choice: str) -> np.ndarray:
     return in_order(sets, rows, choice) if choice in ORDERS else rows
 
 
-def cards(answer: Answer, rows: np.ndarray) -> list[live.Card]:
-    """The rows as cards: their most probable classes, and size and hit at every place of the sliders, or the only ones."""
-    part = answer.sets.table.rows(rows)
-    labelled = part.labels is not None
-    if answer.row is None:
-        sizes, members = answer.sets.sizes[None, rows], [answer.sets.members(row) for row in rows.tolist()]
-        hits = answer.sets.hits[None, rows] if labelled else None
-    else:
-        index, thresholds = wb.SetIndex(part), places(answer.key).thresholds
-        sizes = np.array([index.sizes(threshold=threshold) for threshold in thresholds])
-        hits = np.array([index.hits(threshold=threshold) for threshold in thresholds]) if labelled else None
-        widest = wb.Threshold(float(thresholds.min())).fit(part).sets(part)
-        members = [widest.members(position) for position in range(len(rows))]
+def cards(table: wb.LogitTable, rows: np.ndarray, places: Places) -> list[live.Card]:
+    """The rows as cards: their most probable classes, and size and hit at every place of the sliders."""
+    part = table.rows(rows)
+    index, thresholds = wb.SetIndex(part), places.thresholds
+    sizes = np.array([index.sizes(threshold=threshold) for threshold in thresholds])
+    hits = None
+    if part.labels is not None:
+        hits = np.array([index.hits(threshold=threshold) for threshold in thresholds])
+    return _cards(rows, wb.Threshold(float(thresholds.min())).fit(part).sets(part), sizes, hits)
+
+
+def cards_of(sets: wb.PredictionSets, rows: np.ndarray) -> list[live.Card]:
+    """The rows as cards with the sets of any rule: there is one place, and it is here."""
+    part = sets.table.rows(rows)
+    members = np.zeros((len(rows), sets.table.n_classes), bool)
+    for position, row in enumerate(rows.tolist()):
+        members[position, sets.members(row)[0]] = True
+    hits = None if part.labels is None else sets.hits[None, rows]
+    return _cards(rows, wb.PredictionSets.from_matrix(part, members), sets.sizes[None, rows], hits)
+
+
+def _cards(rows: np.ndarray, widest: wb.PredictionSets, sizes: np.ndarray, hits: np.ndarray | None) -> list[live.Card]:
+    """The rows as cards; `widest` are their largest sets, `sizes` and `hits` those at every place."""
+    part = widest.table
     return [
         live.Card(
             number=row,
             photo=_in_words(part, position, row),
             truth=truth(part, position),
-            classes=_suggestions(part, position, *members[position]),
+            classes=_suggestions(part, position, *widest.members(position)),
             sizes=sizes[:, position].tolist(),
             hits=None if hits is None else hits[:, position].tolist(),
         )

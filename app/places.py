@@ -14,6 +14,7 @@ import workbench as wb
 from live import Slider
 from reading import SLIDERS
 from workbench.conformal import FittedConformalRule, rows_needed
+from workbench.groups import rows_by
 from workbench.sets import Rule
 
 # Thresholds a person would choose: 0.01, 0.011, … 0.03, 0.032, … 0.05, 0.055, … and the same in every other decade.
@@ -142,7 +143,10 @@ def compact(key: str, by: str | None, other: str | None = None) -> dict[str, Any
     at = places(key)
     if other is None:
         return reading.index(key, "test").compact(at.thresholds, by=by)
-    val = reading.index(other, "val")
+    val, of_rows = reading.index(other, "val"), None
+    if by is not None:  # the same rows, so the same groups, also where the other run does not know them
+        codes, names = rows_by(reading.index(key, "test").table, by)
+        of_rows = np.array(names)[codes]
     of_K = [val.threshold(K) for K in at.K_values]
     of_confidence = thresholds_of_confidences(other, at.confidence_values)
-    return reading.index(other, "test").compact([*of_K, *at.threshold_values, *of_confidence], by=by)
+    return reading.index(other, "test").compact([*of_K, *at.threshold_values, *of_confidence], by=of_rows)

@@ -13,10 +13,11 @@ import messages
 import reading
 import workbench as wb
 from headline import numbers_of, strip
-from places import places
+from places import CONFIDENCES, places
 from workbench.conformal import RULES, ConformalRule
 from workbench.sets import Rule
 
+STEPS = {"confidence": CONFIDENCES}
 ONE_THRESHOLD = "one threshold"
 OTHERS = {rule.__name__: rule for rule in RULES if rule not in reading.SLIDERS.values()}
 
@@ -61,8 +62,8 @@ def answer(view: str, key: str) -> Answer:
     st.caption(f"**{chosen.title}.** {inspect.getdoc(chosen).splitlines()[0]}")  # type: ignore[union-attr]
     with st.container(key="knobs"):
         values = {
-            knob_name: controls.widget(knob_name, knob, knob.default, key=f"rule_{knob_name}")
-            for knob_name, knob in chosen.knobs().items()
+            name: controls.widget(name, knob, knob.default, key=f"rule_{name}", steps=STEPS.get(name, 101))
+            for name, knob in chosen.knobs().items()
         }
     made = Answer(key, chosen(**values), None)
     for warning in reading.warnings_of(key, repr(made.rule)):

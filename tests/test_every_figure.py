@@ -66,11 +66,11 @@ OF_TABLES = (
         "paired_differences",
         "per_class",
     ),
-    *("reliability", "samples", "set_sizes", "shared_sets", "temperatures"),
+    *("reliability", "samples", "set_sizes", "shared_sets", "size_against_threshold", "temperatures"),
 )
 NAMES = (*sorted(OF_LOSSES), *OF_TABLES)
 # Of these no more than a table of scores is asked.
-WITHOUT_LABELS = {"lorenz", "none_of_these", "samples", "set_sizes", "shared_sets"}
+WITHOUT_LABELS = {"lorenz", "none_of_these", "samples", "set_sizes", "shared_sets", "size_against_threshold"}
 
 
 def namespace(table: wb.LogitTable) -> dict[str, object]:
@@ -141,6 +141,9 @@ def made(name: str, table: wb.LogitTable) -> wb.figures.Figure:
             return wb.figures.temperatures(val, test, at=1.5)
         case "accuracy_against_size":
             return wb.figures.accuracy_against_size(wb.SetIndex(test, K_max=4, step=0.5))
+        case "size_against_threshold":
+            indices = [wb.SetIndex(part, K_max=4, step=0.5) for part in (val, test)]
+            return wb.figures.size_against_threshold(*indices, threshold=0.2)
         case "explore":
             return wb.figures.explore(val, test, K_max=3, step=0.5)
     sets = wb.AverageK(K=2 if table.n_classes > 2 else 1, min_size=1).fit(val)(test)

@@ -17,7 +17,7 @@ from workbench.groups import rows_by
 from workbench.rows import DISAGREEMENTS, OF_LABELS, ORDERS, RowFilter, in_order
 
 ANY, HITS, MISSES = "any", "hit", "miss"
-ALL = "all"
+ALL, ALL_ROWS = "all", "all rows"
 MOST_GROUPS = 200  # of a grouping that can be chosen from
 
 
@@ -99,8 +99,8 @@ def group(table: wb.LogitTable) -> tuple[tuple[str, str], ...]:
     few = [name for name in names if 1 < len(rows_by(table, name)[1]) <= MOST_GROUPS]
     if not few:
         return ()
-    by = st.selectbox("Group by", [ALL, *few], key="by", bind="query-params")
-    if by == ALL:
+    by = st.selectbox("Group by", [ALL_ROWS, *few], key="by", bind="query-params")
+    if by == ALL_ROWS:
         return ()
     name = st.selectbox("Group", rows_by(table, by)[1], key="group", bind="query-params")
     return ((by, name),)

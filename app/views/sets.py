@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import streamlit as st
 
 import live
@@ -13,11 +16,14 @@ import photos
 import reading
 import rules
 import workbench as wb
+from addressed import one_run
 from drawings import drawn
 from handout import handout
+from opening import LARGEST, open_samples, samples_link
 from places import compact, places
 from workbench.figures import Figure
 from workbench.figures.sizes import MOST_GROUPS
+from workbench.figures.thresholds import SizeAgainstThreshold
 from workbench.groups import rows_by
 
 ALL_ROWS = "all rows"
@@ -54,28 +60,70 @@ def figures(answer: rules.Answer, dark: bool) -> None:
     labelled = index.table.labels is not None
     if not labelled:
         st.info("These rows have no labels: there are sizes to show, but no accuracy.", icon=":material/label_off:")
-    by = grouping(index.table)
-    makers: dict[str, Callable[[], Figure]] = {"sizes": lambda: wb.figures.set_sizes(answer.sets, by=by)}
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        by = grouping(index.table)
+        titles = reading.comparable(answer.key)
+        other = one_run("Outlined: the sizes of", titles, "other") if titles else None
+    beside = None if other is None else answer.of(other)
+    makers: dict[str, Callable[[], Figure]] = {"sizes": lambda: wb.figures.set_sizes(answer.sets, by=by, other=beside)}
     if labelled:
         makers |= {
             "curve": lambda: wb.figures.accuracy_against_size(index, answer.sets),
             "classes": lambda: wb.figures.per_class(answer.sets),
             "reliability": lambda: wb.figures.reliability(index.table),
         }
+    if (row := answer.row) is not None:
+        makers["thresholds"] = lambda: of_thresholds(answer.key, row)
     with st.container(key="figures"):
         for name, make in makers.items():
             if answer.row is None:
-                drawn(name, answer.key, make, dark)
+                drawn(name, answer.key, make, dark, other=other if name == "sizes" else None)
             else:
-                with st.container(key=f"figure-{name}"):
-                    picture(name, answer.key, by if name == "sizes" else None, make, dark)
+                picture(name, answer, *((by, other) if name == "sizes" else (None, None)), make, dark)
 
 
 @messages.friendly
-def picture(name: str, key: str, by: str | None, make: Callable[[], Figure], dark: bool) -> None:
-    """One picture that follows the sliders, with its code; if it fails, the others stay."""
-    live.figure(key, **at_every_place(name, key, by, dark)._asdict(), key=f"{name} {key}")
-    handout(name, key, make, dark)
+def picture(
+    name: str, answer: rules.Answer, by: str | None, other: str | None, make: Callable[[], Figure], dark: bool
+) -> None:
+    """One picture that follows the sliders, with its code; if it fails, the others stay. A bar opens its rows."""
+    key = answer.key
+
+    def figure() -> Figure:
+        made = make()
+        return replace(made, code=reading.code(key, made, other))
+
+    with st.container(key=f"figure-{name}"):
+        drawn = at_every_place(name, key, by, other, dark)
+        clickable = name in ("sizes", "classes")
+        clicked = live.figure(key, **drawn._asdict(), clickable=clickable, key=f"{name} {key}")
+        handout(name, None, figure, dark)
+    if clicked is not None and name == "sizes":
+        open_samples(rows_of_bar(clicked, answer, by, other))
+    elif clicked is not None and clicked["data"] is not None:
+        open_samples(samples_link(key, label=clicked["data"][0]))
+
+
+def rows_of_bar(
+    clicked: dict[str, Any], answer: rules.Answer, by: str | None, other: str | None
+) -> dict[str, str | list[str]]:
+    """The link to the rows behind a bar of the histogram of sizes."""
+    shown = [answer.key] if other is None else [answer.key, other]
+    panel, layer = divmod(clicked["trace"], len(shown))
+    size, sizes = clicked["point"], answer.of(shown[layer]).sizes
+    group = None
+    if by is not None:
+        codes, names = rows_by(answer.sets.table, by)
+        present = np.unique(codes)
+        group, sizes = names[present[panel]], sizes[codes == present[panel]]
+    alone = np.count_nonzero(sizes == size) == clicked["data"]  # else larger sets share the bar
+    return samples_link(shown[layer], sizes=(size, size if alone else LARGEST), by=by, group=group)
+
+
+def of_thresholds(key: str, row: int) -> SizeAgainstThreshold:
+    """G of a run, with the threshold of a place of the sliders."""
+    indices = reading.index(key, "val"), reading.index(key, "test")
+    return wb.figures.size_against_threshold(*indices, threshold=float(places(key).thresholds[row]) or None)
 
 
 def grouping(table: wb.LogitTable) -> str | None:
@@ -93,14 +141,19 @@ def grouping(table: wb.LogitTable) -> str | None:
 
 
 @st.cache_resource(show_spinner="Drawing…", max_entries=64)
-def at_every_place(name: str, key: str, by: str | None, dark: bool) -> moving.Moving:
+def at_every_place(name: str, key: str, by: str | None, other: str | None, dark: bool) -> moving.Moving:
     """A picture as it is sent to the browser, with all its moves. It does not depend on where the sliders stand."""
     index = reading.index(key, "test")
     if name == "curve":
         return moving.curve(wb.figures.accuracy_against_size(index), compact(key, None), dark)
+    if name == "thresholds":
+        return moving.thresholds(of_thresholds(key, 0), places(key), dark)
     if name == "reliability":
         return moving.still(wb.figures.reliability(index.table), dark)
     sets = reading.sets(key, "K", float(places(key).K_values[0]))
     if name == "classes":
         return moving.classes(wb.figures.per_class(sets), compact(key, None), dark)
-    return moving.sizes(wb.figures.set_sizes(sets, by=by), compact(key, by), by is not None, dark)
+    beside = None if other is None else reading.sets(other, "K", float(places(key).K_values[0]))
+    of_other = None if other is None else compact(key, by, other)
+    figure = wb.figures.set_sizes(sets, by=by, other=beside)
+    return moving.sizes(figure, compact(key, by), of_other, by is not None, dark)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from browsing import KEYS, figure, numbers, pressed, reads, serious_violations
+from browsing import KEYS, figure, numbers, pressed, reads, serious_violations, settled
 
 import workbench as wb
 
@@ -14,15 +14,19 @@ pytestmark = pytest.mark.browser
 def headline(store, name, rule):
     """What the page must say, computed by the library from the tables."""
     tables = store.open(KEYS[name]).tables
-    sets = rule.fit(tables["val"]).sets(tables["test"])
-    val_sets = rule.fit(tables["val"]).sets(tables["val"])
+    fitted = rule.fit(tables["val"])
+    sets, val_sets = fitted.sets(tables["test"]), fitted.sets(tables["val"])
     target = f"{rule.K if isinstance(rule, wb.AverageK) else wb.metrics.mean_size(val_sets):.2f}"
+    n_found = np.count_nonzero(val_sets.hits)
+    promised = rule.confidence if isinstance(rule, wb.LAC) else n_found / (len(val_sets) + 1)
     shots = wb.metrics.shot_accuracy(sets)
     return {
         "Target K": target,
         "K": target,
         "threshold": f"{sets.rule.threshold:.3g}",
+        "confidence": f"{promised:.3f}",
         "Mean size": f"{wb.metrics.mean_size(sets):.2f}",
+        "Promised": f"{promised:.1%}",
         "Accuracy": f"{wb.metrics.accuracy(sets):.1%}",
         "Macro": f"{wb.metrics.macro_accuracy(sets):.1%}",
         **{shot.capitalize(): f"{accuracy:.1%}" for shot, accuracy in shots.items()},
@@ -55,6 +59,10 @@ def test_moving_K_with_the_keyboard_shows_exactly_what_the_library_gives(opened,
     np.testing.assert_allclose(shown, of_classes, atol=1e-6)
     point = figure(page, "curve")["shapes"][0]
     assert (point["xanchor"], point["yanchor"]) == pytest.approx((sets.sizes.mean(), sets.hits.mean()))
+    across, down, at = figure(page, "thresholds")["shapes"]
+    threshold = pytest.approx(sets.rule.threshold)
+    assert (across["x1"], across["y0"], across["y1"]) == (threshold, 3.3, 3.3)
+    assert (down["x0"], down["x1"], at["xanchor"], at["yanchor"]) == (threshold, threshold, threshold, 3.3)
 
 
 def test_the_threshold_slider_moves_K_and_takes_its_place_in_the_address(opened, store):
@@ -70,6 +78,65 @@ def test_the_threshold_slider_moves_K_and_takes_its_place_in_the_address(opened,
 
     pressed(page, "K", "ArrowRight")
     assert "threshold=" not in page.url
+
+
+def test_the_confidence_slider_gives_the_sets_of_LAC_and_takes_its_place_in_the_address(opened, store):
+    page = opened(K=2)
+    pressed(page, "confidence", "ArrowRight", times=3)
+    confidence = float(numbers(page)["confidence"])
+    expected, sets = headline(store, "garden", wb.LAC(confidence))
+    reads(page, expected)
+    assert f"confidence={confidence:g}" in page.url
+    assert "K=2" not in page.url
+    assert_same_bars(figure(page, "sizes"), wb.figures.set_sizes(sets).frame)
+
+
+def test_any_other_rule_is_asked_of_the_library_with_its_own_knobs(opened, store):
+    page = opened(rule="RAPS", rule_confidence=0.8, rule_penalty=0.1)
+    tables = store.open(KEYS["garden"]).tables
+
+    def shown(rule):
+        sets = rule.fit(tables["val"]).sets(tables["test"])
+        reads(page, {"Accuracy": f"{sets.hits.mean():.1%}", "Mean size": f"{sets.sizes.mean():.2f}"})
+        settled(page)
+        assert_same_bars(figure(page, "sizes"), wb.figures.set_sizes(sets).frame)
+        point = figure(page, "curve")["data"][-1]
+        assert point["x"] + point["y"] == pytest.approx([sets.sizes.mean(), sets.hits.mean()])
+        drawn = [int(card.get_attribute("data-size")) for card in page.locator(".wb-card").all()]
+        assert drawn == sets.sizes[:12].tolist()
+
+    shown(wb.RAPS(confidence=0.8, penalty=0.1))
+    assert numbers(page)["Promised"] == "80.0%"
+    page.get_by_role("slider", name="free rank").press("ArrowLeft")
+    shown(wb.RAPS(confidence=0.8, penalty=0.1, free_rank=4))
+    assert page.evaluate("new URL(location).searchParams.get('rule_free_rank')") == "4"
+    page.get_by_text("TopK", exact=True).click()
+    shown(wb.TopK(5))
+    assert "Promised" not in numbers(page)
+    page.get_by_text("ClassConditionalLAC", exact=True).click()
+    page.get_by_text("they are in every set").wait_for()
+
+
+def test_two_runs_are_overlaid_and_each_is_fitted_on_its_own_rows(opened, store):
+    page = opened(K=2, by="shots", other=KEYS["sharper"][:12])
+    pressed(page, "K", "ArrowRight", times=4)
+    sets, other = (headline(store, name, wb.AverageK(2.4))[1] for name in ("garden", "sharper"))
+    frame = wb.figures.set_sizes(sets, by="shots", other=other).frame
+    drawn = figure(page, "sizes")
+    assert_same_bars({**drawn, "data": drawn["data"][::2]}, frame[frame["sets"] == "these"])
+    assert_same_bars({**drawn, "data": drawn["data"][1::2]}, frame[frame["sets"] == "other"])
+    assert page.get_by_text(f"outlined: {other.sizes.mean():.2f}").is_visible()
+
+
+def test_a_click_on_a_bar_opens_its_rows(opened, store):
+    page = opened(K=2)
+    bar = page.locator(".st-key-figure-sizes .bars .point").nth(2).bounding_box()
+    page.mouse.click(bar["x"] + bar["width"] / 2, bar["y"] + bar["height"] / 2)
+    page.get_by_role("heading", name="Samples").wait_for()
+    _, sets = headline(store, "garden", wb.AverageK(2.0))
+    page.get_by_text(f"{np.count_nonzero(sets.sizes == 2)} of 400 test rows").wait_for()
+    asked = page.evaluate("[...new URL(location).searchParams].filter(([name]) => name !== 'run')")
+    assert asked == [["K", "2"], ["size", "2"], ["size", "2"]]
 
 
 def test_a_link_restores_run_place_grouping_and_photographs(opened, store):
@@ -128,7 +195,7 @@ def test_a_table_without_labels_shows_sizes_and_says_why_there_is_no_accuracy(op
     page = opened("no labels")
     assert page.get_by_text("no labels: there are sizes to show").is_visible()
     assert set(numbers(page)) == {"K", "threshold", "Target K", "Mean size"}
-    assert page.locator(".wb-figure").count() == 1
+    assert page.locator(".wb-figure").count() == 2  # of sizes, and G
 
 
 def test_show_the_code_gives_the_code_the_words_and_the_data_of_a_picture(opened, store):

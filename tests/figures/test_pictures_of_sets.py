@@ -240,3 +240,39 @@ def test_an_empty_set_is_shown_as_no_class(table):
 def test_samples_refuse_in_words(sets, images, rows, message):
     with pytest.raises(ValueError, match=message):
         wb.figures.samples(sets, images, rows=rows)
+
+
+# G
+
+
+def test_G_holds_what_the_index_counts_and_its_marked_path_ends_at_the_threshold(table):
+    val, test = (wb.SetIndex(part, K_max=3) for part in table.split())
+    threshold = val.threshold(2.0)
+    figure = wb.figures.size_against_threshold(val, test, threshold=threshold)
+    for rows, index in zip(figure.frame["rows"].unique(), (val, test), strict=True):
+        part = figure.frame[figure.frame["rows"] == rows]
+        assert part["mean_size"].tolist() == [index.mean_size(value) for value in part["threshold"]]
+        assert (np.diff(part["mean_size"]) <= 0).all()
+    across, down, point = figure.plot().layout.shapes
+    assert (across.x1, across.y0, across.y1) == (threshold, 2.0, 2.0)
+    assert (down.x0, down.x1, down.y1) == (threshold, threshold, 2.0)
+    assert (point.xanchor, point.yanchor) == (threshold, 2.0)
+    with pytest.raises(ValueError, match="above 0"):
+        wb.figures.size_against_threshold(val, test, threshold=0)
+
+
+def test_other_sets_of_the_same_rows_are_outlined_in_every_panel(table, sets):
+    other = wb.TopK(3).fit(table).sets(table)
+    figure = wb.figures.set_sizes(sets, by="organ", other=other)
+    drawn = figure.plot().data
+    assert len(drawn) == 6
+    for bars, outlines, (_, part) in zip(
+        drawn[::2], drawn[1::2], figure.frame.groupby("group", sort=False), strict=True
+    ):
+        these, others = (part[part["sets"] == name] for name in ("these", "other"))
+        assert bars.y[:4].tolist() == pytest.approx(these.set_index("size")["share"].reindex(range(4)).tolist())
+        assert outlines.y.tolist() == others["share"].tolist() == [0, 0, 0, 1]
+    assert "3.00 by TopK(K=3)" in figure.subtitle
+    assert figure.static().axes
+    with pytest.raises(ValueError, match="same rows"):
+        wb.figures.set_sizes(sets, other=wb.TopK(1).fit(table).sets(table.rows(slice(5))))

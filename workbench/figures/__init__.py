@@ -23,6 +23,7 @@ from workbench.figures.sizes import set_sizes
 from workbench.figures.smoothing import gradient_sparsity, smoothing_bounds
 from workbench.figures.sprites import sprite_sheet
 from workbench.figures.temperature import temperatures
+from workbench.figures.thresholds import size_against_threshold
 from workbench.figures.weights import weight_plane
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "samples",
     "set_sizes",
     "shared_sets",
+    "size_against_threshold",
     "smoothing_bounds",
     "sprite_sheet",
     "temperatures",
