@@ -11,7 +11,7 @@ import streamlit as st
 
 import reading
 from messages import friendly, plain
-from views import calibration, classes, compare, labels, landscapes, samples, sets, train
+from views import calibration, classes, compare, labels, landscapes, lessons, samples, sets, train
 from workbench import glossary
 from workbench.figures.style import theme
 
@@ -73,6 +73,7 @@ page = st.navigation(
         st.Page(compare.page, title="Compare", icon=":material/compare_arrows:", url_path="compare"),
         st.Page(labels.page, title="Labels", icon=":material/label:", url_path="labels"),
         st.Page(landscapes.page, title="Landscapes", icon=":material/landscape:", url_path="landscapes"),
+        st.Page(lessons.page, title="Lessons", icon=":material/school:", url_path="lessons"),
     ]
 )
 with st.sidebar:

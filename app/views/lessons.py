@@ -1,0 +1,209 @@
+"""Lessons: four stories for a lecture, each with one slider, its pictures, a question and the answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+
+import controls
+import live
+import messages
+import moving
+import photos
+import reading
+import workbench as wb
+from drawings import drawn
+from handout import handout
+from headline import numbers
+from opening import open_samples, samples_link
+from pictures import Setting, recipe, shown
+from places import compact, places
+from rules import Answer
+from workbench.figures import Figure
+from workbench.lessons import LESSONS, Lesson
+from workbench.store import DEMO, Store
+
+CSS = Path(__file__).parents[1] / "lessons.css"
+ALONE_ON_THE_WALL = "[data-testid=stSidebar] { display: none; }"  # embedded in a slide or a page of one's own
+ALONE = ("flower", "leaf", "fruit", "bark")  # photographs of one organ
+FLOWERS = 6  # photographs on the slide
+LAW = (0.45, 0.3, 0.25)  # of the label, in the third lesson
+IN_SIGHT = ("Mean size", "Accuracy")
+START = {"K": 3.0, "epsilon": 0.3, "alpha": 1.0}
+
+
+def page() -> None:
+    """The view."""
+    st.html(f"<style>{CSS.read_text(encoding='utf-8')}{ALONE_ON_THE_WALL if st.context.is_embedded else ''}</style>")
+    body(st.context.theme.type == "dark")
+
+
+@st.fragment
+@messages.friendly
+def body(dark: bool) -> None:
+    """One lesson, and the way to its neighbours."""
+    number = chosen()
+    lesson = LESSONS[number - 1]
+    keys = {run.title: run.key[: reading.SHORT] for run in Store(DEMO).runs()}
+    missing = [title for title in lesson.runs if title not in keys]
+    with st.container(key="lesson"):
+        st.header(f"{number} · {lesson.title}", anchor=False)
+        turn(number)
+        if missing:
+            messages.no_runs()
+            return
+        words, pictures = st.columns([2, 3], gap="large")
+        with words:
+            tell(lesson, tuple(keys[title] for title in lesson.runs))
+        with pictures, st.container(key="pictures"):
+            (flowers, averages, smoothing, pseudo_labels)[number - 1](*(keys[title] for title in lesson.runs), dark)
+
+
+def chosen() -> int:
+    """The number of the lesson, in the address as `lesson`."""
+    if "lesson" not in st.session_state:
+        asked = st.query_params.get("lesson", "")
+        st.session_state["lesson"] = int(asked) if asked in map(str, range(1, len(LESSONS) + 1)) else 1
+    st.query_params["lesson"] = str(st.session_state["lesson"])
+    return st.session_state["lesson"]
+
+
+def turn(number: int) -> None:
+    """To the lesson before and after, also by the keys a presenter has."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button("Previous", shortcut="PageUp", disabled=number == 1, on_click=go_to, args=(number - 1,))
+        st.caption(f"{number} of {len(LESSONS)}", width="content")
+        st.button("Next", shortcut="PageDown", disabled=number == len(LESSONS), on_click=go_to, args=(number + 1,))
+
+
+def go_to(number: int) -> None:
+    """Another lesson starts where its author left it, its answer hidden."""
+    st.session_state["lesson"] = number
+    st.session_state["answer"] = False
+    if "K" in st.query_params:
+        del st.query_params["K"]
+
+
+def tell(lesson: Lesson, keys: tuple[str, ...]) -> None:
+    """The sentences, the question, and the answer once it is asked for."""
+    for sentence in lesson.sentences:
+        st.markdown(sentence[0].upper() + sentence[1:])
+    with st.container(key="question"):
+        st.markdown(lesson.question[0].upper() + lesson.question[1:])
+    if st.toggle("Show the answer", key="answer", bind="query-params"):
+        with st.container(key="answer-in-words"):
+            st.markdown(messages.plain(answer(LESSONS.index(lesson), keys)))
+
+
+@st.cache_data(show_spinner="Computing the answer…")
+def answer(place: int, keys: tuple[str, ...]) -> str:
+    """What the library answers."""
+    return LESSONS[place].answer(*(reading.run(key).tables for key in keys))
+
+
+def K_slider(number: int, key: str) -> int:
+    """One slider, K, with the two numbers it is about; in the address as `K`. Returns the row of the released value."""
+    at, mount = places(key), f"K of lesson {number}"
+    if mount not in st.session_state:
+        try:
+            asked = float(st.query_params["K"])
+        except (KeyError, ValueError):
+            asked = START["K"]
+        st.session_state[f"{mount} start"] = at.row("K", asked if np.isfinite(asked) else START["K"])
+    row = st.session_state[f"{mount} start"]
+    said = [
+        each for each in numbers(reading.index(key, "test").table, at, compact(key, None)) if each.label in IN_SIGHT
+    ]
+    released = live.sliders(key, at.sliders()[:1], said, held="K", row=row, key=mount)
+    if released is not None:
+        row = at.row("K", released["value"])
+    st.query_params["K"] = f"{at.at(row)[1]:g}"
+    return row
+
+
+def flowers(key: str, dark: bool) -> None:
+    """Photographs of a flower alone with their sets, and the sizes of the sets by what a photograph shows."""
+    row = K_slider(1, key)
+    answered = Answer(key, places(key).rule(row), row)
+    alone = one_organ(key)
+    rows = alone[reading.run(key).tables["test"].attributes["organs"][alone] == "flower"][:FLOWERS]
+    opened = photos.on_cards(answered, rows, dark, key="flowers")
+    if opened is not None:
+        open_samples(samples_link(key, row=opened))
+    _, K = places(key).at(row)
+    with st.container(key="figure-organs"):
+        live.figure(key, **sizes_by_organ(key, dark)._asdict(), key="sizes by organ")
+        handout("organs", None, lambda: of_organs(key, K), dark)
+
+
+def one_organ(key: str) -> np.ndarray:
+    """The test rows that show one organ."""
+    return np.flatnonzero(np.isin(reading.run(key).tables["test"].attributes["organs"], ALONE))
+
+
+def sets_of_one_organ(key: str, K: float) -> wb.PredictionSets:
+    """The average-K sets of photographs of one organ; K is fitted on all validation rows."""
+    tables = reading.run(key).tables
+    return wb.AverageK(K).fit(tables["val"]).sets(tables["test"].rows(one_organ(key)))
+
+
+def of_organs(key: str, K: float) -> Figure:
+    """The sizes of the sets of photographs of one organ."""
+    made = wb.figures.set_sizes(sets_of_one_organ(key, K), by="organs")
+    of_these = f'import numpy as np\n\ntest = test.rows(np.isin(test.attributes["organs"], {ALONE}))\nsets = '
+    return replace(made, code=reading.code(key, made).replace("sets = ", of_these))
+
+
+@st.cache_resource(show_spinner="Counting sizes by organ…", max_entries=4)
+def sizes_by_organ(key: str, dark: bool) -> moving.Moving:
+    """The sizes of the sets of photographs of one organ, at every place of the slider."""
+    index = wb.SetIndex(reading.run(key).tables["test"].rows(one_organ(key)))
+    figure = wb.figures.set_sizes(sets_of_one_organ(key, START["K"]), by="organs")
+    return moving.sizes(figure, index.compact(places(key).thresholds, by="organs"), None, True, dark)
+
+
+def averages(key: str, dark: bool) -> None:
+    """Accuracy against size, with the point of the slider; below, how unequal the sets are."""
+    held, value = places(key).at(K_slider(2, key))
+    index = reading.index(key, "test")
+    with st.container(key="figure-curve"):
+        curve = moving.curve(wb.figures.accuracy_against_size(index), compact(key, None), dark)
+        live.figure(key, **curve._asdict(), key="curve of a lesson")
+        handout("curve", key, lambda: wb.figures.accuracy_against_size(index), dark)
+    with st.container(key="figure-sizes"):
+        first = wb.figures.set_sizes(reading.sets(key, "K", START["K"]))
+        live.figure(
+            key, **moving.sizes(first, compact(key, None), None, False, dark)._asdict(), key="sizes of a lesson"
+        )
+        handout("sizes", key, lambda: wb.figures.set_sizes(reading.sets(key, held, value)), dark)
+
+
+def smoothing(dark: bool) -> None:
+    """The level sets of the noised loss, and its risk when the label is random."""
+    knob = wb.losses.ExactNoisedTopK.knobs()["epsilon"]
+    epsilon = controls.widget("epsilon", knob, knob.snapped(START["epsilon"]), key="epsilon")
+    setting = Setting("ExactNoisedTopK", {"K": 2, "epsilon": epsilon})
+    with st.container(key="single"), st.spinner("Drawing the landscapes…"):
+        shown("levels", recipe("level_sets", setting, regions=2), dark)
+        shown("risk", recipe("conditional_risk", setting, probabilities=LAW, K=2), dark)
+
+
+def pseudo_labels(cross_entropy: str, two_heads: str, dark: bool) -> None:
+    """What α does to the loss, and which classes gain and lose from cross-entropy to two heads."""
+    knob = wb.losses.AverageKTwoHead.knobs()["alpha"]
+    alpha = controls.widget("alpha", knob, knob.snapped(START["alpha"]), key="alpha")
+    with st.container(key="single"), st.spinner("Drawing the landscape…"):
+        shown("levels", recipe("level_sets", Setting("AverageKTwoHead", {"K": 2, "alpha": alpha})), dark)
+    before, after = (reading.sets(key, "K", START["K"]) for key in (cross_entropy, two_heads))
+    drawn(
+        "improved",
+        two_heads,
+        lambda: wb.figures.most_improved(before, after),
+        dark,
+        title="From cross-entropy to two heads: which classes gain, which lose",
+        height=600,
+        other=cross_entropy,
+    )

@@ -1,0 +1,80 @@
+"""The Lessons view in a real browser: a lecture can be given with it, and its numbers are those of the library."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from browsing import figure, pressed, reads, serious_violations, settled, too_wide
+
+import workbench as wb
+from workbench.lessons import LESSONS
+from workbench.store import DEMO, Store
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def garden():
+    """The tables of the first lesson."""
+    return {run.title: run for run in Store(DEMO).runs()}[LESSONS[0].runs[0]].tables
+
+
+def heading(page, number: int) -> None:
+    page.get_by_role("heading", name=f"{number} · {LESSONS[number - 1].title}").wait_for()
+
+
+def test_the_first_lesson_has_one_slider_and_its_sets_of_flowers_follow_it(opened, garden):
+    page = opened(view="lessons", wait_for=".st-key-figure-organs .wb-figure", embed="true", answer="true")
+    settled(page)
+    heading(page, 1)
+    assert page.locator("input[type=range]").count() == 1
+    assert not page.locator("[data-testid=stSidebar]").is_visible()
+    for sentence in LESSONS[0].sentences:
+        assert page.get_by_text(sentence.replace("*", "")).is_visible()
+    assert page.locator(".st-key-answer-in-words").inner_text() == LESSONS[0].answer(garden)
+
+    pressed(page, "K", "ArrowLeft", times=5)
+    sets = wb.AverageK(2.5).fit(garden["val"]).sets(garden["test"])
+    reads(page, {"Mean size": f"{wb.metrics.mean_size(sets):.2f}", "Accuracy": f"{wb.metrics.accuracy(sets):.1%}"})
+    flowers = np.flatnonzero(garden["test"].attributes["organs"] == "flower")[:6]
+    shown = [int(card.get_attribute("data-size")) for card in page.locator(".wb-card").all()]
+    assert shown == sets.sizes[flowers].tolist()
+
+    page.locator(".st-key-figure-organs").get_by_text("Show the code").click()
+    made = {}
+    exec(page.locator("[data-testid=stCode]").inner_text(), made)
+    expected = np.isin(garden["test"].attributes["organs"], ["flower", "leaf", "fruit", "bark"])
+    assert made["figure"].frame["count"].sum() == expected.sum()
+    for trace, (_, part) in zip(figure(page, "organs")["data"], made["figure"].frame.groupby("group"), strict=True):
+        last = len(trace["y"]) - 1
+        shares = np.bincount(np.minimum(part["size"], last), part["share"], minlength=last + 1)
+        np.testing.assert_allclose(trace["y"], shares, atol=1e-6)
+
+
+def test_a_lecture_is_given_with_the_keyboard_and_every_lesson_has_a_link(opened):
+    page = opened(view="lessons", lesson=2, answer="true", width=1024, scheme="dark", wait_for=".wb-figure")
+    settled(page)
+    assert serious_violations(page) == []
+    assert too_wide(page) == 0
+    assert page.locator(".st-key-answer-in-words").is_visible()
+    page.keyboard.press("PageDown")
+    heading(page, 3)
+    page.wait_for_url(lambda address: "lesson=3" in address and "answer" not in address)
+    page.locator(".st-key-figure-levels .wb-drawing[data-drawn]").wait_for()
+    slider = page.get_by_role("slider")
+    slider.focus()
+    slider.press("ArrowRight")
+    page.wait_for_url(lambda address: "epsilon=" in address)
+    epsilon = float(page.url.partition("epsilon=")[2].partition("&")[0])
+    page.locator(".st-key-figure-levels .wb-subtitle", has_text=f"ε = {epsilon:g}").wait_for()
+
+    page.get_by_role("heading").first.click()  # leave the slider, which has a use for the key itself
+    page.keyboard.press("PageDown")
+    heading(page, 4)
+    page.locator(".st-key-figure-improved .wb-drawing[data-drawn]").wait_for()
+    demo = {run.title: run.tables for run in Store(DEMO).runs()}
+    before, after = (wb.AverageK(3.0).fit(demo[t]["val"]).sets(demo[t]["test"]) for t in LESSONS[3].runs)
+    gains = wb.figures.most_improved(before, after).ends()
+    np.testing.assert_allclose(figure(page, "improved")["data"][0]["x"], gains["difference"], atol=1e-6)
+    page.keyboard.press("PageUp")
+    heading(page, 3)
