@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -59,7 +60,12 @@ def body(dark: bool) -> None:
         with words:
             tell(lesson, tuple(keys[title] for title in lesson.runs))
         with pictures, st.container(key="pictures"):
-            (flowers, averages, smoothing, pseudo_labels)[number - 1](*(keys[title] for title in lesson.runs), dark)
+            pictures_of(number)(*(keys[title] for title in lesson.runs), dark)
+
+
+def pictures_of(number: int) -> Callable[..., None]:
+    """What draws the pictures of a lesson, given the keys of its runs and whether it is night."""
+    return (flowers, averages, smoothing, pseudo_labels)[number - 1]
 
 
 def chosen() -> int:
@@ -129,7 +135,7 @@ def flowers(key: str, dark: bool) -> None:
     row = K_slider(1, key)
     answered = Answer(key, places(key).rule(row), row)
     alone = one_organ(key)
-    rows = alone[reading.run(key).tables["test"].attributes["organs"][alone] == "flower"][:FLOWERS]
+    rows = alone[organs(key)[alone] == "flower"][:FLOWERS]
     opened = photos.on_cards(answered, rows, dark, key="flowers")
     if opened is not None:
         open_samples(samples_link(key, row=opened))
@@ -139,9 +145,14 @@ def flowers(key: str, dark: bool) -> None:
         handout("organs", None, lambda: of_organs(key, K), dark)
 
 
+def organs(key: str) -> np.ndarray:
+    """What the photograph of every test row shows."""
+    return (reading.run(key).tables["test"].attributes or {})["organs"]
+
+
 def one_organ(key: str) -> np.ndarray:
     """The test rows that show one organ."""
-    return np.flatnonzero(np.isin(reading.run(key).tables["test"].attributes["organs"], ALONE))
+    return np.flatnonzero(np.isin(organs(key), ALONE))
 
 
 def sets_of_one_organ(key: str, K: float) -> wb.PredictionSets:
