@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from workbench import parallel
 from workbench.datasets import ImageFiles
 
 
@@ -23,10 +24,12 @@ def seed_of(seed: int, epoch: int, purpose: str) -> int:
 
 
 class Batches:
-    """Slices of a split as (inputs, labels, rows). Arrays need no DataLoader, and images in files bring their threads.
+    """Slices of a split as (inputs, labels, rows, share). Arrays need no DataLoader, images in files bring their threads.
 
-    Batches differ by at most one row in size, so that none is too small for batch statistics. `places` (n, 2) says where
-    a square is cut out of each image in a file; without it, from the middle.
+    Batches differ by at most one row in size, so that none is too small for batch statistics. With `parts` each comes in
+    that many pieces, and `share` is how much of its batch a piece is. On several ranks the inputs are those of this
+    rank's part of the rows; labels and rows are those of all. `places` (n, 2) says where a square is cut out of each
+    image in a file; without it, from the middle.
     """
 
     def __init__(
@@ -36,17 +39,22 @@ class Batches:
         batch_size: int,
         order: Tensor | None = None,
         places: Tensor | None = None,
+        parts: int = 1,
     ) -> None:
         self.inputs, self.labels, self.places = inputs, labels, places
         order = torch.arange(len(inputs)) if order is None else order
-        self.rows = order.tensor_split(math.ceil(len(inputs) / batch_size))
+        batches = order.tensor_split(math.ceil(len(inputs) / batch_size))
+        pieces = [(rows, len(rows) / len(batch)) for batch in batches for rows in batch.tensor_split(parts)]
+        self.rows, self.shares = zip(*pieces, strict=True)
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __iter__(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        for inputs, rows in zip(in_turn(self.inputs, self.rows, self.places), self.rows, strict=True):
-            yield inputs, self.labels[rows], rows
+    def __iter__(self) -> Iterator[tuple[Tensor, Tensor, Tensor, float]]:
+        of_this_rank = [parallel.part(rows) for rows in self.rows]
+        ready = in_turn(self.inputs, of_this_rank, self.places)
+        for inputs, rows, share in zip(ready, self.rows, self.shares, strict=True):
+            yield inputs, self.labels[rows], rows, share
 
 
 def in_turn(inputs: Tensor | ImageFiles, batches: Sequence[Tensor], places: Tensor | None = None) -> Iterator[Tensor]:

@@ -11,7 +11,9 @@ from collections.abc import Iterator
 
 import lightning.pytorch as pl
 import torch
+from lightning.pytorch.plugins.environments import LightningEnvironment
 
+from workbench import parallel
 from workbench.hardware import check_bf16, device_named
 from workbench.learning import Learner
 from workbench.runs import Run
@@ -31,11 +33,16 @@ def fit(learner: Learner, *, progress: bool) -> torch.device:
             _keyboard_interrupt_passed_on(learner),
             # A module with dropout draws from the global generators: the user gets them back as they were.
             torch.random.fork_rng(devices=range(torch.cuda.device_count()) if device.type == "cuda" else []),
-            learner.progress_bar(disable=not progress) as learner.bar,
+            learner.progress_bar(disable=not progress or parallel.rank() > 0) as learner.bar,
         ):
             trainer = pl.Trainer(
                 accelerator=device.type,
-                devices=1,
+                devices=run.devices,
+                num_nodes=run.nodes,
+                strategy="ddp" if parallel.n_ranks() > 1 else "auto",
+                plugins=[LightningEnvironment()],  # ranks are started by us, whatever cluster this is
+                sync_batchnorm=parallel.n_ranks() > 1 and device.type == "cuda",
+                use_distributed_sampler=False,  # batches know their rank
                 precision="bf16-mixed" if run.precision == "bf16" else "32-true",
                 max_epochs=run.epochs - learner.first_epoch,
                 reload_dataloaders_every_n_epochs=1,  # each epoch has its own order

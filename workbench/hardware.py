@@ -13,6 +13,14 @@ def device_named(wanted: str) -> torch.device:
     return torch.device("cuda" if wanted != "cpu" and torch.cuda.is_available() else "cpu")
 
 
+def check_devices(device: torch.device, devices: int) -> None:
+    """Refuses more ranks than there are GPUs. A CPU takes any number."""
+    if device.type == "cuda" and devices > (there := torch.cuda.device_count()):
+        raise ValueError(
+            f"devices = {devices}, but torch sees {there} GPU{'s' * (there > 1)}; use devices={there} or device='cpu'"
+        )
+
+
 def check_bf16(device: torch.device) -> None:
     """Some virtual machines announce matrix instructions and then refuse them: better to say so than to fail inside."""
     block = torch.zeros(64, 256, dtype=torch.bfloat16, device=device)

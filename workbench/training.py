@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import platform
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -16,12 +17,18 @@ import torch
 from torch import Tensor
 
 import workbench
+from workbench import parallel, processes
+from workbench.features import features_of, whole_network
+from workbench.hardware import check_devices, device_named
 from workbench.runs import FORMAT, MONITORS, Run, TrainedRun
 from workbench.store import Store
 from workbench.tables import LogitTable
 from workbench.weight_planes import weight_plane
 
 __all__ = ["MONITORS", "Cancelled", "Run", "TrainedRun", "train", "weight_plane", "write_run"]
+
+
+OnEpoch = Callable[[dict[str, float]], None]
 
 
 class Cancelled(Exception):
@@ -34,13 +41,18 @@ def train(
     store: Store | None = None,
     progress: bool = True,
     again: bool = False,
-    on_epoch: Callable[[dict[str, float]], None] | None = None,
+    on_epoch: OnEpoch | None = None,
 ) -> TrainedRun:
     """Train a run, or read it from the store if it was trained before (`again` trains it anew).
 
     A run that was interrupted goes on from its last checkpoint. The demo runs that ship with the package count as
     trained; their weights are rounded to half precision. `on_epoch` gets the row of the history of each epoch that is
     trained, as soon as it ends, and may raise `Cancelled`, which stops the run and comes out of `train`.
+
+    A run on several ranks is trained in new processes, which this one waits for. Python starts them by importing the
+    script again, so a script calls `train` inside `if __name__ == "__main__":`; in a notebook it works too, as long as
+    losses and models of one's own are in a module. On several nodes, make the same call on each, with NODE_RANK,
+    MASTER_ADDR and MASTER_PORT in the environment and a store that all nodes see.
 
     >>> import tempfile
     >>> store = Store(tempfile.mkdtemp())
@@ -52,18 +64,47 @@ def train(
     if store.has(run.key) and not again:
         return TrainedRun(run, store.open(run.key))
     _check_labels(run)
+    _check_pieces(run)
+    with store.explained():  # better to fail now than after the first epoch
+        store.unfinished(run.key).parent.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=store.unfinished(run.key).parent).close()
+    if run.n_ranks == 1:
+        _train_here(run, store, progress, again, on_epoch)
+    else:
+        _train_on_ranks(run, store, progress, again, on_epoch)
+    return TrainedRun(run, store.open(run.key))
+
+
+def _train_here(run: Run, store: Store, progress: bool, again: bool, on_epoch: OnEpoch | None) -> None:
+    """Trains in this process, alone or as one of several ranks; rank 0 writes the run."""
     from workbench import fitting, learning  # Lightning takes seconds to import, and a stored run does without
 
-    checkpoint = store.unfinished(run.key)
-    with store.explained():  # better to fail now than after the first epoch
-        checkpoint.parent.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=checkpoint.parent).close()
     learner = learning.Learner(run, store, on_epoch)
     device = fitting.fit(learner, progress=progress)
-    with store.writing(run.key, replace=again) as directory:
-        write_run(directory, run, learner.weights(), learner.history, learner.tables(device))
-    checkpoint.unlink(missing_ok=True)
-    return TrainedRun(run, store.open(run.key))
+    if parallel.rank() == 0:
+        with store.writing(run.key, replace=again) as directory:
+            write_run(directory, run, learner.weights(), learner.history, learner.tables(device))
+        store.unfinished(run.key).unlink(missing_ok=True)
+
+
+def _train_on_ranks(run: Run, store: Store, progress: bool, again: bool, on_epoch: OnEpoch | None) -> None:
+    """Trains in `devices` new processes on this node."""
+    device = device_named(run.device)
+    check_devices(device, run.devices)
+    if run.features is not None:  # once, before every rank asks for them
+        features_of(whole_network(run, store), run.data, run.model_name, store, device)
+    try:
+        processes.run_on_ranks(
+            _train_here,
+            *(run, store, progress, again),
+            device_type=device.type,
+            devices=run.devices,
+            nodes=run.nodes,
+            on_report=on_epoch,
+            preload="workbench.fitting",
+        )
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("stopped; the same call goes on from the last checkpoint") from None
 
 
 def write_run(
@@ -96,6 +137,17 @@ def write_run(
     pd.DataFrame(history).to_csv(directory / "history.csv", index=False)
     for name, table in tables.items():  # a table's folder comes before those inside it
         table.save(directory / name)
+
+
+def _check_pieces(run: Run) -> None:
+    """Every rank has a row in every piece of a step."""
+    n, pieces = run.data.train.n, run.n_ranks * run.accumulate
+    smallest = n // math.ceil(n / run.batch_size)
+    if smallest < pieces:
+        raise ValueError(
+            f"batches have {smallest} rows and more, which devices × nodes × accumulate = {pieces} cannot share; use a "
+            "larger batch_size, or fewer of them"
+        )
 
 
 def _check_labels(run: Run) -> None:

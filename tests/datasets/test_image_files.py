@@ -147,9 +147,9 @@ def test_a_batch_holds_the_images_the_labels_and_the_row_numbers_of_its_rows(fol
     images = files(folder, *(f"{number}.png" for number in range(6)))
     labels, order = torch.arange(6) + 100, torch.tensor([3, 1, 5, 0, 2, 4])
     batches = list(Batches(images, labels, 4, order, torch.rand(6, 2)))
-    assert torch.equal(torch.cat([rows for _, _, rows in batches]), order)
-    assert torch.equal(torch.cat([labels for _, labels, _ in batches]), order + 100)
-    assert torch.equal(torch.cat([inputs for inputs, _, _ in batches])[:, 0, 0, 0], 10 * order)
+    assert torch.equal(torch.cat([rows for _, _, rows, _ in batches]), order)
+    assert torch.equal(torch.cat([labels for _, labels, *_ in batches]), order + 100)
+    assert torch.equal(torch.cat([inputs for inputs, *_ in batches])[:, 0, 0, 0], 10 * order)
 
 
 def test_the_digest_follows_names_content_and_the_cut_and_nothing_else(folder):

@@ -1,0 +1,359 @@
+"""A step of several ranks is the step of one process, and no rank outlives its run. The ranks are real processes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import multiprocessing
+import os
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import safetensors.numpy
+import safetensors.torch
+import torch
+from torch import nn
+
+from workbench import fitting, hardware, learning, losses, parallel, training
+from workbench.__main__ import main
+from workbench.batches import generator
+from workbench.datasets import Dataset
+from workbench.losses import LOSSES, CrossEntropy
+from workbench.processes import run_on_ranks
+from workbench.store import Store
+from workbench.training import Cancelled, Run, TrainedRun, train
+
+COUPLED = [losses.AverageKTwoHead(K=2.0), losses.ExpectedPositive(K=2.0, beta=1.0), losses.Quasibinary()]
+UNCOUPLED = [CrossEntropy(), losses.NoisedTopK(K=2)]
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+    assert multiprocessing.active_children() == []
+
+
+@pytest.fixture
+def store(tmp_path) -> Store:
+    return Store(tmp_path / "runs")
+
+
+def clouds() -> Dataset:
+    """Rows around one centre per class; no batch size divides their number."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(130) % 5
+    return Dataset.from_arrays(2 * rng.normal(size=(5, 4))[labels] + rng.normal(size=(130, 4)), labels, name="clouds")
+
+
+def photographs() -> Dataset:
+    rng = np.random.default_rng(0)
+    return Dataset.from_arrays(rng.integers(0, 256, (40, 28, 28, 1), dtype=np.uint8), np.arange(40) % 4, name="noise")
+
+
+CLOUDS = clouds()
+
+
+def small(dataset: Dataset = CLOUDS, **fields) -> Run:
+    return Run(dataset, **{"model": "linear", "epochs": 3, "batch_size": 16, "device": "cpu", **fields})
+
+
+def on(devices: int, run: Run) -> Run:
+    return dataclasses.replace(run, devices=devices)
+
+
+def trained(run: Run, store: Store, **options) -> TrainedRun:
+    return train(run, store=store, progress=False, **options)
+
+
+def weights(trained: TrainedRun) -> dict[str, np.ndarray]:
+    return safetensors.numpy.load_file(trained.path / "weights.safetensors")
+
+
+def assert_nearly_the_same(first: TrainedRun, second: TrainedRun) -> None:
+    for name, value in weights(first).items():
+        np.testing.assert_allclose(weights(second)[name], value, atol=1e-5, err_msg=name)
+    np.testing.assert_allclose(second.tables["test"].scores, first.tables["test"].scores, atol=1e-4)
+    without_time = [history.drop(columns="seconds") for history in (first.history, second.history)]
+    pd.testing.assert_frame_equal(*without_time, atol=1e-4)
+
+
+def files(store: Store) -> list[Path]:
+    return [path for path in store.root.rglob("*") if path.is_file()]
+
+
+# A step
+
+
+class Recording(learning.Learner):
+    """Keeps the gradients of every step."""
+
+    def on_train_start(self):
+        self.gradients = {}
+
+    def on_train_batch_end(self, *_):
+        for name, parameter in self.network.named_parameters():
+            self.gradients[f"step {len(self.train_losses)}: {name}"] = parameter.grad.clone()
+
+
+def gradients_here(run: Run, root: Path, report) -> None:
+    """Trains an epoch in this process, as one of its ranks; rank 0 writes the gradients."""
+    learner = Recording(run, Store(root))
+    fitting.fit(learner, progress=False)
+    if parallel.rank() == 0:
+        safetensors.torch.save_file(learner.gradients, root / "gradients.safetensors")
+
+
+def gradients(run: Run, folder: Path) -> dict[str, np.ndarray]:
+    root = folder / f"{run.devices} ranks"
+    root.mkdir()
+    if run.devices == 1:
+        gradients_here(run, root, None)
+    else:
+        run_on_ranks(gradients_here, run, root, device_type="cpu", devices=run.devices, preload="workbench.fitting")
+    return safetensors.numpy.load_file(root / "gradients.safetensors")
+
+
+def test_these_are_all_losses_that_couple_a_batch():
+    refused = {losses.ROLE}
+    assert {type(loss) for loss in COUPLED} == {loss for loss in LOSSES if loss.couples_batch} - refused
+
+
+@pytest.mark.parametrize("loss", [*COUPLED, *UNCOUPLED], ids=lambda loss: type(loss).__name__)
+def test_the_gradients_of_two_ranks_are_those_of_one_process(loss, tmp_path):
+    run = small(loss=loss, model="mlp", epochs=1)
+    one, two = gradients(run, tmp_path), gradients(on(2, run), tmp_path)
+    assert len(one) == len(two) >= 7 * 6  # batches × tensors
+    for name, gradient in one.items():
+        np.testing.assert_allclose(two[name], gradient, atol=1e-5, rtol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("loss", COUPLED, ids=lambda loss: type(loss).__name__)
+def test_a_coupled_loss_of_the_parts_is_another_loss(loss):
+    """So the test above would notice ranks that look at their own rows only."""
+    scores = torch.randn(16, 2, 5, generator=torch.manual_seed(0))[:, : loss.heads].squeeze(1).requires_grad_()
+    labels = torch.arange(16) % 5
+    labels = nn.functional.one_hot(labels).bool() if loss.labels == "many" else labels
+    (whole,) = torch.autograd.grad(loss(scores, labels).mean(), scores)
+    halves = loss(scores[:8], labels[:8]).mean() + loss(scores[8:], labels[8:]).mean()
+    (of_halves,) = torch.autograd.grad(halves / 2, scores)
+    assert (whole - of_halves).abs().max() > 1e-4
+
+
+def test_batch_normalisation_normalises_by_the_batch_of_all_ranks(tmp_path):
+    run = small(photographs(), model="cnn", epochs=1, batch_size=9)
+    one, two = gradients(run, tmp_path), gradients(on(2, run), tmp_path)
+    for name, gradient in one.items():
+        np.testing.assert_allclose(two[name], gradient, atol=1e-5 * max(1, np.abs(gradient).max()), err_msg=name)
+
+
+def test_a_step_in_pieces_is_the_step(tmp_path):
+    whole = small(epochs=1, batch_size=32)
+    for devices in (1, 2):
+        pieces = on(devices, dataclasses.replace(whole, accumulate=3))
+        one = trained(whole, Store(tmp_path / f"whole {devices}"))
+        assert_nearly_the_same(one, trained(pieces, Store(tmp_path / f"pieces {devices}")))
+
+
+def test_ranks_drop_different_features_and_share_no_noise(tmp_path):
+    scores = torch.randn(6, 5, generator=torch.manual_seed(0)).repeat(2, 1)  # two equal halves of a batch
+    draws = losses.NoisedTopK(K=2, epsilon=5.0)(
+        scores, torch.zeros(12, dtype=torch.long), generator=torch.manual_seed(0)
+    )
+    assert not torch.equal(draws[:6], draws[6:])
+    run_on_ranks(dropped, tmp_path, device_type="cpu", devices=2, preload="workbench.fitting")
+    first, second = (torch.load(tmp_path / f"{rank}.pt", weights_only=True) for rank in range(2))
+    assert not torch.equal(first, second)
+
+
+def dropped(folder: Path, report) -> None:
+    learner = learning.Learner(small(model=nn.Sequential(nn.Flatten(), nn.Dropout())), Store(folder))
+    learner.on_train_epoch_start()
+    torch.save(learner.network.backbone(torch.ones(64, 4)), folder / f"{parallel.rank()}.pt")
+
+
+# A run
+
+
+def test_a_run_on_two_ranks_is_the_run_of_one_process(store, tmp_path):
+    run = small(loss=losses.AverageKTwoHead(K=2.0), monitor="val_loss", epochs=4, learning_rate=0.05)
+    told: list[dict] = []
+    one, two = trained(run, store), trained(on(2, run), Store(tmp_path / "ranks"), on_epoch=told.append)
+    assert one.run.key == two.run.key == two.path.name
+    assert_nearly_the_same(one, two)
+    pd.testing.assert_frame_equal(pd.DataFrame(told), two.history)
+    assert two.stored.info["devices"] == 2
+    names = [{path.relative_to(found.path).as_posix() for path in found.path.rglob("*")} for found in (one, two)]
+    assert names[0] == names[1]
+    assert {path.name for path in two.path.parent.iterdir()} == {".unfinished", run.key}
+
+
+def test_heads_on_cached_features_are_trained_on_ranks(store, tmp_path):
+    backbone = trained(small(model="mlp"), store)
+    run = small(model="mlp", features=backbone, loss=losses.Quasibinary())
+    two = trained(on(2, run), store)
+    one = trained(run, store, again=True)
+    assert_nearly_the_same(one, two)
+
+
+def test_the_last_validation_rows_may_be_fewer_than_the_ranks(store, tmp_path):
+    val = dataclasses.replace(CLOUDS.val, inputs=CLOUDS.val.inputs[:1], labels=CLOUDS.val.labels[:1])
+    run = small(dataclasses.replace(CLOUDS, val=val, key="one val row"))
+    assert_nearly_the_same(trained(run, store), trained(on(2, run), Store(tmp_path / "ranks")))
+
+
+def test_the_command_line_trains_on_ranks_and_prints_its_result_only(capfd, tmp_path, monkeypatch):
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
+    options = {"dataset": "digits", "model": "linear", "epochs": "1", "device": "cpu", "devices": "2"}
+    assert main(["train", *(word for name, value in options.items() for word in (f"--{name}", value)), "--json"]) == 0
+    told = json.loads(capfd.readouterr().out)
+    assert Store(tmp_path).open(told["key"]).info["devices"] == 2
+
+
+# What can go wrong
+
+
+def train_with_checkpoints(*arguments) -> None:
+    """`train` in a rank, with a checkpoint after every epoch."""
+    learning.CHECKPOINT_SECONDS = 0
+    training._train_here(*arguments)
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_a_run_interrupted_on_ranks_goes_on_from_its_checkpoint_on_any_number_of_them(devices, store, tmp_path):
+    run = small(loss=losses.Quasibinary(), epochs=4, monitor="val_accuracy", learning_rate=0.05)
+
+    def interrupt(row):
+        if row["epoch"] == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_on_ranks(
+            train_with_checkpoints,
+            *(on(2, run), store, False, False),
+            device_type="cpu",
+            devices=2,
+            on_report=interrupt,
+            preload="workbench.fitting",
+        )
+    assert files(store) == [store.unfinished(run.key)]
+    epochs: list[float] = []
+    resumed = trained(on(devices, run), store, on_epoch=lambda row: epochs.append(row["epoch"]))
+    assert epochs == [2, 3]
+    assert_nearly_the_same(trained(run, Store(tmp_path / "uninterrupted")), resumed)
+
+
+@pytest.mark.parametrize("error", [Cancelled, KeyboardInterrupt])
+def test_a_run_on_ranks_that_is_stopped_leaves_nothing_behind(store, error):
+    def stop(row):
+        raise error
+
+    with pytest.raises(error):
+        trained(on(2, small()), store, on_epoch=stop)
+    assert files(store) == []
+
+
+class Fragile(nn.Module):
+    """A backbone that one rank loses in its second step: by a signal, or by an error."""
+
+    def __init__(self, way: str) -> None:
+        super().__init__()
+        self.way, self.steps = way, 0
+
+    def forward(self, inputs):
+        self.steps += self.training
+        if self.steps == 2 and parallel.rank() == 1:
+            if self.way == "killed":
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise {"lost": KeyError("lost"), "memory": MemoryError()}[self.way]
+        return inputs
+
+
+@pytest.mark.parametrize(
+    ("way", "error", "message"),
+    [
+        ("killed", ChildProcessError, r"rank 1 was ended from outside \(SIGKILL.*smaller batch_size"),
+        ("lost", KeyError, "lost"),
+        ("memory", MemoryError, "out of memory with batch_size = 16"),
+    ],
+)
+def test_a_rank_that_dies_ends_them_all_and_its_reason_is_told(store, way, error, message):
+    with pytest.raises(error, match=message):
+        trained(on(2, small(model=Fragile(way))), store)
+    assert files(store) == []
+
+
+@dataclass(frozen=True)
+class Exploding(CrossEntropy):
+    """NaN when the whole batch of the second step has come together."""
+
+    def values(self, scores, labels, *, rows=None, **_):
+        second = torch.randperm(CLOUDS.train.n, generator=generator(0, 0, "order")).tensor_split(7)[1]
+        broken = rows is not None and torch.equal(rows, second)
+        return super().values(scores, labels) * (math.nan if broken else 1)
+
+
+def test_a_nan_loss_on_ranks_names_the_batch(store):
+    with pytest.raises(
+        FloatingPointError, match=r"epoch 1 of 3: the loss is nan in batch 2 of 7.*learning_rate=0.0001"
+    ):
+        trained(on(2, small(loss=Exploding())), store)
+    assert files(store) == []
+
+
+def test_what_cannot_be_sent_to_a_rank_says_so(store):
+    module = nn.Flatten()
+    module.register_forward_hook(lambda *_: None)
+    with pytest.raises(ValueError, match=r"cannot be sent to its ranks .* in a module that can be imported"):
+        trained(on(2, small(model=module)), store)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"devices": 0}, r"devices = 0 is outside \[1, 1024\]"),
+        ({"nodes": 0}, r"nodes = 0 is outside \[1, 1024\]"),
+        ({"accumulate": 0}, "accumulate = 0"),
+        ({"accumulate": 2, "loss": losses.Quasibinary()}, "Quasibinary couples the rows of a batch.*accumulate=1"),
+        ({"devices": 2, "loss": losses.ROLE(K=2.0)}, "ROLE learns estimates for each training row.*devices=1"),
+        ({"nodes": 2, "loss": losses.ROLE(K=2.0)}, "ROLE learns estimates"),
+    ],
+)
+def test_a_run_that_ranks_or_pieces_cannot_do_is_refused(fields, message):
+    with pytest.raises(ValueError, match=message):
+        small(**fields)
+
+
+def test_more_pieces_than_rows_in_a_batch_are_refused(store):
+    message = r"batches have 14 rows and more, which devices × nodes × accumulate = 16 cannot share"
+    with pytest.raises(ValueError, match=message):
+        trained(small(devices=2, accumulate=8), store)
+
+
+def test_more_devices_than_gpus_are_refused(store, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    with pytest.raises(ValueError, match="devices = 2, but torch sees 1 GPU; use devices=1 or device='cpu'"):
+        trained(small(devices=2, device="cuda"), store)
+    hardware.check_devices(torch.device("cpu"), 64)
+
+
+def test_nodes_must_know_where_to_meet(store, monkeypatch):
+    for name in ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(
+        ValueError, match=r"nodes = 2, but MASTER_ADDR, MASTER_PORT, NODE_RANK is not in the environment"
+    ):
+        trained(small(nodes=2), store)
+    monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
+    monkeypatch.setenv("MASTER_PORT", "29500")
+    monkeypatch.setenv("NODE_RANK", "2")
+    with pytest.raises(ValueError, match="NODE_RANK = 2 with nodes = 2; give 0 to 1"):
+        trained(small(nodes=2), store)

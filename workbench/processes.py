@@ -1,0 +1,231 @@
+"""Starting ranks, waiting for them, and leaving none behind.
+
+The process that asks for a run on several ranks starts one process for each and waits; rank 0 reports to it. A rank that
+fails ends them all, and so does the end of the process that waits, however it comes. On several nodes the same call is
+made on each, and each starts its own ranks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkServerContext, SpawnContext
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+import torch
+from torch import distributed
+
+RENDEZVOUS = ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK")  # how the ranks of several nodes find each other
+NEVER_STARTED, TERMINATED = 1, 143  # exit codes of a rank: Python's own for an error, and the shell's for SIGTERM
+SECONDS_TO_END = 5.0  # that a rank has to leave its files in order before it is killed
+
+Report = Callable[[Any], None]
+Context = SpawnContext | ForkServerContext
+
+
+@dataclass(frozen=True)
+class Place:
+    """One rank: which of the `devices` of its node it is, on which of the `nodes`, and where the ranks meet."""
+
+    device_type: str
+    local: int
+    devices: int
+    nodes: int
+    node: int
+    meeting: str  # a URL as torch.distributed reads it
+
+    @property
+    def rank(self) -> int:
+        return self.node * self.devices + self.local
+
+    def enter(self) -> None:
+        """Makes this process the rank."""
+        os.environ |= {"LOCAL_RANK": str(self.local), "NODE_RANK": str(self.node)}  # Lightning reads them
+        if self.device_type == "cuda":
+            torch.cuda.set_device(self.local)
+        backend = "nccl" if self.device_type == "cuda" else "gloo"
+        distributed.init_process_group(
+            backend, init_method=self.meeting, rank=self.rank, world_size=self.devices * self.nodes
+        )
+
+
+def run_on_ranks(
+    task: Callable[..., None],
+    *arguments: Any,
+    device_type: str,
+    devices: int,
+    nodes: int = 1,
+    on_report: Report | None = None,
+    preload: str | None = None,
+) -> None:
+    """Calls `task(*arguments, report)` in every rank of this node and returns when all have finished.
+
+    What rank 0 gives to `report` arrives at `on_report` here, and rank 0 goes on when that has returned. What a rank
+    raises, or `on_report` does, is raised here after all ranks of this node have ended. The task and its arguments are
+    sent to new processes, so they must be importable there. `preload` is a module that takes long to import: on Linux
+    the ranks are copies of a process that has done so.
+    """
+    node = node_number(nodes)
+    with tempfile.TemporaryDirectory(prefix="ranks-") as folder:
+        meeting = f"file://{folder}/meeting"
+        if nodes > 1:
+            meeting = f"tcp://{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
+        places = [Place(device_type, local, devices, nodes, node, meeting) for local in range(devices)]
+        threads = max(1, torch.get_num_threads() // devices)
+        with _started(_context(preload), places, threads, task, arguments) as ranks:
+            _wait(ranks, on_report)
+
+
+def node_number(nodes: int) -> int:
+    """The number of this node among the nodes."""
+    if nodes == 1:
+        return 0
+    if missing := [name for name in RENDEZVOUS if name not in os.environ]:
+        raise ValueError(
+            f"nodes = {nodes}, but {', '.join(missing)} is not in the environment: start the same command on every node, "
+            f"with NODE_RANK from 0 to {nodes - 1} and with MASTER_ADDR and MASTER_PORT, an address and a free port of "
+            "node 0"
+        )
+    if not 0 <= (node := int(os.environ["NODE_RANK"])) < nodes:
+        raise ValueError(f"NODE_RANK = {node} with nodes = {nodes}; give 0 to {nodes - 1}")
+    return node
+
+
+def _context(preload: str | None) -> Context:
+    """How ranks are started. Never by a fork of this process: that copies the locks of torch's threads, but no thread."""
+    if sys.platform != "linux":
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([preload] if preload else [])
+    return context
+
+
+@contextlib.contextmanager
+def _started(
+    context: Context, places: list[Place], threads: int, task: Callable[..., None], arguments: tuple[Any, ...]
+) -> Iterator[dict[Connection, BaseProcess]]:
+    """The process of each place by the connection to it; all have ended when the block does."""
+    ranks: dict[Connection, BaseProcess] = {}
+    try:
+        for place in places:
+            here, there = context.Pipe()
+            process = context.Process(
+                target=_be_rank, args=(place, there, threads, task, arguments), name=f"rank {place.rank}", daemon=True
+            )
+            try:
+                process.start()
+            except OSError:
+                raise
+            except Exception as error:
+                raise ValueError(
+                    f"this run cannot be sent to its ranks ({error}): keep losses, models and functions of your own in a "
+                    "module that can be imported, or use devices=1"
+                ) from error
+            there.close()
+            ranks[here] = process
+        yield ranks
+    finally:
+        _end(list(ranks.values()))
+
+
+def _wait(ranks: dict[Connection, BaseProcess], on_report: Report | None) -> None:
+    """Passes reports on until every rank has ended well; raises what one of them raised."""
+    running = list(ranks)
+    while running:
+        for connection in wait(running):
+            assert isinstance(connection, Connection)
+            try:
+                message = connection.recv()
+            except EOFError:
+                running.remove(connection)
+                ranks[connection].join()
+                _check_deaths(ranks)
+                continue
+            if isinstance(message, BaseException):
+                _check_deaths(ranks)  # a rank whose neighbour was killed complains too, of a closed connection
+                raise message
+            if on_report is not None:
+                on_report(message)
+            connection.send("go on")
+
+
+def _check_deaths(ranks: dict[Connection, BaseProcess]) -> None:
+    for process in ranks.values():
+        if process.exitcode == NEVER_STARTED:
+            raise ChildProcessError(
+                f"{process.name} could not start (its error stands above): a script must call train inside "
+                "`if __name__ == '__main__':`, and losses and models of your own must be in a module that can be imported"
+            )
+        if process.exitcode:
+            raise ChildProcessError(
+                f"{process.name} was ended from outside ({_signal_name(process.exitcode)}; SIGKILL is often a lack of "
+                "memory: then try a smaller batch_size); the same call goes on from the last checkpoint"
+            )
+
+
+def _signal_name(exitcode: int) -> str:
+    return signal.Signals(-exitcode).name if exitcode < 0 else f"exit code {exitcode}"
+
+
+def _end(processes: list[BaseProcess]) -> None:
+    for process in processes:
+        process.terminate()
+    deadline = time.monotonic() + SECONDS_TO_END
+    for process in processes:
+        process.join(max(0.0, deadline - time.monotonic()))
+        if process.is_alive():
+            process.kill()
+            process.join()
+
+
+# In the rank
+
+
+def _be_rank(
+    place: Place, connection: Connection, threads: int, task: Callable[..., None], arguments: tuple[Any, ...]
+) -> None:
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C goes to all processes of a terminal; the one that waits decides
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # so that files that are being written are tidied up
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    os.dup2(2, 1)  # the transport prints; standard output is for results
+    torch.set_num_threads(threads)
+
+    def report(message: Any) -> None:
+        if place.rank == 0:
+            connection.send(message)
+            connection.recv()
+
+    try:
+        place.enter()
+        task(*arguments, report)
+        distributed.barrier()
+        distributed.destroy_process_group()
+    except Exception as error:
+        connection.send(_sendable(error))
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(TERMINATED)
+
+
+def _sendable(error: Exception) -> Exception:
+    """The error with its traceback as a note; one that the other side may not know, as its words."""
+    known = error if type(error).__module__ == "builtins" else RuntimeError(f"{type(error).__name__}: {error}")
+    known.add_note(traceback.format_exc())
+    return known
