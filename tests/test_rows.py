@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from workbench.rows import DISAGREEMENTS, ORDERS, RowFilter, disagree, in_order
+from workbench.rows import DISAGREEMENTS, ORDERS, RowFilter, disagree, in_order, suggestions
 
 
 def tables(n=200, n_classes=6, seed=0):
@@ -102,3 +102,21 @@ def test_orders_are_by_what_they_say(sets):
     )
     entropy = -(probabilities * np.log(probabilities)).sum(1)
     assert in_order(sets, np.arange(200), "most ambiguous")[0] == entropy.argmax()
+
+
+def test_suggestions_are_the_set_and_the_labels_it_misses(sets):
+    votes = np.arange(6)[None].repeat(200, axis=0)
+    table = wb.LogitTable(sets.table.scores, sets.table.labels, votes=votes)
+    found = wb.Threshold(0.1).fit(table).sets(table)
+    for row in (*np.flatnonzero(found.hits)[:3], *np.flatnonzero(~found.hits)[:3]):
+        frame = suggestions(found, row)
+        classes, probabilities = found.members(row)
+        told = frame[frame["in_set"]]
+        assert told["class"].tolist() == classes.tolist()
+        assert told["probability"].tolist() == probabilities.tolist()
+        assert frame[frame["is_label"]]["class"].tolist() == [table.labels[row]]
+        assert frame["votes"].tolist() == pytest.approx([label / 15 for label in frame["class"]])
+        assert len(frame) == len(classes) + (not found.hits[row])
+    everything = wb.Threshold(0.0).fit(table).sets(table)
+    assert len(suggestions(everything, 0, most=2)) == 2 + (table.labels[0] not in everything.members(0)[0][:2])
+    assert suggestions(everything, 0, most=2)["in_set"].all()

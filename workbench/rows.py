@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from workbench.groups import rows_by
 from workbench.sets import PredictionSets
@@ -135,3 +136,36 @@ def in_order(sets: PredictionSets, rows: np.ndarray, order: str) -> np.ndarray:
     if order not in ORDERS:
         raise ValueError(f"order = {order!r}; give one of {', '.join(ORDERS)}")
     return rows[np.argsort(ORDERS[order](sets)[rows], kind="stable")]
+
+
+def suggestions(sets: PredictionSets, row: int, most: int = 12) -> pd.DataFrame:
+    """What is known of the classes suggested for a row: its set by falling probability, then the labels it misses.
+
+    Columns: `class`, `name`, `probability`, `in_set`, `is_label`, and where they are known `posterior`, the exact
+    probability, and `votes`, the share of the people who chose the class. Of a large set the first `most` are told.
+
+    >>> from workbench.sets import Threshold
+    >>> table = LogitTable.from_probabilities([[0.6, 0.3, 0.1]], labels=[2], posterior=[[0.5, 0.0, 0.5]])
+    >>> suggestions(Threshold(0.25).fit(table)(table), 0)[["class", "in_set", "is_label", "posterior"]]
+       class  in_set  is_label  posterior
+    0      0    True     False        0.5
+    1      1    True     False        0.0
+    2      2   False      True        0.5
+    """
+    table = sets.table
+    members = sets.members(row)[0]
+    labels = np.array([], int) if table.labels is None else table.rows([row]).positives()[1]
+    told = np.concatenate([members[:most], labels[~np.isin(labels, members[:most])]]).astype(int)
+    names = table.named_classes()
+    columns = {
+        "class": told,
+        "name": [names[member] for member in told],
+        "probability": table.probabilities([row])[0, told],
+        "in_set": np.isin(told, members),
+        "is_label": np.isin(told, labels),
+    }
+    if table.posterior is not None:
+        columns["posterior"] = table.posterior[row, told]
+    if table.votes is not None:
+        columns["votes"] = table.votes[row, told] / max(table.votes[row].sum(), 1)
+    return pd.DataFrame(columns)
