@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
+from several import told_apart
+
 NONE = ""
 
 
 def one_run(label: str, titles: dict[str, str], name: str) -> str | None:
     """One of the runs, or none, in the address as `name`."""
-    titles = {NONE: "no other run", **titles}
+    titles = {NONE: "no other run", **told_apart(titles)}
     if st.session_state.get(name) not in titles:  # the first visit, or another run was opened
         asked = st.query_params.get(name)
         st.session_state[name] = asked if asked in titles else NONE

@@ -11,6 +11,7 @@ import streamlit as st
 
 import reading
 from messages import friendly, plain
+from several import told_apart
 from views import calibration, classes, compare, labels, landscapes, lessons, samples, sets, train
 from workbench import glossary
 from workbench.figures.style import theme
@@ -21,7 +22,7 @@ HERE = Path(__file__).parent
 @friendly
 def choose_run() -> None:
     """The run every view is about, chosen in the sidebar and kept in the address as `run`."""
-    titles = {run.key[: reading.SHORT]: run.title for run in reading.runs()}
+    titles = told_apart({run.key[: reading.SHORT]: run.title for run in reading.runs()})
     asked = st.query_params.get("run")
     with st.container():  # always there, so that nothing below changes its place when the warning goes
         if asked is not None and asked not in titles:

@@ -11,6 +11,7 @@ import reading
 
 def chosen_runs(label: str, others: dict[str, str]) -> list[str]:
     """Any of the other runs, in the address as `with`; all of them at first."""
+    others = told_apart(others)
     if "with" not in st.session_state:
         asked = [each for each in st.query_params.get("with", "").split(",") if each in others]
         st.session_state["with"] = asked or list(others)
@@ -22,10 +23,13 @@ def chosen_runs(label: str, others: dict[str, str]) -> list[str]:
 
 def titles(keys: Sequence[str]) -> dict[str, str]:
     """Short key → title, told apart by the key where two are equal."""
-    named = {key: reading.run(key).title for key in keys}
-    return {
-        key: title if list(named.values()).count(title) == 1 else f"{title} ({key})" for key, title in named.items()
-    }
+    return told_apart({key: reading.run(key).title for key in keys})
+
+
+def told_apart(named: dict[str, str]) -> dict[str, str]:
+    """The titles with the key behind those that several runs have: a list of choices cannot hold a text twice."""
+    titles = list(named.values())
+    return {key: title if titles.count(title) == 1 else f"{title} ({key})" for key, title in named.items()}
 
 
 def opening(names: dict[str, str]) -> str:
