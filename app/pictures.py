@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import streamlit as st
 
 import live
+import memory
 import reading
 import workbench as wb
 from handout import handout
@@ -45,7 +46,9 @@ def figure(recipe: str) -> Figure:
     things: list[Any] = [losses] if asked["figure"] in OF_MANY else losses
     if asked["run"] is not None:
         things.append(reading.run(asked["run"]).tables["test"])
-    return getattr(wb.figures, asked["figure"])(*things, **_tuples(asked["options"]))
+    made = getattr(wb.figures, asked["figure"])(*things, **_tuples(asked["options"]))
+    memory.loaded(asked["figure"])
+    return made
 
 
 def shown(name: str, recipe: str, dark: bool, *, clickable: bool = False) -> dict[str, Any] | None:
