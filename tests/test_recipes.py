@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import torch
 
 from workbench.datasets import Dataset
 from workbench.learning import SCHEDULES
+from workbench.losses import CrossEntropy, Focal, NoisedTopKImbalanced
+from workbench.losses.base import PAPERS
 from workbench.recipes import RECIPES
 from workbench.store import Store
+from workbench.sweeps import sweep
 from workbench.training import Run, train
 
 
@@ -26,16 +31,18 @@ def store(tmp_path) -> Store:
     return Store(tmp_path)
 
 
-def photographs() -> Dataset:
-    """Eight photographs of the size of CIFAR's: four to train on, so that an epoch is one step."""
-    images = np.random.default_rng(0).integers(0, 256, (12, 32, 32, 3), dtype=np.uint8)
-    return Dataset.from_arrays(images, np.arange(12) % 2, name="photographs")
+def photographs(side: int = 32, n_classes: int = 2) -> Dataset:
+    """Few photographs, as large as those of CIFAR, so that an epoch is one step."""
+    n = 6 * n_classes
+    images = np.random.default_rng(0).integers(0, 256, (n, side, side, 3), dtype=np.uint8)
+    groups = [f"group {j // 5}" for j in range(n_classes)]
+    return Dataset.from_arrays(images, np.arange(n) % n_classes, name="photographs", groups=groups)
 
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_recipe_takes_a_step(name, store):
     data, extra = photographs(), {}
-    if "model" not in RECIPES[name].settings:  # a head, on the features of a model that was trained before
+    if "model" not in RECIPES[name].settings:  # that is to be chosen: here one that is trained already
         backbone = train(Run(data, model="mlp", epochs=1, device="cpu"), store=store, progress=False)
         extra = {"model": "mlp", "features": backbone}
     run = RECIPES[name].run(data, epochs=1, device="cpu", **extra)
@@ -45,16 +52,69 @@ def test_every_recipe_takes_a_step(name, store):
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_every_recipe_keeps_its_settings_says_where_they_are_from_and_takes_changes(name):
+def test_every_recipe_keeps_its_settings_and_says_where_they_are_from(name):
     recipe = RECIPES[name]
-    run = recipe.run(photographs(), seed=3)
+    changes = {"seed": 3} | ({} if "model" in recipe.settings else {"model": "linear"})
+    run = recipe.run(photographs(), **changes)
     assert run.seed == 3
     assert {field: getattr(run, field) for field in recipe.settings} == dict(recipe.settings)
     assert recipe.note
-    assert (recipe.paper and recipe.place) or name.startswith("quick-")
-    assert [recipe.run(photographs(), loss=loss).loss for loss in recipe.losses] == list(recipe.losses)
+    if not name.startswith("quick-"):
+        assert set(recipe.paper.split("; ")) <= set(PAPERS)
+        assert recipe.place
 
 
-def test_steps_divide_the_learning_rate_by_ten_at_epochs_150_and_225_of_300():
-    rates = [SCHEDULES["steps"](epoch / 300) for epoch in (0, 149, 150, 224, 225, 299)]
-    assert rates == pytest.approx([1, 1, 0.1, 0.1, 0.01, 0.01])
+@pytest.mark.parametrize(("name", "what"), [(name, what) for name in RECIPES for what in ("compared", "grid")])
+def test_what_a_recipe_compares_and_searches_are_settings_of_its_runs(name, what):
+    recipe, data = RECIPES[name], photographs(side=8, n_classes=10)
+    settings = [{"model": "linear"} | setting for setting in getattr(recipe, what)]
+    keys = [recipe.run(data, **setting).key for setting in settings]
+    assert len(set(keys)) == len(keys)
+
+
+def test_the_comparison_of_a_recipe_is_swept(store):
+    recipe = RECIPES["imagenet-resnet18"]
+    run = recipe.run(photographs(side=8, n_classes=10), model="linear", epochs=1, device="cpu")
+    found = sweep(run, over=recipe.compared, store=store, progress=False)
+    assert [done.run.weight_decay for done in found.runs] == [1e-4, 2.5e-5, 1.5e-4]
+    assert [type(done.run.loss).__name__ for done in found.runs] == ["CrossEntropy", "SmoothTopKHinge", "NoisedTopK"]
+
+
+def test_the_grid_for_long_tails_is_that_of_appendix_e():
+    losses = [setting["loss"] for setting in RECIPES["plantnet300k-resnet50"].grid]
+    assert [loss.gamma for loss in losses if isinstance(loss, Focal)] == [0.5, 1.0, 2.0, 5.0]
+    imbalanced = {(loss.epsilon, loss.max_margin) for loss in losses if isinstance(loss, NoisedTopKImbalanced)}
+    assert imbalanced == {(epsilon, margin) for epsilon in (0.01, 0.05, 0.1) for margin in (0.2, 0.3, 0.4, 0.5)}
+
+
+@pytest.mark.parametrize(
+    ("name", "epochs"),
+    [
+        ("cifar100-densenet", (150, 225)),
+        ("plantnet300k-resnet50", (20, 25)),
+        ("plantnet300k-resnet18", (25,)),
+        ("imagenet-lt-resnet34", (60, 80)),
+        ("imagenet-resnet18", (30, 60, 90)),
+    ],
+)
+def test_the_learning_rate_is_divided_by_ten_after_the_epochs_of_the_paper(name, epochs):
+    run = RECIPES[name].run(photographs())
+    factors = [SCHEDULES["steps"](7 * epoch / (7 * run.epochs), run.drops) for epoch in range(run.epochs)]
+    assert [epoch for epoch in range(1, run.epochs) if factors[epoch] < factors[epoch - 1]] == list(epochs)
+    assert factors[-1] == pytest.approx(0.1 ** len(epochs))
+
+
+def test_drops_are_part_of_what_a_run_is_and_runs_without_them_keep_their_key():
+    data = photographs()
+    run = Run(data, model="linear", schedule="steps")
+    assert Run(data, model="linear", schedule="steps", drops=[0.5, 0.75]).key == run.key
+    assert Run(data, model="linear", schedule="steps", drops=(0.5,)).key != run.key
+    for wrong in ((0.75, 0.5), (0.5, 1.0), (0.0,)):
+        with pytest.raises(ValueError, match=re.escape(f"drops = {wrong}; give rising shares of the training")):
+            Run(data, model="linear", drops=wrong)
+
+
+def test_a_recipe_takes_changes():
+    run = RECIPES["quick-rows"].run("digits", loss=Focal(), epochs=1)
+    assert (run.loss, run.epochs, run.model) == (Focal(), 1, "mlp")
+    assert RECIPES["quick-rows"].run("digits").loss == CrossEntropy()
