@@ -19,6 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from workbench import parallel
 from workbench.batches import Batches, generator, readable, seed_of
 from workbench.datasets import ImageFiles, Split
 from workbench.features import features_of, standardise, whole_network
@@ -64,8 +65,11 @@ class Learner(pl.LightningModule):
             standardise(self.network, self.data)
         else:  # what learns is the head alone, and the features are its data
             self.whole = whole_network(run, store)
+            self.whole.backbone.requires_grad_(False)  # ranks would wait for its gradients
             self.data = features_of(self.whole, self.data, run.model_name, store, device_named(run.device))
             self.network = Network(nn.Flatten(), self.whole.head, self.data.input_shape)
+        if parallel.n_ranks() > 1 and device_named(run.device).type == "cpu":
+            parallel.share_batch_statistics(self.network)
         self.train_rows, self.val_rows = _tensors(self.data.train), _tensors(self.data.val)
         self.state = self._initial_state()
         self.n_batches = math.ceil(self.data.train.n / run.batch_size)
@@ -76,7 +80,7 @@ class Learner(pl.LightningModule):
         self.optimizer_state: dict[str, Any] | None = None
         self.first_epoch = 0  # this process trains the epochs from here on
         self.train_losses: list[float] = []
-        self.nonzero_gradients: list[float] = []  # of a row of scores, on average; one number a step
+        self.nonzero_gradients: list[float] = []  # of a row of scores, on average; one number a piece
         self.val_losses: list[Tensor] = []
         self.val_scores: list[Tensor] = []
 
@@ -100,7 +104,7 @@ class Learner(pl.LightningModule):
     def train_dataloader(self) -> Batches:
         order = torch.randperm(self.data.train.n, generator=generator(self.run.seed, self.epoch, "order"))
         places = torch.rand((self.data.train.n, 2), generator=generator(self.run.seed, self.epoch, "crops"))
-        return Batches(*self.train_rows, self.run.batch_size, order, places)
+        return Batches(*self.train_rows, self.run.batch_size, order, places, parts=self.run.accumulate)
 
     def val_dataloader(self) -> Batches:
         return Batches(*self.val_rows, rows_at_once(self.data.input_shape))
@@ -129,41 +133,48 @@ class Learner(pl.LightningModule):
         self.train_losses.clear()
         self.nonzero_gradients.clear()
         self.noise = generator(self.run.seed, self.epoch, "noise", self.device)
-        # A module with dropout draws from the global generator, which `fit` has set aside for the user.
-        torch.default_generator.manual_seed(seed_of(self.run.seed, self.epoch, "dropout"))
+        # A module with dropout draws from the global generator, which `fit` has set aside for the user. Each rank drops
+        # other features: it sees other rows.
+        dropout = seed_of(
+            self.run.seed, self.epoch, f"dropout of rank {parallel.rank()}" if parallel.rank() else "dropout"
+        )
+        torch.default_generator.manual_seed(dropout)
         if self.device.type == "cuda":
-            torch.cuda.manual_seed(seed_of(self.run.seed, self.epoch, "dropout"))
+            torch.cuda.manual_seed(dropout)
 
-    def training_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
-        inputs, labels, rows = batch
-        scores = self.network(inputs)
+    def training_step(self, batch: tuple[Tensor, Tensor, Tensor, float], batch_idx: int) -> None:
+        inputs, labels, rows, share = batch
+        step, piece = divmod(batch_idx, self.run.accumulate)
+        scores = parallel.together(self.network(inputs), len(rows))
         scores.retain_grad()
-        loss = self.loss(scores, self._readable(labels), generator=self.noise, state=self.state, rows=rows).mean()
+        values = self.loss(scores, self._readable(labels), generator=self.noise, state=self.state, rows=rows)
+        loss = share * values.mean()
         value = loss.item()
         if not math.isfinite(value):
-            raise FloatingPointError(
-                self._diverged(f"the loss is {value} in batch {batch_idx + 1} of {self.n_batches}")
-            )
+            raise FloatingPointError(self._diverged(f"the loss is {value} in batch {step + 1} of {self.n_batches}"))
         optimizer = self._optimizer()
-        done = (self.epoch * self.n_batches + batch_idx) / (self.run.epochs * self.n_batches)
-        rate = self.run.learning_rate * SCHEDULES[self.run.schedule](done, self.run.drops)
-        for group in optimizer.param_groups:
-            group["lr"] = rate * group["speed"]
-        optimizer.zero_grad()
+        if piece == 0:
+            optimizer.zero_grad()
         self.manual_backward(loss)
-        optimizer.step()
         self.train_losses.append(value)
+        assert scores.grad is not None
         self.nonzero_gradients.append(int(torch.count_nonzero(scores.grad)) / len(scores))
-        self.bar.update()
+        if piece == self.run.accumulate - 1:
+            done = (self.epoch * self.n_batches + step) / (self.run.epochs * self.n_batches)
+            rate = self.run.learning_rate * SCHEDULES[self.run.schedule](done, self.run.drops)
+            for group in optimizer.param_groups:
+                group["lr"] = rate * group["speed"]
+            optimizer.step()
+            self.bar.update()
 
     def on_validation_epoch_start(self) -> None:
         self.val_losses.clear()
         self.val_scores.clear()
         self.val_noise = generator(self.run.seed, self.epoch, "validation noise", self.device)
 
-    def validation_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
-        inputs, labels, _ = batch
-        scores = self.network(inputs)
+    def validation_step(self, batch: tuple[Tensor, Tensor, Tensor, float], batch_idx: int) -> None:
+        inputs, labels, rows, _ = batch
+        scores = parallel.together(self.network(inputs), len(rows))
         self.val_losses.append(self.loss(scores, self._readable(labels), generator=self.val_noise, state=self.state))
         self.val_scores.append(scores.float())
 
@@ -174,7 +185,7 @@ class Learner(pl.LightningModule):
         self.history.append(
             {
                 "epoch": self.epoch,
-                "train_loss": math.fsum(self.train_losses) / len(self.train_losses),
+                "train_loss": math.fsum(self.train_losses) / self.n_batches,
                 "val_loss": torch.cat(self.val_losses).mean().item(),
                 **validated(split_tables("val", self.data, self.loss, self.state, scores)["val"], self.K),
                 **normalisers(self.loss, self.state, scores),
@@ -188,7 +199,7 @@ class Learner(pl.LightningModule):
             self.best = self.weights()
         if self.on_epoch is not None:  # before the checkpoint, so that a short run that is cancelled leaves no file
             self.on_epoch(dict(last))
-        finished = self.run.finished(self.history)
+        finished = self.trainer.strategy.broadcast(self.run.finished(self.history))  # all ranks stop, or none
         self.trainer.should_stop = finished
         if finished or time.monotonic() - self.saved_at >= CHECKPOINT_SECONDS:
             self.save()
@@ -232,7 +243,9 @@ class Learner(pl.LightningModule):
             self.state.load_state_dict({name.removeprefix(prefix): value for name, value in of_state.items()})
 
     def save(self) -> None:
-        """Writes the checkpoint; there is always a whole one."""
+        """Writes the checkpoint; there is always a whole one. It is the same on all ranks, so rank 0 writes it."""
+        if parallel.rank() != 0:
+            return
         content = {
             "weights": self.weights(),
             "best": self.best,

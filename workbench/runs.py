@@ -30,8 +30,8 @@ from workbench.tables import LogitTable
 FORMAT = 1  # of run.json and of the key; a change makes every run a new one
 # What a run may watch: column of the history → whether more is better.
 MONITORS = {"val_loss": False, "val_accuracy": True, "val_average_K_accuracy": True}
-NOT_IN_KEY = ("device", "devices")  # where a run is trained does not change what it is
-LATER_IN_KEY = ("drops",)  # younger than the format: in the key unless at their default, for older runs
+NOT_IN_KEY = ("device", "devices", "nodes")  # where a run is trained does not change what it is
+LATER_IN_KEY = ("accumulate", "drops")  # younger than the format: in the key unless at their default, for older runs
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,12 @@ class Run(Knobbed):
 
     With `schedule="steps"` the learning rate is divided by ten after each of these shares of the training: `drops` are
     numbers between 0 and 1.
+
+    With `devices` and `nodes` each batch is shared by devices × nodes ranks, and a step is that of one process: the loss
+    sees the whole batch of `batch_size` rows, batch normalisation too, and noise is drawn for the whole batch. The result
+    is the same but for rounding (and dropout, which each rank draws for its rows), so the key does not tell how many
+    ranks there were. With `accumulate` a step is computed in pieces, one after the other, to save memory; what looks at
+    the whole batch then sees a piece, so that batch-coupled losses refuse it.
 
     With `features` only the head learns, on features that are computed once (`cache_features`): those of a trained run
     (given as such or by its key, and with the same `model`), or with `"cached"` those of the weights that `model` comes
@@ -80,7 +86,11 @@ class Run(Knobbed):
     device: str = knob(
         "auto", choices=("auto", "cpu", "cuda"), meaning="place to train; auto takes a GPU if there is one"
     )
-    devices: int = 1
+    devices: int = knob(1, low=1, high=8, maximum=1024, meaning="number of ranks on a node, one for each GPU")
+    nodes: int = knob(1, low=1, high=8, maximum=1024, meaning="number of machines")
+    accumulate: int = knob(
+        1, low=1, high=16, maximum=10**6, meaning="number of pieces a step is computed in, to save memory"
+    )
     drops: tuple[float, ...] = (0.5, 0.75)
 
     def __post_init__(self) -> None:
@@ -115,14 +125,28 @@ class Run(Knobbed):
             check_weights(self.model)
         elif self.features is not None and not re.fullmatch("[0-9a-f]{64}", str(self.features)):
             raise ValueError(f"features = {self.features!r}; give a trained run, the 64 digits of its key, or 'cached'")
-        if self.devices != 1:  # refused, rather than accepted and ignored
-            raise ValueError(f"devices = {self.devices!r} is not available; leave it at 1")
+        name = type(self.loss).__name__
+        if self.accumulate > 1 and self.loss.couples_batch:
+            raise ValueError(
+                f"accumulate = {self.accumulate}, but {name} couples the rows of a batch: in pieces it is another loss. Use "
+                "accumulate=1 and, to save memory, a smaller batch_size, precision='bf16' or more devices"
+            )
+        if self.n_ranks > 1 and _learns_of_rows(self.loss):
+            raise ValueError(
+                f"devices = {self.devices} and nodes = {self.nodes}, but {name} learns estimates for each training row, "
+                "which ranks would have to exchange after every step; use devices=1 and nodes=1"
+            )
 
     @cached_property
     def data(self) -> Dataset:
         """The dataset itself with its transforms, loaded when it is first needed."""
         data = self.dataset if isinstance(self.dataset, Dataset) else load_dataset(str(self.dataset))
         return data.transformed(*self.transforms)
+
+    @property
+    def n_ranks(self) -> int:
+        """How many processes share each batch."""
+        return self.devices * self.nodes
 
     @property
     def model_name(self) -> str:
@@ -254,6 +278,12 @@ class TrainedRun:
 def network_weights(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The weights without the state of the loss."""
     return {name: value for name, value in weights.items() if not name.startswith("loss_state.")}
+
+
+def _learns_of_rows(loss: Loss) -> bool:
+    """Whether the state of the loss has parameters: they belong to training rows."""
+    state = loss.state(n_rows=1, n_classes=2)
+    return state is not None and any(True for _ in state.parameters())
 
 
 def _canonical(value: Any) -> str:
