@@ -40,7 +40,22 @@ def project_top_k_simplex(scores: Tensor, K: int | float | Tensor) -> Tensor:
     Paper: Garcin, thesis, Eq. 6.13–6.15 and 6.21.
     """
     check_order(scores, 0, least=0)
-    return _Projection.apply(scores, _budget(scores, K))
+    budget = _budget(scores, K)
+    # A fifth of the time goes into telling autograd, which a loss with a gradient of its own does not need.
+    # Inside `torch.func.grad` a tensor does not say that a gradient is wanted.
+    wanted = scores.requires_grad or torch._C._functorch.is_functorch_wrapped_tensor(scores)
+    return _Projection.apply(scores, budget) if wanted else _projection(scores, budget)
+
+
+def _projection(scores: Tensor, budget: Tensor) -> Tensor:
+    n_classes = scores.shape[-1]
+    rising = _sorted(scores)
+    kth = rising.gather(-1, (n_classes - budget.ceil().long()).clamp(max=n_classes - 1))
+    if not torch._C._functorch.is_functorch_wrapped_tensor(rising) and rising.numel():
+        # Classes 1 or more below the K-th largest stay at 0: solve for the others alone.
+        n_zeros = int(torch.searchsorted(rising, kth - 1, right=True).amin())
+        rising = rising[..., min(n_zeros, n_classes - 1) :]
+    return (scores - kth).sub_(_threshold(rising - kth, budget)).clamp(0, 1)
 
 
 class _Projection(torch.autograd.Function):
@@ -48,14 +63,7 @@ class _Projection(torch.autograd.Function):
 
     @staticmethod
     def forward(scores: Tensor, budget: Tensor) -> Tensor:
-        n_classes = scores.shape[-1]
-        rising = _sorted(scores)
-        kth = rising.gather(-1, (n_classes - budget.ceil().long()).clamp(max=n_classes - 1))
-        if not torch._C._functorch.is_functorch_wrapped_tensor(rising) and rising.numel():
-            # Classes 1 or more below the K-th largest stay at 0: solve for the others alone.
-            n_zeros = int(torch.searchsorted(rising, kth - 1, right=True).amin())
-            rising = rising[..., min(n_zeros, n_classes - 1) :]
-        return (scores - kth).sub_(_threshold(rising - kth, budget)).clamp(0, 1)
+        return _projection(scores, budget)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
