@@ -123,20 +123,26 @@ def _started(
             process = context.Process(
                 target=_be_rank, args=(place, there, threads, task, arguments), name=f"rank {place.rank}", daemon=True
             )
-            try:
-                process.start()
-            except OSError:
-                raise
-            except Exception as error:
-                raise ValueError(
-                    f"this run cannot be sent to its ranks ({error}): keep losses, models and functions of your own in a "
-                    "module that can be imported, or use devices=1"
-                ) from error
-            there.close()
+            _start(process)
+            there.close()  # so that this side notices when the rank's side closes
             ranks[here] = process
         yield ranks
     finally:
         _end(list(ranks.values()))
+
+
+def _start(process: BaseProcess) -> None:
+    try:
+        process.start()
+    except BrokenPipeError:
+        raise ChildProcessError(_never_started(process)) from None
+    except (OSError, RuntimeError):
+        raise
+    except Exception as error:  # pickle's errors have no common class
+        raise ValueError(
+            f"this run cannot be sent to its ranks ({error}): keep losses, models and functions of your own in a module "
+            "that can be imported, or use devices=1"
+        ) from error
 
 
 def _wait(ranks: dict[Connection, BaseProcess], on_report: Report | None) -> None:
@@ -147,7 +153,7 @@ def _wait(ranks: dict[Connection, BaseProcess], on_report: Report | None) -> Non
             assert isinstance(connection, Connection)
             try:
                 message = connection.recv()
-            except EOFError:
+            except (EOFError, ConnectionError):
                 running.remove(connection)
                 ranks[connection].join()
                 _check_deaths(ranks)
@@ -157,21 +163,26 @@ def _wait(ranks: dict[Connection, BaseProcess], on_report: Report | None) -> Non
                 raise message
             if on_report is not None:
                 on_report(message)
-            connection.send("go on")
+            with contextlib.suppress(ConnectionError):  # it died meanwhile, which is noticed next
+                connection.send("go on")
 
 
 def _check_deaths(ranks: dict[Connection, BaseProcess]) -> None:
     for process in ranks.values():
         if process.exitcode == NEVER_STARTED:
-            raise ChildProcessError(
-                f"{process.name} could not start (its error stands above): a script must call train inside "
-                "`if __name__ == '__main__':`, and losses and models of your own must be in a module that can be imported"
-            )
+            raise ChildProcessError(_never_started(process))
         if process.exitcode:
             raise ChildProcessError(
                 f"{process.name} was ended from outside ({_signal_name(process.exitcode)}; SIGKILL is often a lack of "
                 "memory: then try a smaller batch_size); the same call goes on from the last checkpoint"
             )
+
+
+def _never_started(process: BaseProcess) -> str:
+    return (
+        f"{process.name} could not start (its error stands above): a script must call train inside "
+        "`if __name__ == '__main__':`, and losses and models of your own must be in a module that can be imported"
+    )
 
 
 def _signal_name(exitcode: int) -> str:
