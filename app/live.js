@@ -56,7 +56,7 @@ function move(channel, row) {
   });
 }
 
-const KINDS = { sliders, figure, cards, drawing };
+const KINDS = { sliders, figure, cards, drawing, answer };
 const SIGNS = { hit: "✓ ", miss: "✗ ", "": "" };
 
 // Sliders that say the same in different words. The one that was moved last says it exactly; the others follow.
@@ -241,15 +241,7 @@ function cards(root, data, channel, live) {
   const drawn = data.cards.map((card, position) => {
     const item = add(list, "li", "wb-card");
     const left = data.sheet ? add(item, "div", "wb-left") : null;
-    if (left) {
-      const photo = add(left, "div", "wb-photo");
-      photo.style.backgroundImage = `url(${data.sheet})`;
-      photo.style.backgroundSize = `${data.columns * 100}% auto`;
-      const [line, column] = [Math.floor(position / data.columns), position % data.columns];
-      photo.style.backgroundPosition = `${share(column, data.columns)} ${share(line, data.lines)}`;
-      photo.setAttribute("role", "img");
-      photo.setAttribute("aria-label", card.photo);
-    }
+    if (left) photoFrom(data.sheet, position, data.columns, data.lines, card.photo, left);
     const body = add(item, "div", "wb-body");
     const verdict = add(body, "p", "wb-verdict");
     const sign = add(verdict, "span", "wb-sign");
@@ -285,6 +277,55 @@ function cards(root, data, channel, live) {
     root.dataset.row = row;
   }
   return { draw };
+}
+
+// One row in full: its photograph, what is known of it, and for each suggested class its bars and similar pictures.
+function answer(root, data) {
+  root.style.setProperty("--hit", data.colours.hit);
+  root.style.setProperty("--miss", data.colours.miss);
+  const side = add(root, "div", "wb-side");
+  if (data.photo) photoFrom(data.photo, 0, 1, 1, data.about, side).classList.add("wb-large");
+  const facts = add(side, "ul", "wb-facts");
+  for (const fact of data.facts) add(facts, "li", "", fact);
+  const table = add(root, "table", "wb-answer-table");
+  const head = add(add(table, "thead"), "tr");
+  const pictured = data.sheet !== null;
+  for (const name of ["suggested class", ...data.head, ...(pictured ? ["most similar training pictures"] : [])]) {
+    add(head, "th", "", name).scope = "col";
+  }
+  const n = Math.max(...data.lines.flatMap(({ pictures }) => pictures), 0) + 1;
+  const body = add(table, "tbody");
+  for (const { name, in_set: inSet, right, shares, texts, pictures, captions } of data.lines) {
+    const line = add(body, "tr", `${right ? "wb-right" : ""} ${inSet ? "" : "wb-outside"}`);
+    const title = add(line, "th", "wb-class", name);
+    title.scope = "row";
+    title.title = name;
+    if (!inSet) add(title, "span", "wb-note", "not in the set");
+    shares.forEach((value, place) => {
+      const cell = add(line, "td", "wb-bar");
+      cell.style.setProperty("--probability", Math.min(value, 1));
+      add(cell, "span", "", texts[place]);
+    });
+    if (!pictured) continue;
+    const strip = add(add(line, "td"), "div", "wb-similar");
+    pictures.forEach((at, place) => {
+      const lines = Math.ceil(n / data.columns);
+      photoFrom(data.sheet, at, data.columns, lines, captions[place], strip).title = captions[place];
+    });
+  }
+  return { draw: () => {} };
+}
+
+// One photograph of a sheet that holds many, `columns` to a line.
+function photoFrom(sheet, position, columns, lines, words, parent) {
+  const photo = add(parent, "div", "wb-photo");
+  photo.style.backgroundImage = `url(${sheet})`;
+  photo.style.backgroundSize = `${columns * 100}% auto`;
+  const [line, column] = [Math.floor(position / columns), position % columns];
+  photo.style.backgroundPosition = `${share(column, columns)} ${share(line, lines)}`;
+  photo.setAttribute("role", "img");
+  photo.setAttribute("aria-label", words);
+  return photo;
 }
 
 // Python is told which point of which trace was clicked, and what it carries.

@@ -97,6 +97,19 @@ class Card:
     hits: Sequence[bool] | None
 
 
+@dataclass(frozen=True)
+class AnswerLine:
+    """A suggested class of one row: its bars, as shares and as texts, and the places of its pictures on the sheet."""
+
+    name: str
+    in_set: bool
+    right: bool
+    shares: Sequence[float]
+    texts: Sequence[str]
+    pictures: Sequence[int]
+    captions: Sequence[str]  # what each picture is, in words
+
+
 def sliders(
     channel: str, sliders: Sequence[Slider], numbers: Sequence[Number], *, held: str, row: int, key: str
 ) -> dict[str, Any] | None:
@@ -183,6 +196,33 @@ def cards(
     parts = {**about, "columns": columns, "lines": -(-len(cards) // columns)}
     clicked = _mount("cards", channel, parts, key).get("clicked")
     return None if clicked is None else clicked["data"]
+
+
+def answer(
+    about: str,
+    head: Sequence[str],
+    lines: Sequence[AnswerLine],
+    *,
+    photo: str | None,
+    facts: Sequence[str],
+    sheet: str | None,
+    columns: int,
+    colours: dict[str, str],
+    key: str,
+) -> None:
+    """Draw one row in full: its photograph and facts, and a table with a line for each suggested class.
+
+    `about` says in words what the photograph shows, `head` names the columns of bars. `sheet` is one picture with all
+    training pictures, `columns` of them to a line.
+    """
+    parts = {
+        "about": about,
+        "head": list(head),
+        "lines": [asdict(line) for line in lines],
+        "photo": photo,
+        "facts": list(facts),
+    }
+    _mount("answer", key, {**parts, "sheet": sheet, "columns": columns, "colours": colours}, key)
 
 
 def _mount(kind: str, channel: str, parts: dict[str, Any], key: str) -> Any:

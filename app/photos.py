@@ -57,7 +57,9 @@ def on_cards(answer: Answer, rows: np.ndarray, dark: bool, *, key: str) -> int |
     table = answer.sets.table
     made = cards_of(answer.sets, rows) if answer.row is None else cards(table, rows, places(answer.key))
     sheet = _sheet(answer.key, rows)
-    return live.cards(answer.channel, made, sheet=sheet, columns=COLUMNS, colours=colours, key=key, opens=True)
+    return live.cards(
+        answer.channel, made, sheet=sheet, columns=min(COLUMNS, len(rows)), colours=colours, key=key, opens=True
+    )
 
 
 def _sheet(key: str, rows: np.ndarray) -> str | None:
@@ -67,7 +69,12 @@ def _sheet(key: str, rows: np.ndarray) -> str | None:
     except (ValueError, OSError) as error:
         st.caption(plain(f"The photographs are not shown: {error}"))
         return None
-    return None if images is None else data_url(sprite_sheet(images[rows], COLUMNS))
+    return None if images is None else data_url(sprite_sheet(images[rows], min(COLUMNS, len(rows))))
+
+
+def photo(key: str, row: int) -> str | None:
+    """The photograph of one row."""
+    return _sheet(key, np.array([row]))
 
 
 def chosen_rows(sets: wb.PredictionSets, choice: str) -> np.ndarray:
@@ -104,7 +111,7 @@ def _cards(rows: np.ndarray, widest: wb.PredictionSets, sizes: np.ndarray, hits:
     return [
         live.Card(
             number=row,
-            photo=_in_words(part, position, row),
+            photo=", ".join([f"test row {row}", *facts(part, position)]),
             truth=truth(part, position),
             classes=_suggestions(part, position, *widest.members(position)),
             sizes=sizes[:, position].tolist(),
@@ -121,15 +128,16 @@ def _labels(table: wb.LogitTable, row: int) -> list[int]:
 
 
 def truth(table: wb.LogitTable, row: int) -> str:
+    """The label of a row, or its labels, in words."""
     if table.labels is None:
         return "no label"
     names = table.named_classes()
     return "truth: " + (", ".join(names[label] for label in _labels(table, row)) or "none of the classes")
 
 
-def _in_words(table: wb.LogitTable, position: int, row: int) -> str:
-    facts = [f"{name} {values[position]}" for name, values in (table.attributes or {}).items()]
-    return ", ".join([f"test row {row}", *facts])
+def facts(table: wb.LogitTable, position: int) -> list[str]:
+    """What is known of a row besides its label."""
+    return [f"{name}: {values[position]}" for name, values in (table.attributes or {}).items()]
 
 
 def _suggestions(

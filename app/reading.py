@@ -16,6 +16,7 @@ from typing import Any
 import streamlit as st
 
 import workbench as wb
+from workbench import similar
 from workbench.conformal import rule_from_text
 from workbench.datasets import load_spec
 from workbench.figures.base import Figure, counted
@@ -82,16 +83,37 @@ def _formed(key: str, rule: str) -> tuple[wb.PredictionSets, list[str]]:
 
 
 @st.cache_resource(show_spinner="Drawing the photographs…", max_entries=2)
+def dataset(key: str) -> wb.Dataset | None:
+    """The data a run was trained on, made again from its recipe; None if it was given as arrays."""
+    spec = run(key).dataset_spec
+    return None if spec is None else load_spec(spec)
+
+
 def photographs(key: str) -> Any:
-    """The images of the test rows, from the table or drawn again from the dataset's recipe; None if there are none.
+    """The images of the test rows, from the table or from the data; None if there are none.
 
     An array, or what can be indexed like one: the images of a folder are read when they are asked for.
     """
-    test, spec = run(key).tables["test"], run(key).dataset_spec
+    test = run(key).tables["test"]
     images: Any = test.images
-    if images is None and spec is not None:
-        images = load_spec(spec).test.inputs
+    if images is None and (data := dataset(key)) is not None:
+        images = data.test.inputs
     return images if images is not None and images.ndim == 4 and len(images) == test.n else None
+
+
+def features_missing(key: str) -> bool:
+    """Whether what the network of a run sees in its training pictures could be known, but nobody has computed it."""
+    stored = run(key)
+    knowable = similar.can_be_seen(stored) and stored.tables["test"].features is not None
+    return knowable and photographs(key) is not None and similar.training_features(stored) is None
+
+
+@st.cache_resource(show_spinner="Looking at the training pictures through this network, once…", max_entries=4)
+def training_features(key: str) -> Any:
+    """What the network of a run sees in its training rows, computed if it must be; None if it cannot be known."""
+    if features_missing(key):
+        similar.compute_training_features(run(key))
+    return similar.training_features(run(key))
 
 
 @st.cache_resource(show_spinner="Reading the file…", max_entries=4)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from workbench.rows import DISAGREEMENTS, ORDERS, RowFilter, disagree, in_order, suggestions
+from workbench.rows import DISAGREEMENTS, ORDERS, RowFilter, disagree, in_order, listed, suggestions
 
 
 def tables(n=200, n_classes=6, seed=0):
@@ -120,3 +120,20 @@ def test_suggestions_are_the_set_and_the_labels_it_misses(sets):
     everything = wb.Threshold(0.0).fit(table).sets(table)
     assert len(suggestions(everything, 0, most=2)) == 2 + (table.labels[0] not in everything.members(0)[0][:2])
     assert suggestions(everything, 0, most=2)["in_set"].all()
+
+
+def test_rows_are_listed_with_what_is_true_of_each(sets):
+    rows = np.array([7, 3, 150])
+    frame = listed(sets, rows)
+    names = sets.table.named_classes()
+    assert frame["row"].tolist() == [7, 3, 150]
+    assert frame["size"].tolist() == sets.sizes[rows].tolist()
+    assert frame["hit"].tolist() == sets.hits[rows].tolist()
+    assert frame["label"].tolist() == [names[label] for label in sets.table.labels[rows]]
+    assert frame["most_probable"].tolist() == [names[best] for best in sets.table.probabilities(rows).argmax(axis=1)]
+    many = wb.LogitTable(np.eye(3), [[True, True, False], [False] * 3, [False, False, True]], link="sigmoid")
+    assert listed(wb.Threshold(0.5).fit(many).sets(many), np.arange(3))["label"].tolist() == [
+        "class 0; class 1",
+        "",
+        "class 2",
+    ]

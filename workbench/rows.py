@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ ONLY_THIS, ONLY_OTHER, OTHER_SETS = "only this run hits", "only the other hits",
 DISAGREEMENTS = (ONLY_THIS, ONLY_OTHER, OTHER_SETS)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RowFilter:
     """Which rows are asked for: those of which everything that is given holds.
 
@@ -32,6 +32,8 @@ class RowFilter:
     >>> sets = Threshold(0.3).fit(table)(table)
     >>> RowFilter(sizes=(1, 1)).rows(sets).tolist(), RowFilter(hit=False).rows(sets).tolist()
     ([1, 2], [1])
+    >>> RowFilter(hit=False, label=1)
+    RowFilter(hit=False, label=1)
     """
 
     sizes: tuple[int, int] | None = None
@@ -66,6 +68,11 @@ class RowFilter:
         if self.disagreement is not None:
             wanted &= disagree(sets, other, self.disagreement)
         return np.flatnonzero(wanted)
+
+    def __repr__(self) -> str:
+        asked = {field.name: getattr(self, field.name) for field in fields(self)}
+        told = [f"{name}={asked[name]!r}" for name in asked if asked[name] not in (None, ())]
+        return f"RowFilter({', '.join(told)})"
 
 
 def _holds(sets: PredictionSets, member: int) -> np.ndarray:
@@ -136,6 +143,21 @@ def in_order(sets: PredictionSets, rows: np.ndarray, order: str) -> np.ndarray:
     if order not in ORDERS:
         raise ValueError(f"order = {order!r}; give one of {', '.join(ORDERS)}")
     return rows[np.argsort(ORDERS[order](sets)[rows], kind="stable")]
+
+
+def listed(sets: PredictionSets, rows: np.ndarray) -> pd.DataFrame:
+    """One line for each of the rows: `row`, `size`, the most probable class and its probability, and with labels `label`
+    (many are parted by a semicolon) and `hit`.
+    """
+    table, names = sets.table.rows(rows), np.array(sets.table.named_classes(), dtype=object)
+    probabilities = table.probabilities()
+    columns = {"row": rows, "size": sets.sizes[rows], "most_probable": names[probabilities.argmax(axis=1)]}
+    columns["probability"] = probabilities.max(axis=1)
+    if table.labels is not None:
+        of_rows, classes = table.positives()
+        parts = np.split(names[classes], np.searchsorted(of_rows, np.arange(1, len(rows))))
+        columns |= {"label": ["; ".join(part) for part in parts], "hit": sets.hits[rows]}
+    return pd.DataFrame(columns)
 
 
 def suggestions(sets: PredictionSets, row: int, most: int = 12) -> pd.DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+import detail
 import messages
 import photos
 import reading
@@ -14,7 +15,7 @@ from addressed import one_run
 from opening import LARGEST
 from workbench.figures.base import counted
 from workbench.groups import rows_by
-from workbench.rows import DISAGREEMENTS, OF_LABELS, ORDERS, RowFilter, in_order
+from workbench.rows import DISAGREEMENTS, OF_LABELS, ORDERS, RowFilter, in_order, listed
 
 ANY, HITS, MISSES = "any", "hit", "miss"
 ALL, ALL_ROWS = "all", "all rows"
@@ -46,11 +47,18 @@ def body(key: str, dark: bool) -> None:
         names = [name for name in ORDERS if sets.table.labels is not None or name not in OF_LABELS]
         order = st.selectbox("Order", names, key="order", bind="query-params", width=220)
         shown = photos.one_page(in_order(sets, rows, order))
-    st.markdown(found(sets, rows))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(found(sets, rows), width="content")
+        take_away(answer, asked, order, other, rows, shown)
     if len(shown) == 0:
         st.info("No test row is like that. Ask for less, or move K.", icon=":material/search_off:")
         return
-    photos.on_cards(answer, shown, dark, key=f"samples {answer.channel}")
+    opened = photos.on_cards(answer, shown, dark, key=f"samples {answer.channel}")
+    if opened is not None:
+        st.query_params["row"] = str(opened)
+    row = st.query_params.get("row", "")
+    if row.isdecimal() and int(row) < sets.table.n:
+        detail.show(answer, int(row), dark)
 
 
 def wanted(answer: rules.Answer) -> tuple[RowFilter, str | None]:
@@ -123,3 +131,46 @@ def found(sets: wb.PredictionSets, rows: np.ndarray) -> str:
         return words
     words += f", {sets.sizes[rows].mean():.2f} classes in a set on average"
     return words if sets.table.labels is None else f"{words}, {sets.hits[rows].mean():.1%} of the sets hold the label"
+
+
+def take_away(
+    answer: rules.Answer, asked: RowFilter, order: str, other: str | None, rows: np.ndarray, shown: np.ndarray
+) -> None:
+    """The code that finds the rows, and all of them as a file."""
+    with st.popover("Show the code", icon=":material/code:", type="tertiary"):
+        st.code(code(answer, asked, order, other, shown), language="python", wrap_lines=True)
+    st.download_button(
+        "Rows (CSV)",
+        lambda: listed(answer.sets, rows).to_csv(index=False),
+        "rows.csv",
+        "text/csv",
+        type="tertiary",
+        disabled=len(rows) == 0,
+        on_click="ignore",
+    )
+
+
+def code(answer: rules.Answer, asked: RowFilter, order: str, other: str | None, shown: np.ndarray) -> str:
+    """The library calls that find the rows and, where there are photographs, draw those of the page."""
+    lines = [
+        "import workbench as wb",
+        "from workbench.rows import RowFilter, in_order",
+        "from workbench.store import Store",
+        "",
+        f"run = Store().open({answer.key!r})",
+        'val, test = run.tables["val"], run.tables["test"]',
+        f"sets = wb.{answer.rule!r}.fit(val)(test)",
+    ]
+    arguments = "sets"
+    if other is not None:
+        lines.append(f"other = Store().open({other!r})")
+        lines.append(f'other_sets = wb.{answer.rule!r}.fit(other.tables["val"])(other.tables["test"])')
+        arguments = "sets, other_sets"
+    lines.append(f"rows = in_order(sets, {asked!r}.rows({arguments}), {order!r})")
+    if len(shown) and reading.photographs(answer.key) is not None:
+        images = "test.images"
+        if answer.sets.table.images is None:
+            lines += ["", "from workbench.datasets import load_spec", ""]
+            images = "load_spec(run.dataset_spec).test.inputs"
+        lines.append(f"wb.figures.samples(sets, {images}, rows={shown.tolist()}).plot()")
+    return "\n".join(lines) + "\n"

@@ -18,6 +18,7 @@ from browsing import KEYS, settled
 
 import workbench as wb
 from workbench.launching import ADDRESS, app_command, free_port
+from workbench.similar import FILE, SHELF
 from workbench.store import Store
 
 GARDEN = {"species": 20, "genera": 6, "n_train": 600, "n_val": 300, "n_test": 400}
@@ -31,6 +32,14 @@ def _keep(store: Store, name: str, val: wb.LogitTable, test: wb.LogitTable, spec
         test.save(directory / "test")
 
 
+def _keep_training_features(store: Store, key: str, features: np.ndarray) -> None:
+    """What `workbench.training_features` would write."""
+    with Store(store.root / ".features").writing("f" * 64) as directory:
+        np.save(directory / "train.npy", features)
+    with Store(store.root / SHELF).writing(key) as directory:
+        (directory / FILE).write_text(json.dumps({"key": "f" * 64}), encoding="utf-8")
+
+
 @pytest.fixture(scope="session")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """Two models of the same small garden, a table with many labels and rude class names, and one without labels."""
@@ -42,8 +51,11 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
         for split in (garden.val, garden.test):
             scores = np.log(split.posterior + 1e-3) + blur * random.normal(size=split.posterior.shape)
             about = {"class_names": garden.class_names, "groups": garden.groups, "class_counts": garden.class_counts}
+            if name == "sharper":  # the one whose posterior is known, and whose features can be compared
+                about |= {"posterior": split.posterior, "features": split.posterior}
             tables.append(wb.LogitTable(scores.astype(np.float16), split.labels, attributes=split.attributes, **about))
         _keep(store, name, *tables, garden.spec)
+    _keep_training_features(store, KEYS["sharper"], garden.train.posterior)
     scores = np.random.default_rng(1).normal(size=(120, 6)).astype(np.float32)
     names = ["<b>bold</b>", "<img src=x onerror=alert(1)>", "*star*", "$x$", "{{ e }}", "&amp;"]
     many = wb.LogitTable(scores, scores > 0.8, link="sigmoid", class_names=names)
@@ -114,7 +126,7 @@ def opened(browser: Any, server: str) -> Iterator[Callable[..., Any]]:
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("request", lambda request: complaints.append(request.url) if _leaves(request.url, server) else None)
         pages.append(page)
-        page.goto(f"{server}/{view}?{urllib.parse.urlencode({'run': KEYS.get(run, run)[:12], **asked})}")
+        page.goto(f"{server}/{view}?{urllib.parse.urlencode({'run': KEYS.get(run, run)[:12], **asked}, doseq=True)}")
         page.wait_for_selector(wait_for if view else ".wb-wall")
         if wait_for == ".wb-drawing":
             settled(page)
