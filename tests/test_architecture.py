@@ -38,10 +38,10 @@ TRAINING_HALF = (
     {"demo_runs", "training_features", "worker"},
 )
 # Nobody in the library starts a process; the starters find tables and runs in the store, or on the shelf beside it.
-APART = {"launching", "live_runs", "similar"}
+APART = {"launching", "live_runs", "planes", "similar"}
 # Drawing a loss needs the loss: the only figures that reach into the training half.
 EXCEPTIONS = {("figures.landscapes", "losses"), ("figures.evaluation", "losses"), ("figures.smoothing", "operators")}
-EXCEPTIONS |= {("training_features", "similar")}  # the two ends of one process
+EXCEPTIONS |= {("training_features", "similar"), ("weight_planes", "planes")}  # the two ends of one process
 EXCEPTIONS |= {("lessons", "losses")}  # where the noise of a loss becomes too large
 NO_TORCH = set.union(*READING_HALF) | {"datasets"} | APART
 

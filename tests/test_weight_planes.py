@@ -9,7 +9,9 @@ import torch
 
 import workbench as wb
 from workbench import training
+from workbench.imports import keep_tables
 from workbench.losses import AverageKTwoHead, CrossEntropy, Quasibinary
+from workbench.planes import Plane
 from workbench.store import Store
 from workbench.weight_planes import filter_normalised
 
@@ -66,9 +68,9 @@ def test_the_run_is_left_as_it_was(trained, store):
 def test_a_finer_plane_starts_from_the_coarse_one_and_a_second_call_computes_nothing(trained, store, monkeypatch):
     coarse = plane_of(trained, store, steps=3, rows=20, seed=1)
     calls = []
-    judged = training.weight_plane.__globals__["_Plane"].judged
+    judged = training.weight_plane.__globals__["_Moved"].judged
     monkeypatch.setattr(
-        training.weight_plane.__globals__["_Plane"],
+        training.weight_plane.__globals__["_Moved"],
         "judged",
         lambda self, a, b: calls.append((a, b)) or judged(self, a, b),
     )
@@ -80,8 +82,8 @@ def test_a_finer_plane_starts_from_the_coarse_one_and_a_second_call_computes_not
 
 
 def test_an_interrupted_plane_goes_on_where_it_was(trained, store, monkeypatch):
-    planes = training.weight_plane.__globals__["_Plane"]
-    judged, calls = planes.judged, []
+    moved = training.weight_plane.__globals__["_Moved"]
+    judged, calls = moved.judged, []
 
     def interrupted(self, a, b):
         if len(calls) == 12:  # the coarse level, of 9 points, is done
@@ -89,12 +91,32 @@ def test_an_interrupted_plane_goes_on_where_it_was(trained, store, monkeypatch):
         calls.append((a, b))
         return judged(self, a, b)
 
-    monkeypatch.setattr(planes, "judged", interrupted)
+    monkeypatch.setattr(moved, "judged", interrupted)
     with pytest.raises(KeyboardInterrupt):
         plane_of(trained, store, steps=5, rows=20, seed=2)
-    monkeypatch.setattr(planes, "judged", lambda self, a, b: calls.append((a, b)) or judged(self, a, b))
+    monkeypatch.setattr(moved, "judged", lambda self, a, b: calls.append((a, b)) or judged(self, a, b))
     plane_of(trained, store, steps=5, rows=20, seed=2)
     assert len(calls) == 12 + 16
+
+
+def test_what_is_known_so_far_is_the_finest_whole_lattice(trained, store):
+    plane = Plane.through(trained.stored, K=K, rows=20, seed=4)
+    frame, share = plane.so_far(5, store)
+    assert (len(frame), share) == (0, 0)
+    coarse = plane_of(trained, store, steps=3, rows=20, seed=4)
+    frame, share = plane.so_far(5, store)
+    pd.testing.assert_frame_equal(frame, coarse)
+    assert share == 9 / 25
+    fine = plane_of(trained, store, steps=5, rows=20, seed=4)
+    frame, share = plane.so_far(5, store)
+    pd.testing.assert_frame_equal(frame, fine)
+    assert share == 1
+
+
+def test_scores_without_weights_have_no_plane(store):
+    table = wb.LogitTable(2 * np.eye(3), np.arange(3))
+    with pytest.raises(ValueError, match="no weights"):
+        Plane.through(keep_tables(table, title="scores", test=table, store=store))
 
 
 def test_directions_are_as_long_as_the_filters_and_leave_vectors_alone():

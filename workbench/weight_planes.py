@@ -8,11 +8,9 @@ scales of batch normalisation stay where they are.
 from __future__ import annotations
 
 import copy
-import hashlib
 import json
-from collections.abc import Iterator
-from itertools import product
-from pathlib import Path
+import os
+import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from workbench.planes import Plane, lattices, lines
 from workbench.scoring import scores_and_features
 from workbench.sets import AverageK
 from workbench.store import Store
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from workbench.losses import Loss
     from workbench.training import Run, TrainedRun
 
-COLUMNS = ["a", "b", "loss", "accuracy", "threshold", "K", "n"]
+KEPT_EVERY = 8  # points: what is lost by an interruption, at most
 
 
 def weight_plane(
@@ -74,41 +73,36 @@ def weight_plane(
         raise ValueError(f"reach = {reach!r} and rows = {rows!r}; both must be above 0")
     store = Store() if store is None else store
     trained = run if isinstance(run, TrainedRun) else train(run, store=store, progress=progress)
-    place = _Plane(trained, K, seed, rows)
-    settings = {"run": trained.stored.key, "K": place.K, "reach": reach, "rows": rows, "seed": seed}
-    kept = store.root / ".planes" / f"{hashlib.sha256(json.dumps(settings).encode()).hexdigest()}.csv"
-    known = _read(kept)
-    wanted = list(_coarse_to_fine(steps, reach))
-    points = sorted({point for level in wanted for point in level})
-    with tqdm(
-        total=sum(point not in known for point in points), desc="weight plane", unit="point", disable=not progress
-    ) as bar:
-        for level in wanted:
-            new = [point for point in level if point not in known]
-            for a, b in new:
-                known[a, b] = [a, b, *place.judged(a, b)]
+    plane = Plane.through(trained.stored, K=K, reach=reach, rows=rows, seed=seed)
+    known = plane.known(store)
+    *_, points = wanted = list(lattices(steps, reach))
+    left = sum(point not in known for point in points)
+    moved = _Moved(trained, plane)
+    with tqdm(total=left, desc="weight plane", unit="point", disable=not progress) as bar:
+        for lattice in wanted:
+            new = [point for point in lattice if point not in known]
+            for number, (a, b) in enumerate(new, start=1):
+                known[a, b] = [a, b, *moved.judged(a, b)]
                 bar.update()
-            if new:
-                with store.replacing(kept) as aside:
-                    pd.DataFrame(known.values(), columns=COLUMNS).to_csv(aside, index=False)
-    return pd.DataFrame([known[point] for point in points], columns=COLUMNS)
+                if number % KEPT_EVERY == 0 or number == len(new):
+                    plane.keep(known, store)
+    return lines(known, points)
 
 
-class _Plane:
-    """A trained network that can be moved, and the rows it is judged on."""
+class _Moved:
+    """A trained network that can be moved on a plane, and the rows it is judged on."""
 
-    def __init__(self, trained: TrainedRun, K: float | None, seed: int, rows: int) -> None:
-        data = trained.run.data
+    def __init__(self, trained: TrainedRun, plane: Plane) -> None:
+        data, rows = trained.run.data, plane.rows
         self.network = copy.deepcopy(trained.model)
         self.loss = trained.run.loss.for_classes(data.class_counts).exact()
         self.state = _loss_state(trained, self.loss)
         self.batch_size = trained.run.batch_size
-        wanted = self.loss.settings().get("K", 5) if K is None else K
-        self.K = float(min(max(wanted, 1), data.n_classes - 1))
+        self.K = plane.K
         self.val, self.test = ((split.inputs[:rows], split.labels[:rows]) for split in (data.val, data.test))
         self.parameters = list(self.network.parameters())
         self.weights = [parameter.detach().clone() for parameter in self.parameters]
-        generator = torch.Generator().manual_seed(seed)
+        generator = torch.Generator().manual_seed(plane.seed)
         self.u, self.v = ([filter_normalised(w, generator) for w in self.weights] for _ in range(2))
 
     def judged(self, a: float, b: float) -> tuple[float, float, float, float, int]:
@@ -163,18 +157,19 @@ def _loss_state(trained: TrainedRun, loss: Loss) -> nn.Module | None:
     return state.eval()
 
 
-def _coarse_to_fine(steps: int, reach: float) -> Iterator[list[tuple[float, float]]]:
-    """The points of the plane in ever finer lattices, each halving the stride of the one before."""
-    stride = steps - 1 & 1 - steps  # the largest power of two that divides the number of gaps
-    while stride:
-        along = [round(reach * (2 * step / (steps - 1) - 1), 12) for step in range(0, steps, stride)]
-        yield [(a, b) for a, b in product(along, along)]
-        stride //= 2
+def main() -> None:
+    """Compute the plane that `Plane.start` asks for, with what the machine can spare."""
+    from workbench.training import TrainedRun
+
+    asked = json.loads(sys.argv[1])
+    torch.set_num_threads(max(1, (os.cpu_count() or 2) // 2))
+    os.nice(10)
+    store = Store()
+    try:
+        weight_plane(TrainedRun.open(asked.pop("run"), store), **asked, store=store, progress=False)
+    except (ValueError, OSError) as error:  # the library's own: they say what to do
+        sys.exit(str(error))
 
 
-def _read(kept: Path) -> dict[tuple[float, float], list[float]]:
-    """(a, b) → row, of a plane that was begun before."""
-    if not kept.is_file():
-        return {}
-    rows = pd.read_csv(kept)
-    return {(row[0], row[1]): [*row[:-1], int(row[-1])] for row in rows.to_numpy().tolist()}
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""Planes through trained weights: what is known of them, and the process that computes the rest.
+
+A plane is computed point by point by `workbench.weight_planes`, from coarse to fine, and kept in the store as it grows;
+here it is read while it does. So whoever only looks at it needs no torch, and nobody waits for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from itertools import product
+from pathlib import Path
+
+import pandas as pd
+
+from workbench.store import Store, StoredRun
+
+COLUMNS = ["a", "b", "loss", "accuracy", "threshold", "K", "n"]
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Plane:
+    """Which plane: through the weights of which run, for sets of how many classes, how far, on how many rows, and the
+    seed of its two directions.
+    """
+
+    run: str
+    K: float
+    reach: float
+    rows: int
+    seed: int
+
+    @classmethod
+    def through(
+        cls, run: StoredRun, *, K: float | None = None, reach: float = 1.0, rows: int = 1000, seed: int = 0
+    ) -> Plane:
+        """The plane of a run. K is that of its loss, or 5, if it is not given."""
+        if "weights.safetensors" not in run.checksums:
+            raise ValueError(f"{run.title} has scores but no weights, so nothing can be moved; choose a trained run")
+        wanted = run.info["loss"]["knobs"].get("K", 5) if K is None else K
+        return cls(run.key, float(min(max(wanted, 1), run.info["n_classes"] - 1)), reach, rows, seed)
+
+    def file(self, store: Store) -> Path:
+        """Where its points are kept."""
+        return store.root / ".planes" / f"{hashlib.sha256(json.dumps(asdict(self)).encode()).hexdigest()}.csv"
+
+    def known(self, store: Store) -> dict[Point, list[float]]:
+        """(a, b) → its line, of all points that are known."""
+        if not self.file(store).is_file():
+            return {}
+        lines = pd.read_csv(self.file(store)).to_numpy().tolist()
+        return {(line[0], line[1]): [*line[:-1], int(line[-1])] for line in lines}
+
+    def keep(self, known: dict[Point, list[float]], store: Store) -> None:
+        """Keeps the points that are known."""
+        with store.replacing(self.file(store)) as aside:
+            pd.DataFrame(known.values(), columns=COLUMNS).to_csv(aside, index=False)
+
+    def so_far(self, steps: int, store: Store | None = None) -> tuple[pd.DataFrame, float]:
+        """The finest lattice that is known as a whole (no rows if none is), and the share of all points that is known."""
+        store = store or Store()
+        known, whole = self.known(store), list(lattices(steps, self.reach))
+        finest = next((lattice for lattice in reversed(whole) if known.keys() >= set(lattice)), [])
+        return lines(known, finest), len(known.keys() & set(whole[-1])) / len(whole[-1])
+
+    def start(self, steps: int, store: Store | None = None) -> subprocess.Popen[str]:
+        """Starts a process that computes what is not known yet. What goes wrong it writes to its standard error."""
+        store = store or Store()
+        run = store.open(self.run)
+        if not run.info.get("repeatable"):
+            raise ValueError(f"{run.title} was trained on arrays or with a Module of one session: nobody else has them")
+        return subprocess.Popen(
+            [sys.executable, "-m", "workbench.weight_planes", json.dumps({**asdict(self), "steps": steps})],
+            env={**os.environ, "WORKBENCH_HOME": str(store.root)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+
+def lattices(steps: int, reach: float) -> Iterator[list[Point]]:
+    """The points of a plane in ever finer lattices, each halving the stride of the one before.
+
+    >>> [len(lattice) for lattice in lattices(5, reach=1.0)]
+    [4, 9, 25]
+    """
+    stride = steps - 1 & 1 - steps  # the largest power of two that divides the number of gaps
+    while stride:
+        along = [round(reach * (2 * step / (steps - 1) - 1), 12) for step in range(0, steps, stride)]
+        yield list(product(along, along))
+        stride //= 2
+
+
+def lines(known: dict[Point, list[float]], points: Iterable[Point]) -> pd.DataFrame:
+    """The known points as a frame, sorted."""
+    return pd.DataFrame([known[point] for point in sorted(points)], columns=COLUMNS)
