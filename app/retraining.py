@@ -56,7 +56,8 @@ def body(key: str, dark: bool) -> None:
         )  # fmt: skip
         loss = wb.losses.class_named(name)(**knobs_of(name, base.tables["val"].n_classes))
     described = head_of(base, loss.spec())
-    progress = asked(described)
+    ask_once(described)
+    progress = progress_of(described)
     if progress.state == FINISHED:
         st.session_state["live shown"] = key, progress.key
     of, shown = st.session_state.get("live shown", (None, None))
@@ -93,13 +94,16 @@ def knobs_of(name: str, n_classes: float = math.inf, prefix: str = "live") -> di
     return chosen
 
 
-def asked(described: dict[str, Any]) -> Progress:
-    """How far the head is that these knobs ask for. It is asked for once; another page may ask for another one."""
-    worker = asking.live_worker()
+def ask_once(described: dict[str, Any]) -> None:
+    """Ask for the head that the knobs describe, when they describe another one than before."""
     if st.session_state.get("live asked") != described:
         st.session_state["live asked"] = described
-        return worker.ask(described)
-    progress = worker.progress
+        asking.live_worker().ask(described)
+
+
+def progress_of(described: dict[str, Any]) -> Progress:
+    """How far a head is; idle, if another page has asked for another one since."""
+    progress = asking.live_worker().progress
     return progress if progress.described == described else Progress(described)
 
 
@@ -107,7 +111,7 @@ def asked(described: dict[str, Any]) -> Progress:
 def status(described: dict[str, Any]) -> None:
     """One line: what is being trained and how long it takes. When that ends, the page is drawn anew."""
     was_working = st.session_state.get("live working", False)
-    progress = asked(described)
+    progress = progress_of(described)
     st.session_state["live working"] = progress.working
     if was_working and not progress.working:
         st.rerun()

@@ -66,9 +66,10 @@ def test_training_can_be_cancelled_and_what_cannot_be_trained_is_told_in_words(o
     assert page.get_by_role("button", name="Train", exact=True).is_disabled()
     page.get_by_role("button", name="Cancel").click()
     said(page, "Cancelled.")
-    page = opened(view="train", wait_for="text=What learns", **NEW | {"data": "meadow"})
+    too_many = {"new_loss": "Noised top-K", "new_NoisedTopK_K": 15}
+    page = opened(view="train", wait_for="text=What learns", **NEW, **too_many)
     page.get_by_role("button", name="Train", exact=True).click()
-    said(page, "use a loss of many labels")
+    said(page, "K = 15 with 10 classes")
     page = opened(
         view="train", wait_for="text=What learns", **NEW | {"data": "a path on this machine"}, path="/nowhere"
     )
