@@ -15,6 +15,7 @@ import subprocess
 import sys
 import textwrap
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -357,6 +358,21 @@ def test_photographs_and_rows_take_the_same_path(store):
     )
     test = trained.tables["test"]
     assert np.mean(test.scores.argmax(1) == test.labels) == 1
+
+
+def test_data_that_cannot_be_written_to_are_trained_on_without_a_word(store):
+    data = clouds(seed=2)
+    for split in (data.train, data.val, data.test):
+        split.inputs.flags.writeable = split.labels.flags.writeable = False
+    torch.set_warn_always(True)  # not only the first time in a process
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", message=".*not writable")
+            with pytest.raises(UserWarning, match="not writable"):
+                torch.from_numpy(data.val.labels)
+            train(small(data), store=store, progress=False)
+    finally:
+        torch.set_warn_always(False)
 
 
 def test_a_module_of_the_user_trains_and_stays_as_it_was(store):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import warnings
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -67,4 +68,11 @@ def in_turn(inputs: Tensor | ImageFiles, batches: Sequence[Tensor], places: Tens
 
 def readable(inputs: np.ndarray | ImageFiles) -> Tensor | ImageFiles:
     """The inputs of a split as a tensor, unless they are images in files."""
-    return torch.from_numpy(inputs) if isinstance(inputs, np.ndarray) else inputs
+    return tensor_of(inputs) if isinstance(inputs, np.ndarray) else inputs
+
+
+def tensor_of(array: np.ndarray) -> Tensor:
+    """The array as a tensor that shares its memory, also when it is read-only: training only reads."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+        return torch.from_numpy(array)

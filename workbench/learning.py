@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from workbench import parallel
-from workbench.batches import Batches, generator, readable, seed_of
+from workbench.batches import Batches, generator, readable, seed_of, tensor_of
 from workbench.datasets import ImageFiles, Split
 from workbench.features import features_of, standardise, whole_network
 from workbench.hardware import device_named
@@ -272,4 +272,4 @@ class Learner(pl.LightningModule):
 
 
 def _tensors(split: Split) -> tuple[Tensor | ImageFiles, Tensor]:
-    return readable(split.inputs), torch.from_numpy(split.labels)
+    return readable(split.inputs), tensor_of(split.labels)
