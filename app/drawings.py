@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
@@ -26,8 +27,9 @@ def drawn(
     height: int = moving.HEIGHT,
     other: str | None = None,
     table: str = "table = test",
-) -> None:
-    """Draw the figure that `make` gives; if it fails, the others stay.
+    clickable: bool = False,
+) -> dict[str, Any] | None:
+    """Draw the figure that `make` gives; if it fails, the others stay. Returns what was clicked just now, or None.
 
     `title` stands in for the figure's own. `other` is the second run it is about, if any; `table` the line of code that
     makes the table it shows.
@@ -40,7 +42,7 @@ def drawn(
     with st.container(key=f"figure-{name}"):
         made = figure()
         plotted = moving.untitled(made.plot(dark))
-        live.drawing(
-            plotted, title=made.title, subtitle=made.subtitle, text=made.text, height=height, key=f"drawing {name}"
-        )
+        words = {"title": made.title, "subtitle": made.subtitle, "text": made.text}
+        clicked = live.drawing(plotted, **words, height=height, clickable=clickable, key=f"drawing {name}")
         handout(name, None, figure, dark)
+    return clicked

@@ -11,11 +11,13 @@ import messages
 import reading
 import workbench as wb
 from drawings import drawn
+from opening import open_samples, samples_link
 from workbench.calibration import at_temperature, of_one_class
 from workbench.figures.temperature import TEMPERATURES, Temperatures
 
 TEMPERATURE, VECTOR = "temperature", "vector"
 ALL = "all classes"
+DOTS, BARS = 2, 3  # traces of a reliability diagram
 TALL = 480  # pixels of a reliability diagram
 FAMILY = (
     wb.metrics.expected_calibration_error,
@@ -84,7 +86,12 @@ def body(key: str, dark: bool) -> None:
     with st.container(key="figures"):
         before, code = shown_table(key, None, which), with_class("test", which)
         title = f"Before: is the confidence{of} right?"
-        drawn("before", key, lambda: wb.figures.reliability(before, K=K), dark, title=title, height=TALL, table=code)
+        opens = which is None and K == 1  # only there a bin is a set of rows
+        made = wb.figures.reliability(before, K=K)
+        clicked = drawn("before", key, lambda: made, dark, title=title, height=TALL, table=code, clickable=opens)
+        if clicked is not None and clicked["trace"] in (DOTS, BARS):
+            bin_ = made.points().iloc[clicked["point"]]
+            open_samples(samples_link(key, sure=(bin_["low"], bin_["high"])))
         if mended is not None:
             after, code = shown_table(key, mended, which), mended.code(which)
             title = f"After: is the confidence{of} right?"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -15,7 +17,9 @@ from addressed import one_run
 from drawings import drawn
 from handout import handout
 from headline import strip
+from opening import open_samples, samples_link
 from places import compact, places
+from workbench.rows import ONLY_OTHER, ONLY_THIS
 
 TALL = 600  # pixels of the table and of the heat map beside it
 COLUMNS = {
@@ -64,12 +68,36 @@ def body(key: str, dark: bool) -> None:
             table(key, held, value, other)
         with st.container(key="company"):
             around = chosen_class(sets)
-            drawn("shared", key, lambda: wb.figures.shared_sets(sets, around), dark, height=TALL)
+            company(key, sets, around, dark)
         if other is not None:
-            before = reading.sets(other, held, value)
-            drawn("improved", key, lambda: wb.figures.most_improved(before, sets), dark, height=TALL, other=other)
+            improved(key, other, reading.sets(other, held, value), sets, dark)
         if sets.table.class_counts is not None:
             drawn("lorenz", key, lambda: wb.figures.lorenz(sets.table.class_counts), dark)
+
+
+def company(key: str, sets: wb.PredictionSets, around: int, dark: bool) -> None:
+    """Who shares the sets of a class; a cell opens the rows whose sets hold both classes."""
+    figure = wb.figures.shared_sets(sets, around)
+    clicked = drawn("shared", key, lambda: figure, dark, height=TALL, clickable=True)
+    name = sets.table.named_classes()[around]
+    with st.container(horizontal=True):
+        if sets.table.labels is not None and st.button("Its rows", icon=":material/photo_library:", type="tertiary"):
+            open_samples(samples_link(key, label=name))
+        if st.button("Rows whose sets hold it", icon=":material/photo_library:", type="tertiary"):
+            open_samples(samples_link(key, holds=[name]))
+    if clicked is not None:
+        line, column = (figure.labels()[place] for place in clicked["point"])
+        open_samples(samples_link(key, holds=sorted({line, column})))
+
+
+def improved(key: str, other: str, before: wb.PredictionSets, after: wb.PredictionSets, dark: bool) -> None:
+    """Which classes gain and which lose; a bar opens the rows of its class that only one of the runs gets."""
+    figure = wb.figures.most_improved(before, after)
+    clicked = drawn("improved", key, lambda: figure, dark, height=TALL, other=other, clickable=True)
+    if clicked is not None:
+        bar = figure.ends().iloc[clicked["point"]]
+        who = ONLY_THIS if bar["difference"] > 0 else ONLY_OTHER
+        open_samples(samples_link(key, label=bar["name"], other=other, disagreement=who))
 
 
 def chosen_class(sets: wb.PredictionSets) -> int:
@@ -85,11 +113,14 @@ def chosen_class(sets: wb.PredictionSets) -> int:
 
 @messages.friendly
 def moving_picture(name: str, key: str, held: str, value: float, dark: bool) -> None:
-    """A picture that follows the sliders while they move."""
+    """A picture that follows the sliders while they move; a class in it opens its rows."""
     make = {"classes": wb.figures.per_class, "rarity": wb.figures.accuracy_against_count}[name]
     with st.container(key=f"figure-{name}"):
-        live.figure(key, **at_every_place(name, key, dark)._asdict(), key=f"{name} of classes {key}")
+        drawn = at_every_place(name, key, dark)._asdict()
+        clicked = live.figure(key, **drawn, clickable=True, key=f"{name} of classes {key}")
         handout(name, key, lambda: make(reading.sets(key, held, value)), dark)
+    if clicked is not None and clicked["data"] is not None:  # bars of a histogram stand for many classes
+        open_samples(samples_link(key, label=html.unescape(clicked["data"][0])))
 
 
 @st.cache_resource(show_spinner="Drawing…", max_entries=32)

@@ -13,15 +13,20 @@ import moving
 import reading
 import workbench as wb
 from handout import handout
+from headline import strip
+from places import places
 from several import chosen_runs, opening, titles
+from workbench.conformal import rule_from_text
 from workbench.figures.comparisons import in_words, names_of_metrics
+from workbench.sets import Rule
 
-TALL = 460
+TALL = 520
 RESAMPLES = 400
 METRICS = (
     *("accuracy", "macro_accuracy", "shot_accuracy", "group_accuracy", "mean_size", "empty_share", "micro_f1"),
     *("macro_f1", "top_k_accuracy", "expected_calibration_error", "brier_score", "negative_log_likelihood"),
 )
+DRAWN = tuple(name for name in METRICS if name != "group_accuracy")  # of many groups there are too many lines
 COLUMNS = {
     "metric": st.column_config.TextColumn("Metric"),
     "run": st.column_config.TextColumn("Run"),
@@ -62,61 +67,74 @@ def body(key: str, dark: bool) -> None:
             icon=":material/compare_arrows:",
         )
         return
+    with st.container(key="headline"):
+        row = strip("compare", key)
+    rule, K = places(key).rule(row), whole(key, row)
     chosen = chosen_runs("Compared with", others)
-    values = reading.index(key, "val").K_values.tolist()
-    K = st.select_slider(
-        "K: classes in a set on average",
-        values,
-        min(values, key=lambda value: abs(value - wb.AverageK().K)),
-        format_func="{:g}".format,
-        key="K",
-        bind="query-params",
-        width=480,
-    )
     if not chosen:
         st.info("Choose at least one run to compare with.", icon=":material/compare_arrows:")
         return
-    comparison = compared((key, *chosen), K)
-    scatter((key, *chosen), K, comparison, dark)
+    keys = (key, *chosen)
+    comparison, code = compared(keys, repr(rule), K), code_of(keys, rule, K)
+    with st.container(key="figures"):
+        differences(code, comparison, dark)
+        scatter(code, comparison, dark)
     table(comparison)
 
 
+def whole(key: str, row: int) -> int:
+    """The whole number of classes nearest to the mean size of the sets: top-K sets of that size stand beside them."""
+    return min(max(round(float(places(key).K[row])), 1), reading.run(key).tables["test"].n_classes)
+
+
 @st.cache_data(show_spinner="Comparing on resampled rows…", max_entries=64)
-def compared(keys: tuple[str, ...], K: float) -> pd.DataFrame:
-    """`wb.comparison.compare` of the runs."""
+def compared(keys: tuple[str, ...], rule: str, K: int) -> pd.DataFrame:
+    """`wb.comparison.compare` of the runs, by a rule as Python prints it, and of their top-K sets."""
     tables, val = (
         {title: reading.run(key).tables[split] for key, title in titles(keys).items()} for split in ("test", "val")
     )
-    metrics = [metric for metric in wb.metrics.METRICS if metric.name in METRICS]
-    return wb.comparison.compare(tables, wb.AverageK(K), metrics, val=val, resamples=RESAMPLES)
+    metrics = [getattr(wb.metrics, name) for name in METRICS]
+    metrics = [metric.at(K=K) if metric is wb.metrics.top_k_accuracy else metric for metric in metrics]
+    return wb.comparison.compare(tables, rule_from_text(rule), metrics, val=val, resamples=RESAMPLES)
 
 
-def code(keys: tuple[str, ...], K: float, figure: wb.figures.Figure) -> str:
-    """The code of a figure of the comparison, from opening the runs on."""
+def code_of(keys: tuple[str, ...], rule: Rule, K: int) -> str:
+    """The code that makes the comparison, from opening the runs on."""
     return (
         opening(titles(keys)) + 'test = {name: run.tables["test"] for name, run in runs.items()}\n'
         'val = {name: run.tables["val"] for name, run in runs.items()}\n'
-        f"comparison = wb.comparison.compare(test, wb.AverageK({K!r}), val=val, resamples={RESAMPLES})\n"
-        + figure.code.partition("\n\n")[2]
+        f"metrics = (*wb.metrics.METRICS, wb.metrics.top_k_accuracy.at(K={K}))\n"
+        f"comparison = wb.comparison.compare(test, wb.{rule!r}, metrics, val=val, resamples={RESAMPLES})\n"
     )
 
 
 @messages.friendly
-def scatter(keys: tuple[str, ...], K: float, comparison: pd.DataFrame, dark: bool) -> None:
+def differences(code: str, comparison: pd.DataFrame, dark: bool) -> None:
+    """How far every run lies from the first, with intervals."""
+    picture("differences", code, wb.figures.paired_differences(comparison, DRAWN), dark)
+
+
+@messages.friendly
+def scatter(code: str, comparison: pd.DataFrame, dark: bool) -> None:
     """The runs on any two metrics, in the address as `x` and `y`."""
     names = list(dict.fromkeys(names_of_metrics(comparison.dropna(subset=["value"]))))
-    with st.container(key="single"):
+    with st.container(key="scatter"):
         with st.container(horizontal=True):
             x, y = (
                 st.selectbox(label, names, first, format_func=in_words, key=axis, bind="query-params")
                 for label, axis, first in (("To the right", "x", 0), ("Upwards", "y", min(1, len(names) - 1)))
             )
-        made = wb.figures.on_two_metrics(comparison, x, y)
-        drawn = moving.untitled(made.plot(dark)).update_layout(margin={"b": 52 + 24 * len(keys)})
-        with st.container(key="figure-scatter"):
-            words = made.title, made.subtitle, made.text
-            live.drawing(drawn, title=words[0], subtitle=words[1], text=words[2], height=TALL, key="drawing scatter")
-            handout("scatter", None, lambda: replace(made, code=code(keys, K, made)), dark)
+        picture("scatter", code, wb.figures.on_two_metrics(comparison, x, y), dark)
+
+
+def picture(name: str, code: str, made: wb.figures.Figure, dark: bool) -> None:
+    """A figure of the comparison, with room below it for the names of the runs."""
+    runs = made.frame["table"].nunique()
+    drawn = moving.untitled(made.plot(dark)).update_layout(margin={"b": 60 + 24 * runs})
+    with st.container(key=f"figure-{name}"):
+        sent = live.prepared(drawn, title=made.title, subtitle=made.subtitle, text=made.text, height=TALL)
+        live.prepared_drawing(sent, key=f"drawing {name}")
+        handout(name, None, lambda: replace(made, code=code + made.code.partition("\n\n")[2]), dark)
 
 
 @messages.friendly

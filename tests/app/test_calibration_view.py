@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import urllib.parse
+
 import numpy as np
 import pytest
 from browsing import KEYS, figure, serious_violations, too_wide
@@ -62,11 +64,21 @@ def test_a_link_restores_vector_scaling_of_one_class_by_night_on_a_small_laptop(
     assert made["figure"].frame.equals(wb.figures.reliability(after).frame)
 
 
-def test_many_labels_are_no_obstacle(opened, store):
+def test_many_labels_are_no_obstacle_and_without_labels_the_page_says_why_there_is_nothing_to_judge(opened, store):
     page = opened("many labels", view="calibration")
     assert_same_diagram(page, "before", store.open(KEYS["many labels"]).tables["test"])
+    page.get_by_role("combobox", name="Run").click()
+    page.get_by_role("option", name="no labels", exact=True).click()
+    page.get_by_text("cannot be known without the truth").wait_for()
 
 
-def test_without_labels_the_page_says_why_there_is_nothing_to_judge(opened):
-    page = opened("no labels", view="calibration", wait_for="[data-testid=stAlert]")
-    assert page.get_by_text("cannot be known without the truth").is_visible()
+def test_a_bin_opens_the_rows_in_it(opened, store):
+    page = opened("garden", view="calibration")
+    points = wb.figures.reliability(store.open(KEYS["garden"]).tables["test"]).points()
+    page.locator(".st-key-figure-before .wb-picture").evaluate(
+        """picture => picture.emit("plotly_click", { points: [{ curveNumber: 2, pointNumber: 3 }] })"""
+    )
+    page.wait_for_url("**/samples?**")
+    page.wait_for_function("() => new URL(location).searchParams.has('sure')")
+    asked = urllib.parse.parse_qs(urllib.parse.urlparse(page.url).query)["sure"]
+    np.testing.assert_allclose([float(bound) for bound in asked], points[["low", "high"]].iloc[3], rtol=1e-5)

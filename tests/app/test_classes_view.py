@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import urllib.parse
+
 import numpy as np
 import pytest
 from browsing import KEYS, figure, pressed, serious_violations, settled, too_wide
 
 import workbench as wb
+from workbench.figures.style import LIGHT
 
 pytestmark = pytest.mark.browser
 
@@ -24,8 +27,22 @@ def heat_map(page):
     return np.array(lines, float)
 
 
+def clicked(page, name, *, trace=0, point):
+    """Click a point of a picture."""
+    page.locator(f".st-key-figure-{name} .wb-picture").evaluate(
+        """(picture, [trace, point]) => picture.emit("plotly_click", {
+            points: [{ curveNumber: trace, pointNumber: point, customdata: picture._fullData[trace].customdata?.[point] }],
+        })""",
+        [trace, point],
+    )
+
+
+def in_address(page):
+    return urllib.parse.parse_qs(urllib.parse.urlparse(page.url).query)
+
+
 def test_the_sliders_keep_their_place_from_view_to_view_and_move_every_class_to_what_the_library_gives(opened, store):
-    page = opened(K=2)
+    page = opened(view="labels", K=2, wait_for=".wb-figure")
     pressed(page, "K", "ArrowRight")
     page.get_by_role("link", name="Classes").click()
     page.wait_for_selector(".wb-drawing")
@@ -38,6 +55,13 @@ def test_the_sliders_keep_their_place_from_view_to_view_and_move_every_class_to_
         np.testing.assert_allclose(shown, np.concatenate([trace.y for trace in drawn.plot().data]), atol=1e-6)
     worst = per_class.frame.sort_values("accuracy", kind="stable")["name"].iloc[0]
     page.locator("[role=gridcell]", has_text=worst).first.wait_for(state="attached")
+
+    name = per_class.parts(LIGHT)[0][2]["name"].iloc[1]
+    clicked(page, "classes", point=1)
+    page.wait_for_url("**/samples?**")
+    page.wait_for_function("() => new URL(location).searchParams.has('label')")
+    assert in_address(page)["label"] == [name]
+    assert in_address(page)["K"] == ["1.8"]
 
 
 def test_a_link_restores_the_class_the_other_run_and_what_is_sought_by_night_on_a_small_laptop(opened, store):
@@ -62,7 +86,7 @@ def test_a_link_restores_the_class_the_other_run_and_what_is_sought_by_night_on_
     assert made["figure"].frame.equals(gains.frame)
 
 
-def test_rude_class_names_are_shown_as_they_are_and_many_labels_are_no_obstacle(opened, store):
+def test_rude_class_names_are_shown_as_they_are_and_neither_many_labels_nor_none_are_an_obstacle(opened, store):
     page = opened("many labels", view="classes", K=2)
     sets = sets_of(store, "many labels", 2.0)
     shown = np.concatenate([trace["y"] for trace in figure(page, "classes")["data"]])
@@ -70,10 +94,10 @@ def test_rude_class_names_are_shown_as_they_are_and_many_labels_are_no_obstacle(
     assert page.locator(".wb-live img").count() == 0
     assert page.get_by_role("combobox", name="Compared with").count() == 0
 
-
-def test_without_labels_the_page_says_so_and_shows_who_shares_a_set(opened, store):
-    page = opened("no labels", view="classes", K=2)
-    assert page.get_by_text("These rows have no labels").is_visible()
+    page.get_by_role("combobox", name="Run").click()
+    page.get_by_role("option", name="no labels", exact=True).click()
+    page.get_by_text("These rows have no labels").wait_for()
+    settled(page)
     assert page.locator(".wb-figure").count() == 0
     sets = sets_of(store, "no labels", 2.0)
     np.testing.assert_allclose(heat_map(page), wb.figures.shared_sets(sets, around=0).heights(), atol=1e-6)

@@ -7,7 +7,7 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
-from browsing import KEYS, figure, serious_violations, too_wide
+from browsing import KEYS, figure, pressed, serious_violations, too_wide
 
 import workbench as wb
 
@@ -20,17 +20,20 @@ def test_a_link_restores_the_comparison_and_its_table_can_be_taken_away(opened, 
     assert too_wide(page) == 0
     runs = {name: store.open(KEYS[name]).tables for name in ("garden", "sharper")}
     tables, val = ({name: run[split] for name, run in runs.items()} for split in ("test", "val"))
-    metrics = (wb.metrics.accuracy, wb.metrics.mean_size)
+    metrics = (wb.metrics.accuracy, wb.metrics.mean_size, wb.metrics.top_k_accuracy.at(K=2))
     expected = wb.comparison.compare(tables, wb.AverageK(2.0), metrics, val=val, resamples=400)
     dots = figure(page, "scatter")["data"]
     on_two = wb.figures.on_two_metrics(expected, "mean_size", "accuracy").frame
     np.testing.assert_allclose([dot["x"][0] for dot in dots], on_two["x"])
     np.testing.assert_allclose([dot["y"][0] for dot in dots], on_two["y"])
+    (shown,) = figure(page, "differences")["data"]
+    drawn = expected[(expected["table"] == "sharper") & (expected["metric"] != "mean_size")]["difference"].tolist()
+    assert set(np.round(drawn, 9)) <= set(np.round(shown["x"], 9))
 
     with page.expect_download() as download:
         page.get_by_role("button", name="Table (CSV)").click()
     taken = pd.read_csv(io.BytesIO(download.value.path().read_bytes()), keep_default_na=False, na_values=["nan"])
-    taken = taken[taken["metric"].isin(["accuracy", "mean_size"])].reset_index(drop=True)
+    taken = taken[taken["metric"].isin([metric.name for metric in metrics])].reset_index(drop=True)
     numbers = ["value", "difference", "difference_low", "difference_high"]
     np.testing.assert_allclose(taken[numbers].astype(float), expected[numbers])
     assert taken["table"].tolist() == expected["table"].tolist()
@@ -40,6 +43,15 @@ def test_a_link_restores_the_comparison_and_its_table_can_be_taken_away(opened, 
     shown = page.locator("[data-testid=stCode]").inner_text()
     exec(shown.replace("Store()", f"Store({str(store.root)!r})"), made)
     pd.testing.assert_frame_equal(made["figure"].frame, on_two)
+    page.keyboard.press("Escape")
+
+    pressed(page, "K", "ArrowRight", times=10)
+    top = wb.metrics.top_k_accuracy.at(K=3)
+    moved = wb.comparison.compare(tables, wb.AverageK(3.0), (wb.metrics.accuracy, top), val=val, resamples=2)
+    page.wait_for_function(
+        "expected => document.querySelector('.st-key-figure-scatter .wb-picture')._fullData[1].y[0] === expected",
+        arg=moved[(moved["metric"] == "accuracy") & (moved["table"] == "sharper")]["value"].item(),
+    )
 
 
 @pytest.mark.parametrize("run", ["many labels", "no labels"])

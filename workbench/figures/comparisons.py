@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -58,11 +59,12 @@ def on_two_metrics(comparison: pd.DataFrame, x: str = "accuracy", y: str = "macr
     )
 
 
-def paired_differences(comparison: pd.DataFrame) -> PairedDifferences:
+def paired_differences(comparison: pd.DataFrame, metrics: Sequence[str] | None = None) -> PairedDifferences:
     """How far each run lies from the first of `wb.comparison.compare`, on every metric that is a share, with intervals.
 
-    Both runs saw the same rows, so the interval of a difference is much narrower than those of the two values. A dot is
-    filled where its interval does not hold 0; `better` is "yes" or "no" there, and "open" elsewhere.
+    `metrics` are the names of those to draw, if not all. Both runs saw the same rows, so the interval of a difference is
+    much narrower than those of the two values. A dot is filled where its interval does not hold 0; `better` is "yes" or
+    "no" there, and "open" elsewhere.
 
     >>> import workbench as wb
     >>> table = wb.LogitTable.from_probabilities([[0.6, 0.4], [0.9, 0.1]] * 50, labels=[0, 1] * 50)
@@ -72,14 +74,16 @@ def paired_differences(comparison: pd.DataFrame) -> PairedDifferences:
     [['accuracy', 'two', 0.5, 'yes']]
     """
     shares = {metric.name: metric.direction for metric in METRICS if metric.bounds == (0, 1)}
+    wanted = shares if metrics is None else set(metrics) & shares.keys()
+    base = comparison["metric"].str.partition(",")[0]  # `top_k_accuracy, K = 3` is a `top_k_accuracy`
     tables = list(dict.fromkeys(comparison["table"]))
-    drawn = comparison["metric"].isin(list(shares)) & comparison["difference"].notna()
+    drawn = base.isin(list(wanted)) & comparison["difference"].notna()
     found = comparison[drawn & (comparison["table"] != tables[0])]
     if found.empty:
         raise ValueError(
             "there is no difference to draw: give a comparison of two or more runs on a metric that is a share"
         )
-    direction = found["metric"].map(shares).to_numpy()
+    direction = base[found.index].map(shares).to_numpy()
     up, down = (found["difference_low"] > 0).to_numpy(), (found["difference_high"] < 0).to_numpy()
     gains = np.where(direction == "lower", down, up)
     losses = np.where(direction == "lower", up, down)
@@ -100,13 +104,14 @@ def paired_differences(comparison: pd.DataFrame) -> PairedDifferences:
         f"{name} on {in_words(metric).lower()} by {difference:+.1%}"
         for name, metric, difference in clear[["table", "metric", "difference"]].to_numpy()
     )
+    chosen = "" if metrics is None else f", metrics={list(metrics)!r}"
     return PairedDifferences(
         frame=frame,
         title=f"How far from {tables[0]}",
         subtitle=f"n = {counted(n, 'row')}, paired; lines are 95 % intervals, a filled dot is clear of 0",
         text=f"Paired differences from {tables[0]} on n = {n} rows. "
         + (f"Clear of 0: {said}." if said else "No interval is clear of 0."),
-        code=f"{CODE}figure = wb.figures.paired_differences(comparison)\nfigure.plot()\n",
+        code=f"{CODE}figure = wb.figures.paired_differences(comparison{chosen})\nfigure.plot()\n",
         tables=tuple(tables),
     )
 
@@ -118,7 +123,8 @@ def names_of_metrics(comparison: pd.DataFrame) -> pd.Series:
 
 def in_words(metric: str) -> str:
     """`macro_accuracy` as a person writes it."""
-    return metric.replace("_", " ").capitalize()
+    words = metric.replace("top_k", "top-K").replace("_", " ")
+    return words[:1].upper() + words[1:]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -120,6 +120,10 @@ class NoneOfThese(Figure):
         """The share of each kind of rows that get an answer at a threshold."""
         return {kind: float(share_answered(values, threshold)) for kind, values in self.kinds.items()}
 
+    def judged(self) -> str:
+        """What the curves are about: of rows without a label to refuse, an answer is all that can be counted."""
+        return "treated rightly" if WITHOUT in self.kinds else "answered"
+
     def parts(self, theme: Theme) -> list[Part]:
         """What is drawn of each kind of rows."""
         colours = {WITH: theme.accent, WITHOUT: theme.muted, ALL: theme.accent}
@@ -150,7 +154,7 @@ class NoneOfThese(Figure):
         figure.update_xaxes(range=(0, 1), tickformat=".0%")
         figure.update_xaxes(title="largest probability of a row, and the threshold", row=2)
         figure.update_yaxes(range=(0, round_limit(self.frame["share"].max())), tickformat=".0%", title="rows", row=1)
-        figure.update_yaxes(range=(0, 1.02), tickformat=".0%", title="treated rightly", row=2)
+        figure.update_yaxes(range=(0, 1.02), tickformat=".0%", title=self.judged(), row=2)
         return figure.update_layout(height=480, barmode="overlay", showlegend=True)
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
@@ -167,5 +171,5 @@ class NoneOfThese(Figure):
             axes.legend()
         below.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
         above.set(xlim=(0, 1), ylim=(0, round_limit(self.frame["share"].max())), ylabel="rows")
-        below.set(ylim=(0, 1.02), ylabel="treated rightly", xlabel="largest probability of a row, and the threshold")
+        below.set(ylim=(0, 1.02), ylabel=self.judged(), xlabel="largest probability of a row, and the threshold")
         return figure

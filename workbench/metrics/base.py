@@ -7,6 +7,8 @@ per row, so all resamples of all metrics are products of one weight matrix.
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -104,6 +106,18 @@ class Metric:
         """
         found = intervals([(self, self.parts(*subjects, **options))], confidence, resamples, seed)[0]
         return found[""] if list(found) == [""] else found
+
+    def at(self, **options: Any) -> Metric:
+        """The same metric with some options settled, and named after them: for a report or a comparison.
+
+        >>> import workbench as wb
+        >>> top_3 = wb.metrics.top_k_accuracy.at(K=3)
+        >>> top_3.name, top_3(wb.LogitTable(9 * np.eye(4), labels=[3, 2, 1, 0]))
+        ('top_k_accuracy, K = 3', 0.75)
+        """
+        settled = ", ".join(f"{name} = {value}" for name, value in options.items())
+        name, title = (f"{words}, {settled}" for words in (self.name, self.title))
+        return dataclasses.replace(self, name=name, title=title, parts=functools.partial(self.parts, **options))
 
     def applies(self, table: Any) -> bool:
         """Whether the table has what the metric needs."""
