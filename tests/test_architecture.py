@@ -22,7 +22,7 @@ READING_HALF = (
     {"selection", "groups", "ranks"},
     {"sets", "conformal", "index", "files", "store"},
     {"calibration", "bayes", "metrics", "rows", "votes"},
-    {"reporting", "comparison", "imports", "shelf"},
+    {"reporting", "comparison", "imports", "shelf", "seeds", "stored_sweeps"},
     {"figures", "lessons"},
 )
 TRAINING_HALF = (
@@ -35,7 +35,7 @@ TRAINING_HALF = (
     {"learning", "fitting"},
     {"training", "weight_planes"},
     {"recipes", "sweeps"},
-    {"demo_runs", "training_features", "worker"},
+    {"demo_runs", "training_features", "worker", "training_commands"},
 )
 # Nobody in the library starts a process; the starters find tables and runs in the store, or on the shelf beside it.
 APART = {"launching", "live_runs", "planes", "similar"}

@@ -33,6 +33,15 @@ PLANE = pd.DataFrame([(a, b, 0.5 + a**2 + 2 * b**2, 0.9 - a**2 / 4) for a in SID
     ["a", "b", "loss", "accuracy"], axis=1
 )
 PLANE = PLANE.assign(threshold=0.1, K=2.0, n=100)
+SUMMARY = pd.DataFrame(
+    [
+        (epsilon, K, "test", metric, 0.5 + epsilon / 10 - K / 100, 3, 0.45, 0.66)
+        for metric in ("accuracy", "mean_size", "expected_calibration_error", "macro_accuracy")
+        for K in (1, 3)
+        for epsilon in (0.01, 0.1, 1.0)
+    ],
+    columns=["loss.epsilon", "loss.K", "split", "metric", "mean", "seeds", "low", "high"],
+)
 HISTORY = pd.DataFrame(
     {
         "epoch": [0, 1, 2],
@@ -51,7 +60,7 @@ TABLES = {
 }
 OF_LOSSES = {
     *("binary_surrogates", "calibration_map", "conditional_risk", "gallery", "gradient_sparsity", "level_sets"),
-    *("learning_curves", "line_profile", "smoothing_bounds", "weight_plane"),
+    *("against_knob", "learning_curves", "line_profile", "smoothing_bounds", "weight_plane"),
 }
 OF_TABLES = (
     *(
@@ -90,6 +99,7 @@ def namespace(table: wb.LogitTable) -> dict[str, object]:
         "images": images,
         "plane": PLANE,
         "history": HISTORY,
+        "summary": SUMMARY,
         **blurred,
     }
 
@@ -123,6 +133,8 @@ def made(name: str, table: wb.LogitTable) -> wb.figures.Figure:
             return wb.figures.calibration_map(wb.losses.TopKHinge(K=1), steps=7, grid=13)
         case "weight_plane":
             return wb.figures.weight_plane(at_hand["plane"])
+        case "against_knob":
+            return wb.figures.against_knob(at_hand["summary"], "loss.epsilon")
         case "learning_curves":
             return wb.figures.learning_curves(at_hand["history"], epochs=5)
         case "lorenz":

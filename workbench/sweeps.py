@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from workbench.datasets import Dataset, load_dataset
 from workbench.metrics import (
@@ -26,11 +25,11 @@ from workbench.metrics import (
     top_k_accuracy,
 )
 from workbench.reporting import report
+from workbench.seeds import mean_over_seeds
 from workbench.sets import AverageK, Rule
 from workbench.store import Store
 from workbench.training import Run, TrainedRun, train
 
-CONFIDENCE = 0.95
 METRICS = (accuracy, macro_accuracy, mean_size, top_k_accuracy, negative_log_likelihood, expected_calibration_error)
 
 
@@ -117,19 +116,8 @@ class Sweep:
         return list([*self.settings, *(setting for setting, _ in self.failed)][0])
 
     def summary(self) -> pd.DataFrame:
-        r"""Mean over seeds with its 95 % interval: one line per setting, split and metric.
-
-        $$ \bar v \pm t_{0.975,\, n-1} \, s / \sqrt n $$
-
-        is Student's interval of the mean over n seeds (`low`, `high`), with s the standard deviation of the n values. It
-        tells how much training varies, not how much test rows do; with one seed there is none (NaN).
-        """
-        of_setting = [name for name in self.varied if name != "seed"]
-        groups = self.frame.groupby([*of_setting, "split", "metric"], sort=False, dropna=False)["value"]
-        found = groups.agg(mean="mean", deviation="std", seeds="size").reset_index()
-        n = found["seeds"].to_numpy()
-        half = stats.t.ppf((1 + CONFIDENCE) / 2, np.maximum(n - 1, 1)) * found["deviation"] / np.sqrt(n)
-        return found.assign(low=found["mean"] - half, high=found["mean"] + half).drop(columns="deviation")
+        """Mean over seeds with its 95 % interval (`mean_over_seeds`): one line per setting, split and metric."""
+        return mean_over_seeds(self.frame, [name for name in self.varied if name != "seed"])
 
     def best(self, metric: str, split: str = "val") -> Best:
         """The setting with the best mean of a metric on val, and what it gives on test: tune on val, report test.

@@ -22,6 +22,7 @@ from workbench.figures.samples import samples
 from workbench.figures.sizes import set_sizes
 from workbench.figures.smoothing import gradient_sparsity, smoothing_bounds
 from workbench.figures.sprites import sprite_sheet
+from workbench.figures.sweeping import against_knob
 from workbench.figures.temperature import temperatures
 from workbench.figures.thresholds import size_against_threshold
 from workbench.figures.weights import weight_plane
@@ -30,6 +31,7 @@ __all__ = [
     "Figure",
     "accuracy_against_count",
     "accuracy_against_size",
+    "against_knob",
     "binary_surrogates",
     "calibration_map",
     "conditional_risk",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -67,6 +67,17 @@ def learning_curves(history: pd.DataFrame, epochs: int | None = None) -> Learnin
     )
 
 
+def small_multiples(n: int, **options: Any) -> go.Figure:
+    """An empty figure of n panels, three in a line; the place of a panel that is not there stays empty."""
+    lines, across = math.ceil(n / ACROSS), min(ACROSS, n)
+    specs: list[list[Any]] = [
+        [{} if line * ACROSS + place < n else None for place in range(across)] for line in range(lines)
+    ]
+    return make_subplots(
+        lines, across, specs=specs, vertical_spacing=0.6 / (lines + 1), horizontal_spacing=0.09, **options
+    )
+
+
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class LearningCurves(Figure):
     """One small panel for each kind of number."""
@@ -89,7 +100,7 @@ class LearningCurves(Figure):
     def _plotly(self, theme: Theme) -> go.Figure:
         panels = self.panels()
         lines = math.ceil(len(panels) / ACROSS)
-        figure = make_subplots(lines, min(ACROSS, len(panels)), vertical_spacing=0.3, horizontal_spacing=0.09)
+        figure = small_multiples(len(panels))
         for place, (panel, part) in enumerate(panels.items()):
             where = {"row": place // ACROSS + 1, "col": place % ACROSS + 1}
             names = []

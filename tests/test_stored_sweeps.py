@@ -1,0 +1,102 @@
+"""Sweeps that are found in the store: runs that differ in one knob, and perhaps in a second."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import workbench as wb
+from workbench.seeds import mean_over_seeds
+from workbench.store import Store
+from workbench.stored_sweeps import stored_sweeps
+
+
+def keep(store, *, epsilon, K=3, seed=0, **settings):
+    """A run as training leaves it: the larger epsilon, the better its scores."""
+    key = f"{epsilon} {K} {seed} {settings}".encode().hex()[:64].ljust(64, "0")
+    about = {"title": key, "dataset": {"name": "none"}, "dataset_key": "d", "model": "mlp", "epochs": 5, "seed": seed}
+    loss = {"loss": "workbench.losses.noised:NoisedTopK", "knobs": {"K": K, "epsilon": epsilon}}
+    random = np.random.default_rng(seed)
+    labels = random.integers(0, 6, 80)
+    scores = random.normal(size=(80, 6)) + epsilon * np.eye(6)[labels]
+    with store.writing(key) as directory:
+        (directory / "run.json").write_text(json.dumps({**about, "loss": loss, **settings}), encoding="utf-8")
+        for split in ("val", "test"):
+            wb.LogitTable(scores.astype(np.float32), labels).save(directory / split)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path)
+
+
+def found(store):
+    return [sweep for sweep in stored_sweeps(store.runs()) if all(run.path.parent == store.root for run in sweep.runs)]
+
+
+def test_three_values_of_a_knob_are_a_sweep_and_two_are_not(store):
+    keep(store, epsilon=0.1)
+    keep(store, epsilon=1.0)
+    assert found(store) == []
+    keep(store, epsilon=2.0)
+    (sweep,) = found(store)
+    assert (sweep.knob, sweep.beside, len(sweep.runs)) == ("loss.epsilon", None, 3)
+
+
+def test_a_second_knob_tells_lines_apart_and_a_third_makes_sweeps_of_their_own(store):
+    for epsilon in (0.1, 1.0, 2.0):
+        for K in (1, 3):
+            keep(store, epsilon=epsilon, K=K)
+    (sweep,) = found(store)
+    assert (sweep.knob, sweep.beside, len(sweep.runs)) == ("loss.epsilon", "loss.K", 6)
+    for epsilon in (0.1, 1.0, 2.0):
+        keep(store, epsilon=epsilon, K=1, epochs=9)
+    assert [(sweep.knob, sweep.beside, len(sweep.runs)) for sweep in found(store)] == [("loss.epsilon", None, 3)] * 3
+
+
+def test_runs_on_other_data_and_runs_without_a_loss_belong_to_no_sweep_of_these(store):
+    for epsilon in (0.1, 1.0):
+        keep(store, epsilon=epsilon)
+    keep(store, epsilon=2.0, dataset_key="other")
+    keep(store, epsilon=3.0, loss=None)
+    assert found(store) == []
+
+
+def test_the_summary_is_the_mean_over_seeds_of_what_report_says(store):
+    for epsilon in (0.5, 1.0, 2.0):
+        for seed in range(3):
+            keep(store, epsilon=epsilon, seed=seed)
+    (sweep,) = found(store)
+    rule = wb.AverageK(2.0)
+    summary = sweep.summary(rule, [wb.metrics.accuracy])
+    for line in summary.to_dict("records"):
+        runs = [run for run in sweep.runs if run.info["loss"]["knobs"]["epsilon"] == line["loss.epsilon"]]
+        values = [wb.metrics.accuracy(rule.fit(run.tables["val"]).sets(run.tables[line["split"]])) for run in runs]
+        assert line["seeds"] == 3
+        assert line["mean"] == pytest.approx(np.mean(values))
+        assert line["high"] - line["mean"] == pytest.approx(4.302653 * np.std(values, ddof=1) / np.sqrt(3))
+    figure = wb.figures.against_knob(summary, "loss.epsilon")
+    assert figure.frame["x"].tolist() == [0.5, 1.0, 2.0]
+    assert "95 % intervals" in figure.subtitle
+
+
+def test_one_seed_has_no_interval(store):
+    for epsilon in (0.1, 1.0, 2.0):
+        keep(store, epsilon=epsilon)
+    (sweep,) = found(store)
+    summary = sweep.summary(wb.AverageK(2.0))
+    assert summary["low"].isna().all()
+    assert "no interval" in wb.figures.against_knob(summary, "loss.epsilon").subtitle
+
+
+def test_what_was_not_varied_or_is_no_number_is_refused_in_words(store):
+    for epsilon in (0.1, 1.0, 2.0):
+        keep(store, epsilon=epsilon)
+    summary = found(store)[0].summary(wb.AverageK(2.0))
+    with pytest.raises(ValueError, match=r"'loss\.K' is not a number that was varied; give one of loss\.epsilon"):
+        wb.figures.against_knob(summary, "loss.K")
+    with pytest.raises(ValueError, match="the summary has test, val"):
+        wb.figures.against_knob(summary, "loss.epsilon", split="train")
+    assert list(mean_over_seeds(summary.assign(value=1.0), []).columns[:2]) == ["split", "metric"]

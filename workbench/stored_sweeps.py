@@ -1,0 +1,108 @@
+"""Runs in the store that differ in one knob, and perhaps in a second: sweeps, however they were trained."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from workbench.metrics import METRICS, Metric
+from workbench.reporting import report
+from workbench.seeds import mean_over_seeds
+from workbench.sets import AverageK, Rule
+from workbench.store import StoredRun
+
+FEWEST = 3  # values of a knob that make a sweep
+# What run.json says besides the settings of a run.
+NOT_SETTINGS = {
+    *("format", "title", "dataset", "transforms", "repeatable", "input_shape", "n_classes", "kept_epoch", "versions"),
+    *("finished", "rounded", "device", "devices", "nodes"),
+}
+SHOWN = ("accuracy", "macro_accuracy", "mean_size", "top_k_accuracy", "negative_log_likelihood")
+
+Setting = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class StoredSweep:
+    """Runs that differ in `knob`, in their seed and, unless it is None, in one thing more, `beside`."""
+
+    knob: str
+    beside: str | None
+    runs: tuple[StoredRun, ...]
+
+    @property
+    def varied(self) -> list[str]:
+        """The names that were varied."""
+        return [name for name in (self.knob, self.beside) if name is not None]
+
+    def frame(self, rule: Rule | None = None, metrics: Sequence[Metric] | None = None) -> pd.DataFrame:
+        """Tidy: one line per run, split and metric. Columns: what was varied, `run` (its key), split, metric, value, n.
+
+        Sets are made by `rule`, fitted on val (default: average-K for K = 5, or fewer where there are few classes).
+        """
+        parts = []
+        for run in self.runs:
+            val, setting = run.tables["val"], settings_of(run)
+            chosen = AverageK(float(min(5, val.n_classes - 1))) if rule is None else rule
+            for split in ("val", "test"):
+                of = [metric for metric in METRICS if metric.name in SHOWN] if metrics is None else metrics
+                found = report(run.tables[split], rules=[chosen], metrics=of, val=val)
+                part = found.loc[found["group"] == "", ["metric", "value", "n"]].assign(split=split, run=run.key)
+                parts.append(part.assign(**{name: setting[name] for name in self.varied}))
+        return pd.concat(parts, ignore_index=True)[[*self.varied, "run", "split", "metric", "value", "n"]]
+
+    def summary(self, rule: Rule | None = None, metrics: Sequence[Metric] | None = None) -> pd.DataFrame:
+        """Mean over seeds with its 95 % interval (`mean_over_seeds`): one line per setting, split and metric."""
+        return mean_over_seeds(self.frame(rule, metrics), self.varied).sort_values(self.varied, ignore_index=True)
+
+
+def settings_of(run: StoredRun) -> Setting:
+    """All that decides a trained run, flat: `loss` is the name of the loss and `loss.epsilon` one of its knobs."""
+    info = run.info
+    flat = {name: value for name, value in info.items() if name not in (*NOT_SETTINGS, "loss")}
+    flat |= {"loss": info["loss"]["loss"].rpartition(":")[2]}
+    flat |= {f"loss.{name}": value for name, value in info["loss"]["knobs"].items()}
+    return {name: value if isinstance(value, (bool, int, float, str)) else repr(value) for name, value in flat.items()}
+
+
+def stored_sweeps(runs: Iterable[StoredRun]) -> list[StoredSweep]:
+    """Every sweep among the runs: a knob with at least three values where all else but the seed is equal.
+
+    Runs of the same loss and data that differ in one thing more are lines of the same sweep. Runs that were not trained
+    here have no settings and are left out.
+    """
+    trained = {run: settings_of(run) for run in runs if isinstance(run.info.get("loss"), dict)}
+    knobs = dict.fromkeys(
+        name for settings in trained.values() for name, value in settings.items() if _is_number(value)
+    )
+    found = []
+    for knob in knobs:
+        families: dict[Any, dict[Any, list[StoredRun]]] = defaultdict(lambda: defaultdict(list))
+        for run, settings in trained.items():
+            if knob in settings and knob != "seed":
+                rest = {name: value for name, value in settings.items() if name not in (knob, "seed")}
+                family = tuple(rest.get(name) for name in ("loss", "dataset_key", "model", "features"))
+                families[family][tuple(sorted(rest.items()))].append(run)
+        for lines in families.values():
+            swept = {rest: runs for rest, runs in lines.items() if len({trained[run][knob] for run in runs}) >= FEWEST}
+            found += _merged(knob, swept)
+    return sorted(found, key=lambda sweep: len(sweep.runs), reverse=True)
+
+
+def _merged(knob: str, lines: dict[Any, list[StoredRun]]) -> list[StoredSweep]:
+    """One sweep of all lines if they differ in one name at most, otherwise one of each."""
+    different = {
+        name for rest in lines for name, value in rest if any(dict(other).get(name) != value for other in lines)
+    }
+    if len(different) <= 1:
+        runs = tuple(run for line in lines.values() for run in line)
+        return [StoredSweep(knob, next(iter(different), None), runs)] if runs else []
+    return [StoredSweep(knob, None, tuple(line)) for line in lines.values()]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
