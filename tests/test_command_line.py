@@ -10,6 +10,7 @@ import pytest
 
 import workbench as wb
 from workbench.__main__ import main
+from workbench.datasets import LongTail
 from workbench.losses import LOSSES
 from workbench.store import Store
 
@@ -79,6 +80,21 @@ def test_training_keeps_a_run_that_runs_lists_and_evaluate_judges(capsys):
     sets = wb.AverageK(2).fit(stored.tables["val"])(stored.tables["test"])
     printed = {(row["rule"], row["metric"]): row["value"] for row in rows}
     assert printed[repr(wb.AverageK(2)), "accuracy"] == pytest.approx(wb.metrics.accuracy(sets))
+
+
+def test_a_head_is_trained_on_the_backbone_of_a_run_and_on_changed_data(capsys):
+    common = ["train", "--dataset", "digits", "--epochs", 1, "--device", "cpu", "--json"]
+    backbone = json.loads(run(capsys, *common, "--model", "linear", "--transforms", "LongTail(imbalance=10)"))
+    assert Store().open(backbone["key"]).info["transforms"] == [LongTail(imbalance=10).spec()]
+    head = json.loads(run(capsys, *common, "--features", backbone["key"][:8], "--loss", "AverageKTwoHead", "--K", 2))
+    info = Store().open(head["key"]).info
+    assert (info["features"], info["model"]) == (backbone["key"], "linear")
+    assert "head of linear" in head["title"]
+
+
+def test_listing_runs_opens_no_table(capsys, monkeypatch):
+    monkeypatch.setattr(wb.LogitTable, "load", lambda *_: pytest.fail("a table was loaded"))
+    assert "(test 3000, val 1000)" in run(capsys, "runs")
 
 
 def test_a_sweep_tunes_on_val_and_reports_test(capsys):
@@ -175,6 +191,11 @@ def test_evaluate_takes_any_rule_as_python_prints_it_and_gives_intervals(capsys,
         (["train", "--dataset", "gardens"], "garden"),
         (["train", "--dataset", "digits", "--model", "lineal"], "known: linear"),
         (["train", "--dataset", "digits", "--epochs", "none"], "epochs = 'none'"),
+        (["train", "--dataset", "digits", "--features", "0000"], "no run has a key that starts with '0000'"),
+        (["train", "--dataset", "digits", "--transforms", "LongTale()"], "known: LabelNoise, LongTail, ZeroLabels"),
+        (["train", "--dataset", "digits", "--transforms", "LongTail(10)"], "write it like LabelNoise(probability=0.2)"),
+        (["train", "--dataset", "digits", "--loss", "Quasibinary", "--accumulate", "2"], "couples the rows of a batch"),
+        (["train", "--dataset", "digits", "--loss", "ROLE", "--devices", "2"], "ROLE learns estimates"),
         (["train", "--dataset", "garden", "--data.species", "1"], "species"),
         (["train", "--dataset", "digits", "--loss", "NoisedTopK", "--K", "0"], "K = 0"),
     ],

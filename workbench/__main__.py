@@ -6,20 +6,19 @@ import argparse
 import json
 import sys
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from workbench.knobs import Knob
     from workbench.store import StoredRun
     from workbench.tables import LogitTable
-    from workbench.training import Run
 
 EXAMPLES = """
 examples:
   workbench app                                      move K over the built-in demo
   workbench train --dataset garden --loss NoisedTopK --K 3 --epsilon 0.2
+  workbench train --features a1b2c3 --loss AverageKTwoHead --K 3   a new head on the backbone of a run
   workbench sweep --loss NoisedTopK --over loss.epsilon 0.1 0.5 1 --over seed 0 1 2
   workbench import my_logits.npz                     bring your own scores and labels
   workbench evaluate my_logits.npz --K 5             top-5 and average-5 sets, judged
@@ -40,7 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, OSError, FloatingPointError, MemoryError) as error:
         print(f"workbench: {error}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
+        if str(interrupt):
+            print(f"workbench: {interrupt}", file=sys.stderr)
         return 130
 
 
@@ -156,136 +157,15 @@ def _app(options: argparse.Namespace, _: list[str]) -> int:
 
 
 def _train(_: argparse.Namespace, arguments: list[str]) -> int:
-    from workbench.training import train
+    from workbench.training_commands import train_command
 
-    parser = argparse.ArgumentParser(
-        prog="workbench train",
-        description="Train a model with a loss and keep its scores. The same run is never trained twice, and a run that "
-        "was interrupted goes on where it stopped.",
-        epilog="--loss NAME --help lists the knobs of that loss; workbench losses lists the losses.",
-    )
-    parser.add_argument("--again", action="store_true", help="train anew even if this run is stored already")
-    run, options = _described_run(parser, arguments)
-    done = train(run, progress=not options.json, again=options.again)
-    last = done.history.iloc[-1].to_dict()
-    if options.json:
-        print(
-            json.dumps(
-                {"key": run.key, "path": str(done.path), "title": run.title, **last}, indent=2, ensure_ascii=False
-            )
-        )
-    else:
-        print(f"{run.title}: kept as {run.key[:12]} in {done.path.parent}")
-        print(", ".join(f"{name} {value:.4g}" for name, value in last.items()))
-        print(f"next: workbench evaluate {run.key[:12]}, or workbench app")
-    return 0
+    return train_command(arguments)
 
 
 def _sweep(_: argparse.Namespace, arguments: list[str]) -> int:
-    from workbench.conformal import rule_from_text
-    from workbench.sweeps import sweep
+    from workbench.training_commands import sweep_command
 
-    parser = argparse.ArgumentParser(
-        prog="workbench sweep",
-        description="Train a model in every combination of some settings, choose the best one on validation rows and "
-        "report it on test rows. Runs that are stored are not trained again, so an interrupted sweep goes on.",
-        epilog="--loss NAME --help lists the knobs of that loss, which --over loss.KNOB varies.",
-    )
-    parser.add_argument(
-        "--over",
-        action="append",
-        nargs="+",
-        required=True,
-        metavar=("NAME", "VALUE"),
-        help="a training option, or loss.KNOB, and the values to try; may be given several times",
-    )
-    parser.add_argument("--rule", metavar="RULE", help="the rule that makes sets (default: average-5)")
-    parser.add_argument("--metric", default="accuracy", help="what to choose by on validation rows (default: accuracy)")
-    run, options = _described_run(parser, arguments)
-    knobs = {**run.knobs(), **{f"loss.{name}": declared for name, declared in run.loss.knobs().items()}}
-    over: dict[str, list[Any]] = {}
-    for name, *values in options.over:
-        if name not in ("model", *knobs):
-            raise ValueError(f"--over {name} is not known; give one of model, {', '.join(knobs)}")
-        over[name] = values if name == "model" else [knobs[name].parsed(name, value) for value in values]
-    rule = rule_from_text(options.rule) if options.rule else None
-    found = sweep(run, over, rule=rule, progress=not options.json)
-    best = found.best(options.metric)
-    if options.json:
-        result = {"settings": best.settings, "test": best.test, "runs": [done.stored.key for done in best.runs]}
-        lines = json.loads(found.frame.to_json(orient="records"))
-        print(json.dumps({"best": result, "frame": lines}, indent=2, ensure_ascii=False))
-    else:
-        print(found.summary().to_string(index=False, float_format="{:.4g}".format))
-        chosen = ", ".join(f"{name} = {value}" for name, value in best.settings.items()) or "the only setting"
-        print(f"best {options.metric} on val: {chosen}")
-        print("on test: {mean:.4g} [{low:.4g}, {high:.4g}], 95 % t-interval over {seeds} seeds".format(**best.test))
-        for setting, message in found.failed:
-            print(f"diverged: {setting}: {message}")
-    return 0
-
-
-def _described_run(parser: argparse.ArgumentParser, arguments: list[str]) -> tuple[Run, argparse.Namespace]:
-    """The run that the arguments describe, and what else they say to the parser."""
-    from workbench.datasets import DATASETS, load_dataset, recipe_class
-    from workbench.losses import class_named
-    from workbench.training import MONITORS, Run
-
-    # First the names, because the loss and the dataset bring options of their own.
-    names = argparse.ArgumentParser(add_help=False)
-    for reader in (names, parser):
-        reader.add_argument(
-            "--loss", default="CrossEntropy", metavar="NAME", help="a loss, or module:Class (default: CrossEntropy)"
-        )
-        reader.add_argument(
-            "--dataset", default="garden", metavar="NAME", help=f"{', '.join(DATASETS)}, or a path (default: garden)"
-        )
-    chosen, _rest = names.parse_known_args(arguments)
-    loss_class = class_named(chosen.loss)
-    data_knobs = recipe_class(chosen.dataset).knobs()
-
-    parser.add_argument(
-        "--model",
-        default=None,
-        metavar="NAME",
-        help="linear, mlp, cnn, resnet18-small, densenet40-40 or module:factory (default: cnn for images, mlp otherwise)",
-    )
-    parser.add_argument("--monitor", choices=MONITORS, help="keep the weights of the epoch that was best in this")
-    parser.add_argument("--patience", type=int, metavar="N", help="stop after N epochs without a better one")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON, and no progress")
-    _add_knobs(parser, "training", "", Run.knobs())
-    _add_knobs(parser, f"knobs of {loss_class.__name__}", "", loss_class.knobs())
-    _add_knobs(parser, f"knobs of {chosen.dataset}", "data.", data_knobs)
-    options = parser.parse_args(arguments)
-
-    data = load_dataset(chosen.dataset, **_turned(options, "data.", data_knobs))
-    run = Run(
-        dataset=data,
-        model=options.model or ("cnn" if len(data.input_shape) == 3 else "mlp"),
-        loss=loss_class(**_turned(options, "", loss_class.knobs())),
-        monitor=options.monitor,
-        patience=options.patience,
-        **_turned(options, "", Run.knobs()),
-    )
-    return run, options
-
-
-def _add_knobs(parser: argparse.ArgumentParser, title: str, prefix: str, knobs: Mapping[str, Knob]) -> None:
-    """One option per knob, with its meaning, range and default."""
-    group = parser.add_argument_group(title)
-    for name, declared in knobs.items():
-        default = str(declared.default).strip("()")
-        group.add_argument(
-            f"--{prefix}{name}",
-            metavar="VALUE",
-            help=f"{declared.meaning}; {declared.accepts()} (default: {default})".replace("%", "%%"),
-        )
-
-
-def _turned(options: argparse.Namespace, prefix: str, knobs: Mapping[str, Knob]) -> dict[str, Any]:
-    """The knobs that were given on the command line, read and checked."""
-    given = {name: getattr(options, prefix + name) for name in knobs}
-    return {name: knobs[name].parsed(prefix + name, text) for name, text in given.items() if text is not None}
+    return sweep_command(arguments)
 
 
 def _losses(options: argparse.Namespace, _: list[str]) -> int:
@@ -318,7 +198,7 @@ def _runs(options: argparse.Namespace, _: list[str]) -> int:
     elif not runs:
         print(f"no runs in {store.root}; make one with: workbench train --dataset garden")
     for run in runs if not options.json else ():
-        print(f"{run.key[:12]}  {run.title}  ({', '.join(f'{name} {table.n}' for name, table in run.tables.items())})")
+        print(f"{run.key[:12]}  {run.title}  ({', '.join(f'{name} {n}' for name, n in run.sizes().items())})")
     return 0
 
 

@@ -7,7 +7,6 @@ chose nothing: `test.split()` is the clean way to get them.
 
 from __future__ import annotations
 
-import ast
 import math
 import warnings
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from workbench.decimals import exact
-from workbench.knobs import knob
+from workbench.knobs import from_text, knob
 from workbench.sets import AverageK, FittedRule, Rule, Threshold, TopK, min_size_knob, most_probable
 from workbench.tables import LogitTable
 
@@ -359,18 +358,4 @@ def rule_from_text(text: str) -> Rule:
     >>> rule_from_text("TopK").short()
     'TopK(K=5)'
     """
-    known = {rule.__name__: rule for rule in RULES}
-    try:
-        written = ast.parse(text.strip(), mode="eval").body
-        call = written if isinstance(written, ast.Call) else ast.Call(written, [], [])
-        name = ast.unparse(call.func)
-        if call.args:
-            raise ValueError("name the knobs")
-        knobs = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
-    except (SyntaxError, ValueError):
-        raise ValueError(f"{text!r} is not a rule; write it like AverageK(K=3) or LAC(confidence=0.9)") from None
-    if name not in known:
-        raise ValueError(f"there is no rule named {name!r}; known: {', '.join(known)}")
-    if unknown := [knob for knob in knobs if knob not in known[name].knobs()]:
-        raise ValueError(f"{name} has no knob {', '.join(unknown)}; it has {', '.join(known[name].knobs())}")
-    return known[name](**knobs)
+    return from_text(text, RULES, "rule")

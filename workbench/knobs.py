@@ -17,12 +17,13 @@ ValueError: Smoothing: epsilon = -1 is outside [0.001, 100]; epsilon is the scal
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import math
 import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -198,6 +199,30 @@ class Knobbed:
         for name, declared in self.knobs().items():
             checked = declared.checked(name, getattr(self, name), owner=type(self).__name__)
             object.__setattr__(self, name, checked)
+
+
+Thing = TypeVar("Thing", bound=Knobbed)
+
+
+def from_text(text: str, kinds: Sequence[type[Thing]], noun: str) -> Thing:
+    """The thing of one of these kinds that a person wrote the way Python prints it; knobs left out keep their defaults."""
+    known = {kind.__name__: kind for kind in kinds}
+    try:
+        written = ast.parse(text.strip(), mode="eval").body
+        call = written if isinstance(written, ast.Call) else ast.Call(written, [], [])
+        name = ast.unparse(call.func)
+        if call.args:
+            raise ValueError("name the knobs")
+        knobs = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+    except (SyntaxError, ValueError):
+        raise ValueError(
+            f"{text!r} is not a {noun}; write it like {kinds[0]().short()}, with the knobs named"
+        ) from None
+    if name not in known:
+        raise ValueError(f"there is no {noun} named {name!r}; known: {', '.join(known)}")
+    if unknown := [knob for knob in knobs if knob not in known[name].knobs()]:
+        raise ValueError(f"{name} has no knob {', '.join(unknown)}; it has {', '.join(known[name].knobs())}")
+    return known[name](**knobs)
 
 
 def three_digits(value: float) -> float:

@@ -172,6 +172,11 @@ class StoredRun:
         """Name ("val", "test", …) → table, loaded when it is first asked for."""
         return _Tables(self)
 
+    def sizes(self) -> dict[str, int]:
+        """Name of each table → its number of rows, read without the table itself."""
+        facts = {name: self.verified(f"{name}/table.json").read_text(encoding="utf-8") for name in self.tables}
+        return {name: json.loads(text)["rows"] for name, text in facts.items()}
+
     @cached_property
     def history(self) -> pd.DataFrame:
         """One row per epoch; empty for a run that was not trained here."""

@@ -1,0 +1,162 @@
+"""`workbench train` and `workbench sweep`: a run described on the command line, each option from its knob."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from workbench.conformal import rule_from_text
+from workbench.datasets import DATASETS, TRANSFORMS, load_dataset, recipe_class
+from workbench.knobs import Knob, from_text
+from workbench.losses import class_named
+from workbench.models import BACKBONES
+from workbench.processes import node_number
+from workbench.store import Store
+from workbench.sweeps import sweep
+from workbench.training import MONITORS, Run, train
+
+
+def train_command(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="workbench train",
+        description="Train a model with a loss and keep its scores. The same run is never trained twice, and a run that "
+        "was interrupted goes on where it stopped.",
+        epilog="--loss NAME --help lists the knobs of that loss; workbench losses lists the losses. On several nodes, "
+        "give the same command on each, with MASTER_ADDR, MASTER_PORT and NODE_RANK in its environment.",
+    )
+    parser.add_argument("--again", action="store_true", help="train anew even if this run is stored already")
+    run, options = _described_run(parser, arguments)
+    done = train(run, progress=not options.json, again=options.again)
+    last = done.history.iloc[-1].to_dict()
+    if node_number(run.nodes) > 0:  # node 0 tells of the run
+        return 0
+    if options.json:
+        found = {"key": run.key, "path": str(done.path), "title": run.title, **last}
+        print(json.dumps(found, indent=2, ensure_ascii=False))
+    else:
+        print(f"{run.title}: kept as {run.key[:12]} in {done.path.parent}")
+        print(", ".join(f"{name} {value:.4g}" for name, value in last.items()))
+        print(f"next: workbench evaluate {run.key[:12]}, or workbench app")
+    return 0
+
+
+def sweep_command(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="workbench sweep",
+        description="Train a model in every combination of some settings, choose the best one on validation rows and "
+        "report it on test rows. Runs that are stored are not trained again, so an interrupted sweep goes on.",
+        epilog="--loss NAME --help lists the knobs of that loss, which --over loss.KNOB varies.",
+    )
+    parser.add_argument(
+        "--over",
+        action="append",
+        nargs="+",
+        required=True,
+        metavar=("NAME", "VALUE"),
+        help="a training option, or loss.KNOB, and the values to try; may be given several times",
+    )
+    parser.add_argument("--rule", metavar="RULE", help="the rule that makes sets (default: average-5)")
+    parser.add_argument("--metric", default="accuracy", help="what to choose by on validation rows (default: accuracy)")
+    run, options = _described_run(parser, arguments)
+    knobs = {**run.knobs(), **{f"loss.{name}": declared for name, declared in run.loss.knobs().items()}}
+    over: dict[str, list[Any]] = {}
+    for name, *values in options.over:
+        if name not in ("model", *knobs):
+            raise ValueError(f"--over {name} is not known; give one of model, {', '.join(knobs)}")
+        over[name] = values if name == "model" else [knobs[name].parsed(name, value) for value in values]
+    rule = rule_from_text(options.rule) if options.rule else None
+    found = sweep(run, over, rule=rule, progress=not options.json)
+    best = found.best(options.metric)
+    if options.json:
+        result = {"settings": best.settings, "test": best.test, "runs": [done.stored.key for done in best.runs]}
+        lines = json.loads(found.frame.to_json(orient="records"))
+        print(json.dumps({"best": result, "frame": lines}, indent=2, ensure_ascii=False))
+    else:
+        print(found.summary().to_string(index=False, float_format="{:.4g}".format))
+        chosen = ", ".join(f"{name} = {value}" for name, value in best.settings.items()) or "the only setting"
+        print(f"best {options.metric} on val: {chosen}")
+        print("on test: {mean:.4g} [{low:.4g}, {high:.4g}], 95 % t-interval over {seeds} seeds".format(**best.test))
+        for setting, message in found.failed:
+            print(f"diverged: {setting}: {message}")
+    return 0
+
+
+def _described_run(parser: argparse.ArgumentParser, arguments: list[str]) -> tuple[Run, argparse.Namespace]:
+    """The run that the arguments describe, and what else they say to the parser."""
+    # First the names, because the loss and the dataset bring options of their own.
+    names = argparse.ArgumentParser(add_help=False)
+    for reader in (names, parser):
+        reader.add_argument(
+            "--loss", default="CrossEntropy", metavar="NAME", help="a loss, or module:Class (default: CrossEntropy)"
+        )
+        reader.add_argument(
+            "--dataset", default="garden", metavar="NAME", help=f"{', '.join(DATASETS)}, or a path (default: garden)"
+        )
+    chosen, _rest = names.parse_known_args(arguments)
+    loss_class = class_named(chosen.loss)
+    data_knobs = recipe_class(chosen.dataset).knobs()
+
+    parser.add_argument(
+        "--model",
+        metavar="NAME",
+        help=f"{', '.join(BACKBONES)}, torchvision:name or module:factory (default: that of --features, else cnn for "
+        "images and mlp for rows)",
+    )
+    parser.add_argument(
+        "--features",
+        metavar="KEY",
+        help="train a head only, on the features of this run (its key, or the beginning of it; see workbench runs), or of "
+        "the weights that the model comes with (cached)",
+    )
+    parser.add_argument(
+        "--transforms",
+        nargs="+",
+        default=(),
+        metavar="CHANGE",
+        help=f"changes of the data, as Python prints them: {', '.join(repr(kind()) for kind in TRANSFORMS)}",
+    )
+    parser.add_argument("--monitor", choices=MONITORS, help="keep the weights of the epoch that was best in this")
+    parser.add_argument("--patience", type=int, metavar="N", help="stop after N epochs without a better one")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON, and no progress")
+    _add_knobs(parser, "training", "", Run.knobs())
+    _add_knobs(parser, f"knobs of {loss_class.__name__}", "", loss_class.knobs())
+    _add_knobs(parser, f"knobs of {chosen.dataset}", "data.", data_knobs)
+    options = parser.parse_args(arguments)
+
+    data = load_dataset(chosen.dataset, **_turned(options, "data.", data_knobs))
+    model = "cnn" if len(data.input_shape) == 3 else "mlp"
+    features = options.features
+    if features not in (None, "cached"):
+        source = Store().open(features)
+        features, model = source.key, source.info["model"]
+    run = Run(
+        dataset=data,
+        model=options.model or model,
+        loss=loss_class(**_turned(options, "", loss_class.knobs())),
+        features=features,
+        transforms=tuple(from_text(text, TRANSFORMS, "transform") for text in options.transforms),
+        monitor=options.monitor,
+        patience=options.patience,
+        **_turned(options, "", Run.knobs()),
+    )
+    return run, options
+
+
+def _add_knobs(parser: argparse.ArgumentParser, title: str, prefix: str, knobs: Mapping[str, Knob]) -> None:
+    """One option per knob, with its meaning, range and default."""
+    group = parser.add_argument_group(title)
+    for name, declared in knobs.items():
+        default = str(declared.default).strip("()")
+        group.add_argument(
+            f"--{prefix}{name}",
+            metavar="VALUE",
+            help=f"{declared.meaning}; {declared.accepts()} (default: {default})".replace("%", "%%"),
+        )
+
+
+def _turned(options: argparse.Namespace, prefix: str, knobs: Mapping[str, Knob]) -> dict[str, Any]:
+    """The knobs that were given on the command line, read and checked."""
+    given = {name: getattr(options, prefix + name) for name in knobs}
+    return {name: knobs[name].parsed(prefix + name, text) for name, text in given.items() if text is not None}
