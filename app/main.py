@@ -9,6 +9,7 @@ from pathlib import Path
 
 import streamlit as st
 
+import memory
 import reading
 from messages import friendly, plain
 from several import told_apart
@@ -83,3 +84,4 @@ with st.sidebar:
     if st.button("Words and symbols", icon=":material/dictionary:", type="tertiary"):
         words()
 friendly(page.run)()
+memory.loaded(page.title)

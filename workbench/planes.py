@@ -6,6 +6,7 @@ here it is read while it does. So whoever only looks at it needs no torch, and n
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import json
 import os
@@ -13,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 
@@ -69,13 +71,11 @@ class Plane:
         finest = next((lattice for lattice in reversed(whole) if known.keys() >= set(lattice)), [])
         return lines(known, finest), len(known.keys() & set(whole[-1])) / len(whole[-1])
 
-    def start(self, steps: int, store: Store | None = None) -> subprocess.Popen[str]:
-        """Starts a process that computes what is not known yet. What goes wrong it writes to its standard error."""
+    def start(self, steps: int, store: Store | None = None) -> Computation:
+        """Starts a process that computes what is not known yet."""
         store = store or Store()
-        run = store.open(self.run)
-        if not run.info.get("repeatable"):
-            raise ValueError(f"{run.title} was trained on arrays or with a Module of one session: nobody else has them")
-        return subprocess.Popen(
+        check_repeatable(store.open(self.run))
+        process = subprocess.Popen(
             [sys.executable, "-m", "workbench.weight_planes", json.dumps({**asdict(self), "steps": steps})],
             env={**os.environ, "WORKBENCH_HOME": str(store.root)},
             stdin=subprocess.DEVNULL,
@@ -83,6 +83,34 @@ class Plane:
             stderr=subprocess.PIPE,
             text=True,
         )
+        return Computation(process)
+
+
+def check_repeatable(run: StoredRun) -> None:
+    """Refuses a run whose data or model another process cannot make again."""
+    if not run.info.get("repeatable"):
+        raise ValueError(
+            f"{run.title} was trained on arrays or with a Module of one session, which no other process has; "
+            "there, call workbench.training.weight_plane(run)"
+        )
+
+
+class Computation:
+    """A process that computes a plane. It is stopped when nobody is left to wait for it."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        atexit.register(process.terminate)
+
+    @property
+    def working(self) -> bool:
+        return self.process.poll() is None
+
+    @cached_property
+    def failure(self) -> str | None:
+        """What went wrong, once it has ended; None if nothing has."""
+        said = self.process.communicate()[1].strip().splitlines()
+        return (said or ["it ended without a word"])[-1] if self.process.returncode else None
 
 
 def lattices(steps: int, reach: float) -> Iterator[list[Point]]:

@@ -16,11 +16,13 @@ import controls
 import messages
 import workbench as wb
 from pictures import Setting, figure, prepare, recipe, shown
+from weight_space import weight_space
 from workbench.figures.evaluation import on_three_classes
 from workbench.figures.risks import round_up
 from workbench.knobs import Knob
 
 STAND_INS, GALLERY, LEVELS, RISK, LINES = "Stand-ins", "Gallery", "Level sets", "Conditional risk", "Along a line"
+WEIGHTS = "Weight space"
 PARTS = {
     STAND_INS: "The error is flat: it says that a classifier is wrong, but not where to go. So one trains with a stand-in, "
     "a *loss*, that is high where the error is and slopes downhill. For two classes it is a line.",
@@ -30,6 +32,9 @@ PARTS = {
     RISK: "Now the label is random, with probabilities π. A loss is *calibrated* when the scores of lowest risk (★) rank the "
     "K likeliest classes first, whatever π is. On the left, click a π; the colour is the price of leaving its best set.",
     LINES: "The label's score climbs past the others, and the noise ε decides how many classes share the gradient.",
+    WEIGHTS: "So far the scores moved. Now the weights of the chosen run do, away from where training left them (✕), along "
+    "two random directions as long as the weights themselves; the threshold is fitted anew at every point. A wide pale "
+    "valley forgives small changes.",
 }
 NONE = "nothing"
 # Two fixed rows that share the batch of every point, for losses in which rows see each other.
@@ -53,7 +58,8 @@ def body(dark: bool) -> None:
         "Part of the story", list(PARTS), default=STAND_INS, required=True, key="part", bind="query-params"
     )
     st.markdown(PARTS[part])
-    {STAND_INS: stand_ins, GALLERY: gallery, LEVELS: levels, RISK: risk, LINES: lines}[part](dark)
+    views = {STAND_INS: stand_ins, GALLERY: gallery, LEVELS: levels, RISK: risk, LINES: lines, WEIGHTS: weight_space}
+    views[part](dark)
 
 
 def stand_ins(dark: bool) -> None:

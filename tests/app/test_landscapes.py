@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from browsing import serious_violations
 
 import workbench as wb
 from workbench.losses import LOSSES
@@ -245,10 +246,36 @@ def test_the_code_that_is_shown_makes_the_picture_and_four_files_can_be_taken_aw
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_plane_around_trained_weights_is_computed_on_request_and_shows_what_the_library_gives(opened, store):
+    from workbench.training import Run, train, weight_plane
+
+    trained = train(Run("digits", model="linear", epochs=2, device="cpu"), store=store, progress=False)
+    page = opened(
+        trained.run.key, view="landscapes", wait_for="text=Compute 25 points", part="Weight space", plane_steps=5
+    )
+    page.get_by_role("button", name="Compute 25 points").click()
+    page.get_by_text("All 25 points are known").wait_for(timeout=120_000)
+    page.locator(".st-key-figure-plane .wb-subtitle", has_text="25 points").wait_for()
+    drawn(page)
+    heights = page.locator(".st-key-figure-plane .wb-picture").evaluate(
+        "picture => picture._fullData.filter((t) => t.z).map((t) => Array.from(t.customdata, (row) => Array.from(row)))"
+    )
+    expected = weight_plane(trained, steps=5, rows=500, store=store, progress=False)
+    for shown_heights, name in zip(heights, ("loss", "accuracy"), strict=True):
+        np.testing.assert_allclose(shown_heights, expected.pivot_table(index="b", columns="a", values=name), rtol=1e-6)
+    assert (in_address(page, "plane_steps"), serious_violations(page)) == ("5", [])
+
+
+@pytest.mark.browser
+def test_scores_without_weights_are_told_so_in_the_weight_space(opened):
+    page = opened("garden", view="landscapes", wait_for="text=so nothing can be moved", part="Weight space")
+    assert page.get_by_role("button", name="Compute").count() == 0
+
+
+@pytest.mark.browser
 @pytest.mark.parametrize("part", ["Gallery", "Level sets", "Conditional risk"])
-def test_nothing_is_wider_than_a_small_laptop(landscapes, part, scheme):
-    page = landscapes(part, width=1024, scheme=scheme)
+def test_nothing_is_wider_than_a_small_laptop(landscapes, part):
+    page = landscapes(part, width=1024)
     wide = page.evaluate("() => { const m = document.querySelector('.stMain'); return m.scrollWidth - m.clientWidth; }")
     assert wide == 0
 
@@ -256,12 +283,5 @@ def test_nothing_is_wider_than_a_small_laptop(landscapes, part, scheme):
 @pytest.mark.browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_serious_violation(landscapes, scheme):
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
-    found = axe.Axe().run(landscapes("Level sets", scheme=scheme, beside="Cross-entropy"))
-    serious = [
-        (problem["id"], node["target"], node["failureSummary"])
-        for problem in found.response["violations"]
-        if problem["impact"] in ("serious", "critical")
-        for node in problem["nodes"]
-    ]
-    assert serious == []
+    page = landscapes("Level sets", scheme=scheme, beside="Cross-entropy")
+    assert serious_violations(page) == []
