@@ -27,10 +27,10 @@ TOP, BINS = 4, 10  # of the reliability of many labels (Liao et al., Fig. 3)
 COLUMNS = {
     "table": st.column_config.TextColumn("Run"),
     "mmc_with": st.column_config.NumberColumn(
-        "MMC, with a label", format="%.3f", help="mean of the largest probability of rows with a label"
+        "MMC with label", format="%.3f", help="mean of the largest probability of rows with a label"
     ),
     "mmc_without": st.column_config.NumberColumn(
-        "MMC, without", format="%.3f", help="the same of rows without a label: low is good"
+        "MMC without", format="%.3f", help="the same of rows without a label: low is good"
     ),
     "auroc": st.column_config.NumberColumn("AU-ROC", format="%.3f", help=wb.metrics.auroc.definition),
     "fpr_at_95": st.column_config.NumberColumn("FPR at 95 %", format="%.3f", help=wb.metrics.fpr_at_95.definition),

@@ -32,6 +32,7 @@ ALONE_ON_THE_WALL = "[data-testid=stSidebar] { display: none; }"  # embedded in 
 ALONE = ("flower", "leaf", "fruit", "bark")  # photographs of one organ
 FLOWERS = 6  # photographs on the slide
 LAW = (0.45, 0.3, 0.25)  # of the label, in the third lesson
+HELD = "A slider that is held keeps its keys: click beside it first."
 IN_SIGHT = ("Mean size", "Accuracy")
 START = {"K": 3.0, "epsilon": 0.3, "alpha": 1.0}
 
@@ -80,9 +81,11 @@ def chosen() -> int:
 def turn(number: int) -> None:
     """To the lesson before and after, also by the keys a presenter has."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.button("Previous", shortcut="PageUp", disabled=number == 1, on_click=go_to, args=(number - 1,))
+        st.button("Previous", shortcut="PageUp", help=HELD, disabled=number == 1, on_click=go_to, args=(number - 1,))
         st.caption(f"{number} of {len(LESSONS)}", width="content")
-        st.button("Next", shortcut="PageDown", disabled=number == len(LESSONS), on_click=go_to, args=(number + 1,))
+        st.button(
+            "Next", shortcut="PageDown", help=HELD, disabled=number == len(LESSONS), on_click=go_to, args=(number + 1,)
+        )
 
 
 def go_to(number: int) -> None:

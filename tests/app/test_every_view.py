@@ -12,6 +12,11 @@ import workbench as wb
 pytestmark = pytest.mark.browser
 
 
+def confidence_of(page):
+    """The name of the picture of confidences: it holds the key of the run."""
+    return "confidence-" + page.evaluate("new URL(location).searchParams.get('run')")
+
+
 def test_every_view_shows_a_file_that_was_brought(opened, tmp_path):
     random = np.random.default_rng(5)
     labels = random.integers(0, 7, 240)
@@ -34,3 +39,9 @@ def test_every_view_shows_a_file_that_was_brought(opened, tmp_path):
 
     page.get_by_role("link", name="Compare").click()
     page.get_by_text("No other run was measured on these test rows").wait_for()
+
+    page.get_by_role("link", name="Labels").click()
+    page.get_by_text("Every row here has exactly one label").wait_for()
+    settled(page)
+    (shown,) = [trace["y"] for trace in figure(page, confidence_of(page))["data"][:1]]
+    np.testing.assert_allclose(shown, wb.figures.none_of_these(test).plot().data[0].y)

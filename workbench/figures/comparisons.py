@@ -197,11 +197,13 @@ class PairedDifferences(Figure):
         """(run, colour, dots) of every run but the first; dots have a `place` from the top."""
         place = {metric: position for position, metric in enumerate(self.metrics())}
         others = self.tables[1:]
-        steps = np.linspace(-0.26, 0.26, len(others)) if len(others) > 1 else [0.0]
+        apart = min(
+            0.24, 0.6 / len(others)
+        )  # the dots of a metric stand nearer to each other than to those of the next
         drawn = []
-        for position, (name, step) in enumerate(zip(others, steps, strict=True), start=1):
+        for position, name in enumerate(others, start=1):
             dots = self.frame[self.frame["table"] == name]
-            dots = dots.assign(place=dots["metric"].map(place) + step)
+            dots = dots.assign(place=dots["metric"].map(place) + apart * (position - (len(others) + 1) / 2))
             drawn.append((name, theme.categories[position % len(theme.categories)], dots))
         return drawn
 
