@@ -9,12 +9,12 @@ import streamlit as st
 import reading
 
 
-def chosen_runs(label: str, others: dict[str, str]) -> list[str]:
-    """Any of the other runs, in the address as `with`; all of them at first."""
-    others = told_apart(others)
-    if "with" not in st.session_state:
+def chosen_runs(label: str, key: str, others: dict[str, str]) -> list[str]:
+    """Any of the other runs on the rows of a run, in the address as `with`; all of them at first."""
+    if "with" not in st.session_state or st.session_state.get("with of") != key:  # the first visit, or another run
         asked = [each for each in st.query_params.get("with", "").split(",") if each in others]
         st.session_state["with"] = asked or list(others)
+        st.session_state["with of"] = key
     st.session_state["with"] = [each for each in st.session_state["with"] if each in others]
     chosen = st.multiselect(label, list(others), format_func=others.__getitem__, key="with")
     st.query_params["with"] = ",".join(chosen)

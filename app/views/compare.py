@@ -70,7 +70,7 @@ def body(key: str, dark: bool) -> None:
     with st.container(key="headline"):
         row = strip("compare", key)
     rule, K = places(key).rule(row), whole(key, row)
-    chosen = chosen_runs("Compared with", others)
+    chosen = chosen_runs("Compared with", key, others)
     if not chosen:
         st.info("Choose at least one run to compare with.", icon=":material/compare_arrows:")
         return

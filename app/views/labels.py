@@ -71,7 +71,7 @@ def body(key: str, dark: bool) -> None:
             moving_picture(key, key, threshold, "How sure is the network?", dark)
         return
     others = reading.comparable(key)
-    chosen = chosen_runs("On the same rows", others) if others else []
+    chosen = chosen_runs("On the same rows", key, others) if others else []
     names = short_names((key, *chosen))
     numbers(names, threshold)
     with st.container(key="figures"):
