@@ -21,6 +21,7 @@ import moving
 import reading
 import workbench as wb
 from handout import handout
+from sweeping import swept
 from workbench.figures import Figure
 from workbench.figures.base import counted
 from workbench.figures.comparisons import in_words, names_of_metrics
@@ -28,12 +29,20 @@ from workbench.knobs import Knob
 from workbench.live_runs import FAILED, FINISHED, Progress, head_of
 from workbench.shelf import Shelf
 from workbench.store import StoredRun
+from workbench.stored_sweeps import stored_sweeps
 
 POLL = 0.25  # seconds between two looks at a head that learns
 FIRST = "AverageKTwoHead"
 FIXED = ("n_samples",)  # knobs that trade time for precision and are left at their default
 METRICS = ("accuracy", "macro_accuracy", "shot_accuracy", "mean_size")
 TALL = 460
+# Name of a picture → what draws it, of a run and the rule that was fitted on its validation rows.
+MAKERS: dict[str, Callable[[StoredRun, Any], Figure]] = {
+    "live-sizes": lambda run, rule: wb.figures.set_sizes(rule(run.tables["test"])),
+    "live-shots": lambda run, rule: wb.figures.accuracy_against_count(rule(run.tables["test"])),
+    "live-curve": lambda run, rule: wb.figures.accuracy_against_size(wb.SetIndex(run.tables["test"])),
+    "live-learning": lambda run, rule: wb.figures.learning_curves(run.history),
+}
 DIMMED = "<style>.st-key-result { opacity: 0.45; }</style>"
 
 
@@ -152,34 +161,30 @@ def result(run: StoredRun, base: StoredRun, dark: bool) -> None:
         st.markdown(f"**Shown: {messages.plain(run.title)}**", width="content")
         keep(run, base)
     numbers(run, base, K)
+    test = run.tables["test"]
     with st.container(key="figures"):
-        picture("live-sizes", run, lambda: wb.figures.set_sizes(sets_of(run.key, K)), dark)
-        test = run.tables["test"]
+        picture("live-sizes", run.key, K, dark)
         if test.class_counts is not None and not test.many_labels:
-            picture("live-shots", run, lambda: wb.figures.accuracy_against_count(sets_of(run.key, K)), dark)
-        picture("live-curve", run, lambda: wb.figures.accuracy_against_size(index_of(run.key)), dark)
+            picture("live-shots", run.key, K, dark)
+        picture("live-curve", run.key, K, dark)
+    tried(run, K, dark)
     if len(run.history):
-        learnt = wb.figures.learning_curves(run.history)
-        picture("live-learning", run, lambda: learnt, dark, height=TALL)
+        picture("live-learning", run.key, K, dark)
+
+
+def tried(run: StoredRun, K: float, dark: bool) -> None:
+    """What the values that were tried so far say about a knob, as soon as there are three."""
+    shared = {name: run.info.get(name) for name in ("features", "model", "dataset_key")}
+    others = [each for each in Shelf().runs() if shared.items() <= each.info.items() and shared["features"]]
+    around = [sweep for sweep in stored_sweeps(others) if run in sweep.runs]
+    if around:
+        swept("live-tried", around[0], K, "test", dark)
 
 
 def target(run: StoredRun) -> float:
     """K of the sets that are shown: that of the loss, if it has one."""
     K = run.info["loss"]["knobs"].get("K", wb.AverageK().K)
     return float(min(max(K, 1), run.tables["test"].n_classes - 1))
-
-
-@st.cache_resource(show_spinner="Forming the sets…", max_entries=32)
-def sets_of(key: str, K: float) -> wb.PredictionSets:
-    """Average-K sets of the test rows of a run, of the shelf or of the store."""
-    tables = Shelf().open(key).tables
-    return wb.AverageK(K).fit(tables["val"])(tables["test"])
-
-
-@st.cache_resource(show_spinner="Sorting the probabilities, once for every K…", max_entries=16)
-def index_of(key: str) -> wb.SetIndex:
-    """The index of the test rows of a run, of the shelf or of the store."""
-    return wb.SetIndex(Shelf().open(key).tables["test"])
 
 
 @st.cache_data(show_spinner="Judging the sets…", max_entries=64)
@@ -221,15 +226,22 @@ def keep(run: StoredRun, base: StoredRun) -> None:
 
 
 @messages.friendly
-def picture(name: str, run: StoredRun, make: Callable[[], Figure], dark: bool, *, height: int = moving.HEIGHT) -> None:
+def picture(name: str, key: str, K: float, dark: bool) -> None:
     """A picture of a run with the code that trains the run and draws it; if it fails, the others stay."""
-    made = make()
-    made = dataclasses.replace(made, code=with_training(run.info, made))
+    made, parts = prepared(name, key, K, dark)
     with st.container(key=f"figure-{name}"):
-        drawn = moving.untitled(made.plot(dark))
-        words = made.title, made.subtitle, made.text
-        live.drawing(drawn, title=words[0], subtitle=words[1], text=words[2], height=height, key=f"drawing {name}")
+        live.prepared_drawing(parts, key=f"drawing {name}")
         handout(name, None, lambda: made, dark)
+
+
+@st.cache_resource(show_spinner="Drawing…", max_entries=256)
+def prepared(name: str, key: str, K: float, dark: bool) -> tuple[Figure, dict[str, Any]]:
+    """A picture of a run, of the shelf or of the store, and what the browser needs to draw it."""
+    run = Shelf().open(key)
+    made = MAKERS[name](run, wb.AverageK(K).fit(run.tables["val"]))
+    made = dataclasses.replace(made, code=with_training(run.info, made))
+    drawn, height = moving.untitled(made.plot(dark)), TALL if name == "live-learning" else moving.HEIGHT
+    return made, live.prepared(drawn, title=made.title, subtitle=made.subtitle, text=made.text, height=height)
 
 
 def with_training(described: Mapping[str, Any], figure: Figure) -> str:

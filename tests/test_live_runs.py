@@ -62,7 +62,9 @@ def test_a_run_that_is_kept_stays_in_the_store_and_is_whole(shelf):
 
 def test_the_shelf_has_what_the_store_has(shelf):
     write(shelf.store, "base")
+    write(shelf, "fresh")
     assert shelf.open("base").path == shelf.store.root / "base"
+    assert [run.key for run in shelf.runs() if run.title in ("fresh", "base")] == ["fresh", "base"]
 
 
 def test_progress_tells_how_far_it_is_and_how_long_it_takes():

@@ -26,13 +26,17 @@ class Shelf(Store):
         self.size = size
         super().__init__(self.store.root / "live")
 
+    def runs(self) -> list[StoredRun]:
+        """Every readable run of the shelf, then those of the store; one that is on both is listed once."""
+        return list({run.key: run for run in [*super().runs(), *self.store.runs()]}.values())
+
     def found(self, described: Mapping[str, Any]) -> StoredRun | None:
         """A run, of the shelf or of the store, whose `run.json` says all that `described` says; it counts as used now.
 
         Unlike the key of a `Run` this needs no torch.
         """
         wanted = json.loads(json.dumps(described))  # as JSON has it: tuples become lists
-        for run in [*self.runs(), *self.store.runs()]:
+        for run in self.runs():
             if wanted.items() <= run.info.items():
                 self.touch(run.key)
                 return run

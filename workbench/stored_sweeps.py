@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import pandas as pd
@@ -44,20 +45,31 @@ class StoredSweep:
 
         Sets are made by `rule`, fitted on val (default: average-K for K = 5, or fewer where there are few classes).
         """
+        of = tuple(metric for metric in METRICS if metric.name in SHOWN) if metrics is None else tuple(metrics)
         parts = []
         for run in self.runs:
-            val, setting = run.tables["val"], settings_of(run)
-            chosen = AverageK(float(min(5, val.n_classes - 1))) if rule is None else rule
-            for split in ("val", "test"):
-                of = [metric for metric in METRICS if metric.name in SHOWN] if metrics is None else metrics
-                found = report(run.tables[split], rules=[chosen], metrics=of, val=val)
-                part = found.loc[found["group"] == "", ["metric", "value", "n"]].assign(split=split, run=run.key)
-                parts.append(part.assign(**{name: setting[name] for name in self.varied}))
+            setting = settings_of(run)
+            chosen = AverageK(float(min(5, run.tables["val"].n_classes - 1))) if rule is None else rule
+            parts.append(
+                _measured(run, chosen, of).assign(run=run.key, **{name: setting[name] for name in self.varied})
+            )
         return pd.concat(parts, ignore_index=True)[[*self.varied, "run", "split", "metric", "value", "n"]]
 
     def summary(self, rule: Rule | None = None, metrics: Sequence[Metric] | None = None) -> pd.DataFrame:
         """Mean over seeds with its 95 % interval (`mean_over_seeds`): one line per setting, split and metric."""
-        return mean_over_seeds(self.frame(rule, metrics), self.varied).sort_values(self.varied, ignore_index=True)
+        return mean_over_seeds(self.frame(rule, metrics), self.varied).sort_values(
+            self.varied, kind="stable", ignore_index=True
+        )
+
+
+@lru_cache(maxsize=1024)  # a run never changes, and the same ones are asked for whenever another joins them
+def _measured(run: StoredRun, rule: Rule, metrics: tuple[Metric, ...]) -> pd.DataFrame:
+    """split, metric, value and n of one run."""
+    parts = []
+    for split in ("val", "test"):
+        found = report(run.tables[split], rules=[rule], metrics=metrics, val=run.tables["val"])
+        parts.append(found.loc[found["group"] == "", ["metric", "value", "n"]].assign(split=split))
+    return pd.concat(parts, ignore_index=True)
 
 
 def settings_of(run: StoredRun) -> Setting:

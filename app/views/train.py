@@ -7,13 +7,16 @@ import streamlit as st
 import messages
 import new_runs
 import retraining
+import sweeping
 
-LIVE, NEW = "Live", "A new run"
+LIVE, NEW, SWEEPS = "Live", "A new run", "Sweeps"
 PARTS = {
     LIVE: "The backbone of the chosen run stays as it is; only its head learns again, with the loss and the knobs below. "
     "That takes a second or two, and every picture follows.",
     NEW: "Train a network, or only a head on the features of the chosen run. It goes on when this page is closed, and the "
     "run is kept on this machine.",
+    SWEEPS: "Runs that differ in one knob, and perhaps in a second, show what it does. Tune on the validation rows; the test "
+    "rows are for the report.",
 }
 
 
@@ -27,6 +30,8 @@ def page() -> None:
     dark = st.context.theme.type == "dark"
     if part == NEW:
         new_runs.body(st.session_state["run"], dark)
+    elif part == SWEEPS:
+        sweeping.body(dark)
     elif st.session_state["run"] is None:
         messages.no_runs()
     else:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from browsing import KEYS, figure, numbers, serious_violations, settled, too_wide
 
 import workbench as wb
 from workbench.live_runs import head_of
 from workbench.shelf import Shelf
+from workbench.stored_sweeps import stored_sweeps
 
 pytestmark = pytest.mark.browser
 NEW = {"train": "A new run", "data": "digits", "recipe": "quick-rows"}
@@ -124,3 +128,30 @@ def test_scores_without_a_network_say_that_there_is_no_head_to_train(opened, run
     page = opened(run, view="train", wait_for="[data-testid=stAlert]", scheme="dark")
     assert page.get_by_text("has scores but no network").is_visible()
     assert serious_violations(page) == []
+
+
+def test_a_sweep_of_the_store_is_drawn_as_small_multiples(opened, store, monkeypatch):
+    about = json.loads((store.open(KEYS["garden"]).path / "run.json").read_text(encoding="utf-8"))
+    about |= {"dataset_key": "d", "model": "cnn", "seed": 0}
+    for place, epsilon in enumerate((0.1, 0.5, 1.0)):
+        loss = {"loss": "workbench.losses.noised:NoisedTopK", "knobs": {"K": 3, "epsilon": epsilon}}
+        tables = store.open(KEYS["sharper"]).tables
+        with store.writing(str(place) * 64) as directory:
+            (directory / "run.json").write_text(json.dumps({**about, "loss": loss}), encoding="utf-8")
+            for split in ("val", "test"):
+                dataclasses.replace(tables[split], scores=tables[split].scores * epsilon).save(directory / split)
+    page = opened(view="train", train="Sweeps", sweep_K=3, width=1024, scheme="dark")
+    (sweep,) = [each for each in stored_sweeps(store.runs()) if each.runs[0].info["dataset_key"] == "d"]
+    expected = wb.figures.against_knob(sweep.summary(wb.AverageK(3.0)), "loss.epsilon")
+    first = expected.frame[expected.frame["metric"] == expected.frame["metric"][0]]
+    drawn = figure(page, "sweep")["data"]
+    assert len(drawn) == expected.frame["metric"].nunique()
+    np.testing.assert_allclose(drawn[0]["x"], [0.1, 0.5, 1.0])
+    np.testing.assert_allclose(drawn[0]["y"], first["mean"], atol=1e-6)
+    assert serious_violations(page) == []
+    assert too_wide(page) == 0
+    page.get_by_text("Show the code").click()
+    made = {}
+    monkeypatch.setenv("WORKBENCH_HOME", str(store.root))
+    exec(page.locator("[data-testid=stCode]").inner_text(), made)
+    pd.testing.assert_frame_equal(made["figure"].frame, expected.frame)
