@@ -210,7 +210,7 @@ def numbers(run: StoredRun, base: StoredRun, K: float) -> None:
             digits = ".2f" if name == "mean_size" else ".1%"
             difference = f"{value - there[name]:+{digits}}" if run.key != base.key else None
             label = in_words(name.removeprefix("shot_accuracy "))
-            st.metric(label, format(value, digits), difference, delta_color="off", delta_arrow="off", width=130)
+            st.metric(label, format(value, digits), difference, delta_color="off", delta_arrow="off", width=105)
 
 
 def keep(run: StoredRun, base: StoredRun) -> None:

@@ -86,7 +86,7 @@ def worker(tmp_path_factory):
         worker.stop()
 
 
-def until(condition, seconds=60):
+def until(condition, seconds=240):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"

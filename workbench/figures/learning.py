@@ -74,7 +74,7 @@ def small_multiples(n: int, **options: Any) -> go.Figure:
         [{} if line * ACROSS + place < n else None for place in range(across)] for line in range(lines)
     ]
     return make_subplots(
-        lines, across, specs=specs, vertical_spacing=0.6 / (lines + 1), horizontal_spacing=0.09, **options
+        lines, across, specs=specs, vertical_spacing=0.8 / (lines + 1), horizontal_spacing=0.09, **options
     )
 
 
