@@ -16,11 +16,13 @@ import workbench as wb
 from drawings import drawn
 from handout import handout
 from headline import strip
+from opening import open_samples, samples_link
 from places import places
 from several import chosen_runs, opening, titles
 from workbench.comparison import zero_and_many
 from workbench.figures.agreement import F1AgainstThreshold
 from workbench.figures.rejection import ALL, WITHOUT, NoneOfThese, share_answered
+from workbench.figures.rejection import BINS as CONFIDENCE_BINS
 
 TALL = 420  # pixels of a picture
 TOP, BINS = 4, 10  # of the reliability of many labels (Liao et al., Fig. 3)
@@ -133,12 +135,16 @@ def side_by_side(names: dict[str, str], threshold: float) -> pd.DataFrame:
 
 @messages.friendly
 def moving_picture(channel: str, key: str, threshold: float, title: str, dark: bool) -> None:
-    """Confidence of the rows of a run; the line follows the sliders of the page."""
+    """Confidence of the rows of a run; the line follows the sliders of the page, and a bar opens its rows."""
     with st.container(key=f"figure-confidence-{key}"):
-        made = at_every_place(channel, key, title, dark)
-        live.figure(channel, **made._asdict(), key=f"confidence {channel} {key}")
+        made = at_every_place(channel, key, title, dark)._asdict()
+        clicked = live.figure(channel, **made, clickable=True, key=f"confidence {channel} {key}")
         test = reading.run(key).tables["test"]
         handout(f"confidence-{key}", key, lambda: wb.figures.none_of_these(test, threshold), dark)
+    if clicked is not None and clicked["trace"] % 2 == 0:  # bars and curves take turns
+        open_samples(
+            samples_link(key, sure=(clicked["point"] / CONFIDENCE_BINS, (clicked["point"] + 1) / CONFIDENCE_BINS))
+        )
 
 
 @st.cache_resource(show_spinner="Drawing…", max_entries=32)

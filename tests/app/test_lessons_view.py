@@ -27,6 +27,7 @@ def test_the_first_lesson_has_one_slider_and_its_sets_of_flowers_follow_it(opene
     page = opened(view="lessons", wait_for=".st-key-figure-organs .wb-figure", embed="true", answer="true")
     settled(page)
     heading(page, 1)
+    assert serious_violations(page) == []
     assert page.locator("input[type=range]").count() == 1
     assert not page.locator("[data-testid=stSidebar]").is_visible()
     for sentence in LESSONS[0].sentences:
@@ -76,5 +77,10 @@ def test_a_lecture_is_given_with_the_keyboard_and_every_lesson_has_a_link(opened
     before, after = (wb.AverageK(3.0).fit(demo[t]["val"]).sets(demo[t]["test"]) for t in LESSONS[3].runs)
     gains = wb.figures.most_improved(before, after).ends()
     np.testing.assert_allclose(figure(page, "improved")["data"][0]["x"], gains["difference"], atol=1e-6)
+    page.get_by_role("slider").press("ArrowRight")
+    page.wait_for_url(lambda address: "alpha=" in address)
+    alpha = float(page.url.partition("alpha=")[2].partition("&")[0])
+    page.locator(".st-key-figure-levels .wb-subtitle", has_text=f"α = {alpha:.3g}").wait_for()
+    page.get_by_role("heading").first.click()
     page.keyboard.press("PageUp")
     heading(page, 3)
