@@ -57,6 +57,8 @@ def answer(view: str, key: str) -> Answer:
     if name == ONE_THRESHOLD:
         with st.container(key="headline"):
             row = strip(view, key)
+        if reading.run(key).tables["val"].chose_model:
+            st.caption("The validation rows also chose the weights that were kept, so nothing can be promised.")
         return Answer(key, places(key).rule(row), row)
     chosen = OTHERS[name]
     st.caption(f"**{chosen.title}.** {inspect.getdoc(chosen).splitlines()[0]}")  # type: ignore[union-attr]

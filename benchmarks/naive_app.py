@@ -31,7 +31,9 @@ threshold = (np.partition(falling, m - 1)[m - 1] + falling[m]) / 2
 inside = probabilities >= threshold
 sizes = inside.sum(axis=1)
 hits = inside[np.arange(test.n), test.labels]
-per_class = np.bincount(test.labels[hits], minlength=test.n_classes) / np.maximum(np.bincount(test.labels), 1)
+per_class = np.bincount(test.labels[hits], minlength=test.n_classes) / np.maximum(
+    np.bincount(test.labels, minlength=test.n_classes), 1
+)
 
 title = f"K = {K:.1f}: {sizes.mean():.2f} classes on average, accuracy {hits.mean():.1%}"
 for column, picture in zip(

@@ -55,7 +55,7 @@ def app_command(port: int, *, headless: bool) -> list[str]:
     """
     return [
         sys.executable,
-        *("-m", "streamlit", "run", str(app_script())),
+        *(str(app_script().with_name("serve.py")), "run", str(app_script())),
         f"--server.address={ADDRESS}",
         f"--server.port={port}",
         f"--server.headless={str(headless).lower()}",

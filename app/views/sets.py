@@ -22,6 +22,7 @@ from handout import handout
 from opening import LARGEST, open_samples, samples_link
 from places import compact, places
 from workbench.figures import Figure
+from workbench.figures.curves import AccuracyAgainstSize
 from workbench.figures.sizes import MOST_GROUPS
 from workbench.figures.thresholds import SizeAgainstThreshold
 from workbench.groups import rows_by
@@ -68,18 +69,23 @@ def figures(answer: rules.Answer, dark: bool) -> None:
     makers: dict[str, Callable[[], Figure]] = {"sizes": lambda: wb.figures.set_sizes(answer.sets, by=by, other=beside)}
     if labelled:
         makers |= {
-            "curve": lambda: wb.figures.accuracy_against_size(index, answer.sets),
+            "curve": lambda: curve(answer.key).marking(answer.sets),
             "classes": lambda: wb.figures.per_class(answer.sets),
-            "reliability": lambda: wb.figures.reliability(index.table),
+            "reliability": lambda: reliability(answer.key),
         }
     if (row := answer.row) is not None:
         makers["thresholds"] = lambda: of_thresholds(answer.key, row)
     with st.container(key="figures"):
         for name, make in makers.items():
-            if answer.row is None:
-                drawn(name, answer.key, make, dark, other=other if name == "sizes" else None)
+            of_sizes = (by, other) if name == "sizes" else (None, None)
+            if answer.row is not None:
+                picture(name, answer, *of_sizes, make, dark)
+            elif name == "reliability":
+                with st.container(key=f"figure-{name}"):
+                    live.prepared_drawing(prepared_reliability(answer.key, dark), key=f"drawing {name}")
+                    handout(name, answer.key, make, dark)
             else:
-                picture(name, answer, *((by, other) if name == "sizes" else (None, None)), make, dark)
+                drawn(name, answer.key, make, dark, other=of_sizes[1])
 
 
 @messages.friendly
@@ -126,6 +132,27 @@ def of_thresholds(key: str, row: int) -> SizeAgainstThreshold:
     return wb.figures.size_against_threshold(*indices, threshold=float(places(key).thresholds[row]) or None)
 
 
+@st.cache_resource(show_spinner=False, max_entries=8)
+def curve(key: str) -> AccuracyAgainstSize:
+    """What larger sets buy: the same for every rule."""
+    return wb.figures.accuracy_against_size(reading.index(key, "test"))
+
+
+@st.cache_resource(show_spinner=False, max_entries=8)
+def reliability(key: str) -> Figure:
+    """Whether the confidence is right: the same for every set."""
+    return wb.figures.reliability(reading.index(key, "test").table)
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def prepared_reliability(key: str, dark: bool) -> dict[str, Any]:
+    """The same as it is sent to the browser."""
+    still = moving.still(reliability(key), dark)
+    return live.prepared(
+        still.figure, title=still.title, subtitle=still.subtitles[0], text=still.text, height=still.height
+    )
+
+
 def grouping(table: wb.LogitTable) -> str | None:
     """By what the histogram of sizes is split: shot groups, groups of classes, or an attribute of the rows."""
     names = list(table.attributes or {})
@@ -143,13 +170,12 @@ def grouping(table: wb.LogitTable) -> str | None:
 @st.cache_resource(show_spinner="Drawing…", max_entries=64)
 def at_every_place(name: str, key: str, by: str | None, other: str | None, dark: bool) -> moving.Moving:
     """A picture as it is sent to the browser, with all its moves. It does not depend on where the sliders stand."""
-    index = reading.index(key, "test")
     if name == "curve":
-        return moving.curve(wb.figures.accuracy_against_size(index), compact(key, None), dark)
+        return moving.curve(curve(key), compact(key, None), dark)
     if name == "thresholds":
         return moving.thresholds(of_thresholds(key, 0), places(key), dark)
     if name == "reliability":
-        return moving.still(wb.figures.reliability(index.table), dark)
+        return moving.still(reliability(key), dark)
     sets = reading.sets(key, "K", float(places(key).K_values[0]))
     if name == "classes":
         return moving.classes(wb.figures.per_class(sets), compact(key, None), dark)

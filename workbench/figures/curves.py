@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,11 +55,6 @@ def accuracy_against_size(index: SetIndex, sets: PredictionSets | None = None) -
         distinct, times = np.unique(bayes.posterior_of(index.table), axis=0, return_counts=True)  # few, in the garden
         best = [bayes.average_k_accuracy(distinct, K, weights=times / times.sum()) for K in halves]
         parts.append(pd.DataFrame({"K": halves, "mean_size": halves, "curve": BAYES, "accuracy": best}))
-    marked = ""
-    if sets is not None:
-        marked = chosen_by(sets)
-        here = {"mean_size": [sets.sizes.mean()], "accuracy": [sets.hits.mean()], "curve": marked}
-        parts.append(pd.DataFrame({"K": [np.nan], **here}))
     frame = pd.concat(parts, ignore_index=True)[["curve", "K", "threshold", "mean_size", "accuracy"]]
 
     n, K_max = index.table.n, float(index.K_values[-1])
@@ -69,28 +64,22 @@ def accuracy_against_size(index: SetIndex, sets: PredictionSets | None = None) -
         for K in whole
         if K in (1, 2, 5, 10, 20)
     ]
-    first = f"import workbench as wb\n\n# table: {n} rows of {index.table.n_classes} classes, with labels\n"
-    table, arguments = "table", "index"
-    if sets is not None:
-        first, table, arguments = code_of_sets(sets), "test", "index, sets"
-    return AccuracyAgainstSize(
+    options = f"K_max={K_max!r}, step={round(step, 6)!r}"
+    plain = AccuracyAgainstSize(
         frame=frame,
         title="What larger sets buy",
         subtitle=f"n = {counted(n, 'row')} of {counted(index.table.n_classes, 'class', 'classes')}",
         text=(
             f"Accuracy against mean set size on n = {n} rows, average-K sets against top-K sets: {'; '.join(told)}. "
-            f"Curves: {', '.join(frame['curve'].unique())}." + ("" if sets is None else _told(sets))
+            f"Curves: {', '.join(frame['curve'].unique())}."
         ),
         code=(
-            f"{first}index = wb.SetIndex({table}, K_max={K_max!r}, step={round(step, 6)!r})\n"
-            f"figure = wb.figures.accuracy_against_size({arguments})\nfigure.plot()\n"
+            f"import workbench as wb\n\n# table: {n} rows of {index.table.n_classes} classes, with labels\n"
+            f"index = wb.SetIndex(table, {options})\nfigure = wb.figures.accuracy_against_size(index)\nfigure.plot()\n"
         ),
-        marked=marked,
+        options=options,
     )
-
-
-def _told(sets: PredictionSets) -> str:
-    return f" Marked: {sets.sizes.mean():.2f} classes on average and {sets.hits.mean():.1%} by {chosen_by(sets)}."
+    return plain if sets is None else plain.marking(sets)
 
 
 def _average_k(frame: pd.DataFrame, K: float) -> float:
@@ -102,7 +91,23 @@ def _average_k(frame: pd.DataFrame, K: float) -> float:
 class AccuracyAgainstSize(Figure):
     """Lines for average-K sets, points for top-K sets and for the sets that are marked."""
 
+    options: str  # of the index, in code
     marked: str = ""  # the curve that is one point
+
+    def marking(self, sets: PredictionSets) -> AccuracyAgainstSize:
+        """The same picture with the mean size and the accuracy of sets of the same rows, by any rule, as a point."""
+        name, size, accuracy = chosen_by(sets), float(sets.sizes.mean()), float(sets.hits.mean())
+        point = pd.DataFrame({"curve": [name], "mean_size": [size], "accuracy": [accuracy]})
+        return replace(
+            self,
+            frame=pd.concat([self.frame, point], ignore_index=True),
+            text=f"{self.text} Marked: {size:.2f} classes on average and {accuracy:.1%} by {name}.",
+            code=(
+                f"{code_of_sets(sets)}index = wb.SetIndex(test, {self.options})\n"
+                "figure = wb.figures.accuracy_against_size(index, sets)\nfigure.plot()\n"
+            ),
+            marked=name,
+        )
 
     def lines(self, theme: Theme) -> dict[str, dict[str, Any]]:
         """Curve → its colour and width, in the order they are drawn and listed."""

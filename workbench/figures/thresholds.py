@@ -57,7 +57,8 @@ def size_against_threshold(val: SetIndex, test: SetIndex, threshold: float | Non
     told = at = None
     if threshold is not None:
         at = (threshold, val.mean_size(threshold))
-        told = f"Marked: {threshold:.4g} gives {at[1]:.2f} classes there, and {test.mean_size(threshold):.2f} here."
+        sizes = f"{at[1]:.2f} classes where it is fitted and {test.mean_size(threshold):.2f} where it is used"
+        told = f"Marked: at {threshold:.4g}, {sizes}."
     marked = "" if threshold is None else f", threshold={threshold!r}"
     return SizeAgainstThreshold(
         frame=frame,
