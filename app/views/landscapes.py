@@ -65,6 +65,7 @@ def body(dark: bool) -> None:
 def stand_ins(dark: bool) -> None:
     """Binary surrogates: the first page of the story."""
     shown("surrogates", recipe("binary_surrogates"), dark)
+    prepare(lambda: [recipe("gallery", label=2, K=2)], dark)  # the next page of the story, while this one is read
 
 
 def gallery(dark: bool) -> None:

@@ -80,7 +80,8 @@ class WeightPlane(Figure):
         maps = self.maps()
         figure = make_subplots(1, 2, subplot_titles=[f"<b>{name}</b>" for name, *_ in maps], horizontal_spacing=0.2)
         for place, (name, a, b, heights, borders, named) in enumerate(maps, 1):
-            bar = {"x": 0.4 if place == 1 else 1.0, "thickness": 12, "outlinewidth": 0, "xpad": 8}
+            bar = {"x": 0.4 if place == 1 else 1.0, "y": 1, "yanchor": "top", "len": 0.7, "thickness": 12}
+            bar |= {"outlinewidth": 0, "xpad": 8, "ypad": 0}
             ticks = {"tickvals": borders[::2], "ticktext": named[::2]}
             column = {"loss": "loss", "average-K accuracy": "accuracy"}[name]
             figure.add_contour(
@@ -103,8 +104,11 @@ class WeightPlane(Figure):
                 x=[0], y=[0], mode="markers", marker=dot, showlegend=False, row=1, col=place,
                 hovertemplate="the trained weights<extra></extra>",
             )  # fmt: skip
-        figure.update_xaxes(range=self.ends(), title="a, first direction")
-        figure.update_yaxes(range=(float(self.frame["b"].min()), float(self.frame["b"].max())))
+        # A step is as long in both directions, so the plane is drawn square, close to its colour bar.
+        figure.update_xaxes(range=self.ends(), title="a, first direction", constrain="domain", constraintoward="right")
+        ends = (float(self.frame["b"].min()), float(self.frame["b"].max()))
+        for place, axis in enumerate(("x", "x2"), 1):
+            figure.update_yaxes(range=ends, scaleanchor=axis, constrain="domain", constraintoward="top", col=place)
         figure.update_yaxes(title="b, second direction", col=1)
         return figure.update_layout(height=460, margin={"t": 112})
 
