@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import math
 import multiprocessing
 import os
 import signal
+import socket
+import subprocess
+import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,12 +100,17 @@ def files(store: Store) -> list[Path]:
 class Recording(learning.Learner):
     """Keeps the gradients of every step."""
 
-    def on_train_start(self):
-        self.gradients = {}
+    def configure_optimizers(self):
+        self.gradients = []
+        optimizer = super().configure_optimizers()
+        optimizer.register_step_pre_hook(lambda *_: self.gradients.append(self._gradients()))
+        return optimizer
 
-    def on_train_batch_end(self, *_):
-        for name, parameter in self.network.named_parameters():
-            self.gradients[f"step {len(self.train_losses)}: {name}"] = parameter.grad.clone()
+    def _gradients(self):
+        return {name: parameter.grad.clone() for name, parameter in self.network.named_parameters()}
+
+    def steps(self):
+        return {f"step {at}: {name}": value for at, step in enumerate(self.gradients) for name, value in step.items()}
 
 
 def gradients_here(run: Run, root: Path, report) -> None:
@@ -108,7 +118,7 @@ def gradients_here(run: Run, root: Path, report) -> None:
     learner = Recording(run, Store(root))
     fitting.fit(learner, progress=False)
     if parallel.rank() == 0:
-        safetensors.torch.save_file(learner.gradients, root / "gradients.safetensors")
+        safetensors.torch.save_file(learner.steps(), root / "gradients.safetensors")
 
 
 def gradients(run: Run, folder: Path) -> dict[str, np.ndarray]:
@@ -217,6 +227,36 @@ def test_the_command_line_trains_on_ranks_and_prints_its_result_only(capfd, tmp_
     assert Store(tmp_path).open(told["key"]).info["devices"] == 2
 
 
+def test_ranks_on_gpus_give_nearly_the_scores_of_one_cpu(store, tmp_path):
+    if torch.cuda.device_count() < 2:
+        pytest.skip(f"two ranks need two GPUs, and torch sees {torch.cuda.device_count()}")
+    run = small(photographs(), model="cnn", loss=losses.AverageKTwoHead(K=2.0))
+    gpus = trained(dataclasses.replace(run, device="cuda", devices=2), Store(tmp_path / "gpus"))
+    np.testing.assert_allclose(gpus.tables["test"].scores, trained(run, store).tables["test"].scores, atol=1e-2)
+
+
+@pytest.mark.long
+def test_two_nodes_train_one_run_and_the_first_tells_of_it(tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORKBENCH_HOME": str(tmp_path)}
+    command = [sys.executable, "-m", "workbench", "train", "--dataset", "digits", "--model", "linear", "--epochs", "1"]
+    nodes = [
+        subprocess.Popen(
+            [*command, "--device", "cpu", "--nodes", "2", "--json"],
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | meeting | {"NODE_RANK": str(node)},
+        )
+        for node in range(2)
+    ]
+    told, nothing = (node.communicate(timeout=300)[0] for node in nodes)
+    assert nothing == ""
+    assert [node.returncode for node in nodes] == [0, 0]
+    assert Store(tmp_path).open(json.loads(told)["key"]).info["nodes"] == 2
+
+
 # What can go wrong
 
 
@@ -258,6 +298,53 @@ def test_a_run_on_ranks_that_is_stopped_leaves_nothing_behind(store, error):
     with pytest.raises(error):
         trained(on(2, small()), store, on_epoch=stop)
     assert files(store) == []
+
+
+class Slow(nn.Module):
+    def forward(self, inputs):
+        time.sleep(0.02)
+        return inputs
+
+
+def alive(group: int) -> bool:
+    """Whether a process of this group still runs."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _parent, its_group = stat.read_text().rpartition(")")[2].split()[:3]
+            if int(its_group) == group and state != "Z":
+                return True
+    return False
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_ranks_end_with_the_process_that_was_killed_and_the_run_goes_on(store, tmp_path):
+    run = small(model=Slow(), loss=losses.ExpectedPositive(K=2.0), epochs=8)
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"""if __name__ == "__main__":
+    import sys
+    sys.path.insert(0, {str(Path(__file__).parent)!r})
+    from test_parallel import *
+    run = small(model=Slow(), loss=losses.ExpectedPositive(K=2.0), epochs=8)
+    arguments = (on(2, run), Store({str(store.root)!r}), False, False)
+    run_on_ranks(train_with_checkpoints, *arguments, device_type="cpu", devices=2, preload="workbench.fitting")
+"""
+    )
+    process = subprocess.Popen([sys.executable, script], start_new_session=True)
+    while not store.unfinished(run.key).is_file():
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    deadline = time.monotonic() + 60
+    while alive(process.pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    epochs: list[float] = []
+    resumed = trained(on(2, run), store, on_epoch=lambda row: epochs.append(row["epoch"]))
+    assert 0 < len(epochs) < 8
+    assert_nearly_the_same(trained(run, Store(tmp_path / "uninterrupted")), resumed)
 
 
 class Fragile(nn.Module):

@@ -308,7 +308,7 @@ def test_out_of_memory_names_the_batch_size_and_the_precision(store, monkeypatch
     def refuses(*_):
         raise error
 
-    monkeypatch.setattr(learning.Learner, "training_step", refuses)
+    monkeypatch.setattr(learning.Learner, "learn", refuses)
     with pytest.raises(
         MemoryError, match=r"batch_size = 64 and precision = '32': try batch_size=32 or precision='bf16'"
     ):
@@ -319,7 +319,7 @@ def test_other_errors_of_a_step_are_not_taken_for_a_lack_of_memory(store, monkey
     def refuses(*_):
         raise RuntimeError("shapes cannot be multiplied")
 
-    monkeypatch.setattr(learning.Learner, "training_step", refuses)
+    monkeypatch.setattr(learning.Learner, "learn", refuses)
     with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
         train(small(), store=store, progress=False)
 
@@ -585,22 +585,22 @@ def started(work: Callable[[], object]) -> multiprocessing.Process:
     return process
 
 
-def interrupted_run() -> Run:
+def interrupted_run(accumulate: int = 1) -> Run:
     """Dropout, noise, momentum, a cosine schedule and a monitor: all that a careless resume would get wrong."""
     module = nn.Sequential(nn.Flatten(), nn.Linear(5, 8), nn.Dropout(0.5))
     with torch.no_grad():
         module[1].weight.copy_(torch.linspace(-1, 1, 40).view(8, 5))
         module[1].bias.zero_()
-    return small(
-        model=module, loss=losses.class_named("NoisedTopK")(K=2), epochs=8, monitor="val_accuracy", learning_rate=0.01
-    )
+    loss = losses.class_named("NoisedTopK")(K=2)
+    return small(model=module, loss=loss, epochs=8, monitor="val_accuracy", learning_rate=0.01, accumulate=accumulate)
 
 
-def test_a_killed_run_resumes_and_ends_with_the_same_bits(tmp_path, monkeypatch):
-    uninterrupted = train(interrupted_run(), store=Store(tmp_path / "elsewhere"), progress=False)
-    store, run = Store(tmp_path / "runs"), interrupted_run()
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_a_killed_run_resumes_and_ends_with_the_same_bits(tmp_path, monkeypatch, accumulate):
+    uninterrupted = train(interrupted_run(accumulate), store=Store(tmp_path / "elsewhere"), progress=False)
+    store, run = Store(tmp_path / "runs"), interrupted_run(accumulate)
     hanging = multiprocessing.get_context("fork").Event()
-    step = learning.Learner.training_step
+    step = learning.Learner.learn
 
     def hang_in_the_fourth_epoch(self, batch, batch_idx):
         if self.epoch == 3 and batch_idx == 2:
@@ -610,7 +610,7 @@ def test_a_killed_run_resumes_and_ends_with_the_same_bits(tmp_path, monkeypatch)
 
     with monkeypatch.context() as patch:
         patch.setattr(learning, "CHECKPOINT_SECONDS", 0)
-        patch.setattr(learning.Learner, "training_step", hang_in_the_fourth_epoch)
+        patch.setattr(learning.Learner, "learn", hang_in_the_fourth_epoch)
         process = started(lambda: train(run, store=store, progress=False))
     assert hanging.wait(60)
     process.kill()  # SIGKILL
@@ -659,7 +659,7 @@ def test_a_run_stopped_after_any_epoch_ends_with_the_same_bits(tmp_path, stop, m
 
 def test_ctrl_c_leaves_a_run_that_resumes_and_a_session_that_lives_on(store, monkeypatch):
     monkeypatch.setattr(learning, "CHECKPOINT_SECONDS", 0)
-    step = learning.Learner.training_step
+    step = learning.Learner.learn
 
     def interrupted(self, batch, batch_idx):
         if self.epoch == 2:
@@ -668,7 +668,7 @@ def test_ctrl_c_leaves_a_run_that_resumes_and_a_session_that_lives_on(store, mon
 
     handler = signal.getsignal(signal.SIGINT)
     with monkeypatch.context() as patch:
-        patch.setattr(learning.Learner, "training_step", interrupted)
+        patch.setattr(learning.Learner, "learn", interrupted)
         with pytest.raises(KeyboardInterrupt, match="stopped in epoch 3 of 4; the same call goes on"):
             train(small(epochs=4), store=store, progress=False)
     assert signal.getsignal(signal.SIGINT) is handler

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import torch
@@ -22,6 +22,9 @@ def generator(seed: int, epoch: int, purpose: str, device: torch.device | str = 
 
 def seed_of(seed: int, epoch: int, purpose: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed} {epoch} {purpose}".encode()).digest()[:8], "big") >> 1
+
+
+Batch = tuple[Tensor, Tensor, Tensor, float]  # inputs, labels, rows, share
 
 
 class Batches:
@@ -51,11 +54,32 @@ class Batches:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __iter__(self) -> Iterator[tuple[Tensor, Tensor, Tensor, float]]:
+    def __iter__(self) -> Iterator[Batch]:
         of_this_rank = [parallel.part(rows) for rows in self.rows]
         ready = in_turn(self.inputs, of_this_rank, self.places)
         for inputs, rows, share in zip(ready, self.rows, self.shares, strict=True):
             yield inputs, self.labels[rows], rows, share
+
+
+class Epoch:
+    """The numbered batches of an epoch as Lightning sees them: all in one, or each alone.
+
+    What Lightning does around a batch takes as long as the step of a small head, so that it is asked to do it once. Ranks
+    exchange gradients once for each batch that it knows of, so that they take them alone.
+    """
+
+    def __init__(self, batches: Batches, *, alone: bool) -> None:
+        self.batches, self.alone = batches, alone
+
+    def __len__(self) -> int:
+        return len(self.batches) if self.alone else 1
+
+    def __iter__(self) -> Iterator[Iterable[tuple[int, Batch]]]:
+        numbered = enumerate(self.batches)
+        if self.alone:
+            yield from ([one] for one in numbered)
+        else:
+            yield numbered
 
 
 def in_turn(inputs: Tensor | ImageFiles, batches: Sequence[Tensor], places: Tensor | None = None) -> Iterator[Tensor]:

@@ -79,7 +79,7 @@ class Network(nn.Module):
     def features(self, inputs: Tensor) -> Tensor:  # (n, height, width, channels) uint8 or (n, d) → (n, width)
         if self.images:
             return self.backbone(inputs.permute(0, 3, 1, 2).float() / 255)
-        return self.backbone((inputs - self.mean) / self.deviation)
+        return self.backbone((inputs - self.mean).div_(self.deviation))
 
     def forward(self, inputs: Tensor) -> Tensor:
         return self.head(self.features(inputs))
