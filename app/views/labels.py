@@ -78,7 +78,7 @@ def body(key: str, dark: bool) -> None:
     numbers(names, threshold)
     with st.container(key="figures"):
         for each, name in names.items():
-            moving_picture(key, each, threshold, f"{name}: which rows are told “none of these”?", dark)
+            moving_picture(key, each, threshold, headed(names, name, "which rows are told “none of these”?"), dark)
         f1_picture(key, names, threshold, dark)
         for each, name in names.items():
             table = reading.run(each).tables["test"]
@@ -87,7 +87,7 @@ def body(key: str, dark: bool) -> None:
                 each,
                 lambda table=table: wb.figures.reliability(table, bins=BINS, K=min(TOP, table.n_classes)),
                 dark,
-                title=f"{name}: are the {min(TOP, table.n_classes)} largest probabilities right?",
+                title=headed(names, name, f"are the {min(TOP, table.n_classes)} largest probabilities right?"),
                 height=TALL,
             )
 
@@ -109,18 +109,24 @@ def say_what_is_missing(test: wb.LogitTable) -> None:
 
 
 def short_names(keys: tuple[str, ...]) -> dict[str, str]:
-    """Short key → what a run is called here: its link where that tells the runs apart, else its title."""
+    """Short key → what a run is called here: its link where that tells several runs apart, else its title."""
     links = {key: reading.run(key).tables["test"].link.capitalize() for key in keys}
-    return links if len(set(links.values())) == len(keys) else titles(keys)
+    return links if len(set(links.values())) == len(keys) > 1 else titles(keys)
+
+
+def headed(names: dict[str, str], name: str, question: str) -> str:
+    """The question above a picture, with the name of its run if there are several."""
+    return f"{name}: {question}" if len(names) > 1 else question[:1].upper() + question[1:]
 
 
 @messages.friendly
 def numbers(names: dict[str, str], threshold: float) -> None:
     """The runs side by side."""
     frame = side_by_side(names, threshold)
+    title = "Side by side on the same rows" if len(names) > 1 else "In numbers"
     with st.container(key="side-by-side"):
         st.html(
-            '<div class="wb-live"><h2 class="wb-title">Side by side on the same rows</h2>'
+            f'<div class="wb-live"><h2 class="wb-title">{title}</h2>'
             f'<p class="wb-subtitle">Sets at the threshold {threshold:.3g}; the other columns need none</p></div>'
         )
         st.dataframe(frame, column_config=COLUMNS, column_order=list(COLUMNS), hide_index=True)
