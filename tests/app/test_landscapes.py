@@ -46,6 +46,17 @@ def test_losses_of_equal_knobs_and_different_classes_have_different_recipes(view
     assert hinge != calibrated
 
 
+def test_the_picture_made_ahead_is_where_the_slider_goes_next(views):
+    from pictures import Setting
+
+    grid = wb.losses.ExactNoisedTopK.knobs()["epsilon"].values().tolist()
+    settings = [Setting("ExactNoisedTopK", {"K": 2, "epsilon": epsilon}) for epsilon in grid]
+    assert views.one_step_further(settings[4], settings[5]) == settings[6]
+    assert views.one_step_further(settings[7], settings[6]) == settings[5]
+    assert views.one_step_further(settings[5], settings[5]) == settings[5]
+    assert views.one_step_further(settings[-2], settings[-1]) == settings[-1]
+
+
 def test_the_view_loads_no_torch_before_a_loss_is_needed():
     code = f"import sys; sys.path.insert(0, {str(APP)!r}); import views.landscapes; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
