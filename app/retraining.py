@@ -234,7 +234,7 @@ def picture(name: str, key: str, K: float, dark: bool) -> None:
         handout(name, None, lambda: made, dark)
 
 
-@st.cache_resource(show_spinner="Drawing…", max_entries=256)
+@st.cache_resource(show_spinner=False, max_entries=256)
 def prepared(name: str, key: str, K: float, dark: bool) -> tuple[Figure, dict[str, Any]]:
     """A picture of a run, of the shelf or of the store, and what the browser needs to draw it."""
     run = Shelf().open(key)

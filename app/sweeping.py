@@ -37,7 +37,8 @@ def body(dark: bool) -> None:
             icon=":material/ssid_chart:",
         )
         st.code(
-            "workbench sweep --dataset letters --model mlp --loss NoisedTopK --over loss.epsilon 0.1 0.5 1 --over seed 0 1 2"
+            "workbench sweep --dataset letters --model mlp --loss NoisedTopK --over loss.epsilon 0.1 0.5 1 --over seed 0 1 2",
+            language=None,
         )
         return
     with st.container(key="settings"):
