@@ -86,6 +86,8 @@ NO_AUGMENTATION = "no augmentation of the images is told of, and none is done"
 PRETRAINED = "ImageNet's weights come by model=with_weights('{name}', file) or model='torchvision:{name}:DEFAULT'"
 NOT_MACRO = "the papers stop early by macro-average top-K accuracy, which a run cannot monitor"
 
+EPSILONS = (0.0, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
+
 # Garcin et al. 2022, appendix E: what was searched on data with a long tail.
 MARGINS = (0.2, 0.3, 0.4, 0.5)
 LONG_TAIL_GRID = of(
@@ -161,7 +163,7 @@ RECIPES: dict[str, Recipe] = {
         ),
         grid=of(
             [
-                *(NoisedTopK(epsilon=ε, n_samples=10) for ε in (0.0, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)),
+                *(NoisedTopK(epsilon=epsilon, n_samples=10) for epsilon in EPSILONS),
                 *(NoisedTopK(epsilon=0.2, n_samples=n) for n in (1, 2, 3, 5, 10, 50, 100)),
             ]
         ),
