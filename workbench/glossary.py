@@ -84,6 +84,10 @@ TERMS = (
     Term("C", "normaliser", "link_constant", "what divides exp(score) in the quasibinary link; the code keeps log C"),
     Term("", "calibrated probabilities", "expected_calibration_error", "of what is said with 80 %, 80 % are right"),
     Term("", "calibrated loss", "calibrated", "minimising it leads to the best top-K (or average-K) sets"),
+    Term("", "none of these", "none_of_these", "the answer of an empty set: no class reaches the threshold"),
+    Term("MMC", "mean maximum confidence", "max_confidence", "mean over rows of the largest probability"),
+    Term("AU-ROC", "area under the curve", "auroc", "how often a row with a label is surer than a row without one"),
+    Term("F1", "agreement with many labels", "micro_f1", "2 × labels found / (classes in the sets + labels)"),
 )
 
 
