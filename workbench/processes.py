@@ -145,37 +145,46 @@ def _start(process: BaseProcess) -> None:
         ) from error
 
 
+@dataclass(frozen=True)
+class Failure:
+    """What a rank raised, and when."""
+
+    error: Exception
+    at: float
+
+
 def _wait(ranks: dict[Connection, BaseProcess], on_report: Report | None) -> None:
     """Passes reports on until every rank has ended well; raises what one of them raised."""
-    running = list(ranks)
+    running = dict(ranks)
     while running:
-        for connection in wait(running):
+        failures = []
+        for connection in wait(list(running)):
             assert isinstance(connection, Connection)
             try:
                 message = connection.recv()
             except (EOFError, ConnectionError):
-                running.remove(connection)
-                ranks[connection].join()
-                _check_deaths(ranks)
+                _check_end(running.pop(connection))
                 continue
-            if isinstance(message, BaseException):
-                _check_deaths(ranks)  # a rank whose neighbour was killed complains too, of a closed connection
-                raise message
+            if isinstance(message, Failure):
+                failures.append(message)
+                continue
             if on_report is not None:
                 on_report(message)
             with contextlib.suppress(ConnectionError):  # it died meanwhile, which is noticed next
                 connection.send("go on")
+        if failures:  # when one rank fails, the others fail too, for want of it
+            raise min(failures, key=lambda failure: failure.at).error
 
 
-def _check_deaths(ranks: dict[Connection, BaseProcess]) -> None:
-    for process in ranks.values():
-        if process.exitcode == NEVER_STARTED:
-            raise ChildProcessError(_never_started(process))
-        if process.exitcode:
-            raise ChildProcessError(
-                f"{process.name} was ended from outside ({_signal_name(process.exitcode)}; SIGKILL is often a lack of "
-                "memory: then try a smaller batch_size); the same call goes on from the last checkpoint"
-            )
+def _check_end(process: BaseProcess) -> None:
+    process.join()
+    if process.exitcode == NEVER_STARTED:
+        raise ChildProcessError(_never_started(process))
+    if process.exitcode:
+        raise ChildProcessError(
+            f"{process.name} was ended from outside ({_signal_name(process.exitcode)}; SIGKILL is often a lack of memory: "
+            "then try a smaller batch_size); the same call goes on from the last checkpoint"
+        )
 
 
 def _never_started(process: BaseProcess) -> str:
@@ -225,7 +234,7 @@ def _be_rank(
         distributed.barrier()
         distributed.destroy_process_group()
     except Exception as error:
-        connection.send(_sendable(error))
+        connection.send(Failure(_sendable(error), time.monotonic()))
 
 
 def _end_with_parent() -> None:

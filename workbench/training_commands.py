@@ -117,6 +117,15 @@ def _described_run(parser: argparse.ArgumentParser, arguments: list[str]) -> tup
         metavar="CHANGE",
         help=f"changes of the data, as Python prints them: {', '.join(repr(kind()) for kind in TRANSFORMS)}",
     )
+    parser.add_argument(
+        "--drops",
+        type=float,
+        nargs="+",
+        default=Run.drops,
+        metavar="SHARE",
+        help="with --schedule steps: the shares of the training after which the learning rate is divided by ten (default: "
+        f"{' '.join(map(str, Run.drops))})",
+    )
     parser.add_argument("--monitor", choices=MONITORS, help="keep the weights of the epoch that was best in this")
     parser.add_argument("--patience", type=int, metavar="N", help="stop after N epochs without a better one")
     parser.add_argument("--json", action="store_true", help="print the result as JSON, and no progress")
@@ -139,6 +148,7 @@ def _described_run(parser: argparse.ArgumentParser, arguments: list[str]) -> tup
         transforms=tuple(from_text(text, TRANSFORMS, "transform") for text in options.transforms),
         monitor=options.monitor,
         patience=options.patience,
+        drops=tuple(options.drops),
         **_turned(options, "", Run.knobs()),
     )
     return run, options
