@@ -23,6 +23,7 @@ from opening import open_samples, samples_link
 from pictures import Setting, recipe, shown
 from places import compact, places
 from rules import Answer
+from views.sets import picture
 from workbench.figures import Figure
 from workbench.lessons import LESSONS, Lesson
 from workbench.store import DEMO, Store
@@ -181,18 +182,10 @@ def sizes_by_organ(key: str, dark: bool) -> moving.Moving:
 
 def averages(key: str, dark: bool) -> None:
     """Accuracy against size, with the point of the slider; below, how unequal the sets are."""
-    held, value = places(key).at(K_slider(2, key))
-    index = reading.index(key, "test")
-    with st.container(key="figure-curve"):
-        curve = moving.curve(wb.figures.accuracy_against_size(index), compact(key, None), dark)
-        live.figure(key, **curve._asdict(), key="curve of a lesson")
-        handout("curve", key, lambda: wb.figures.accuracy_against_size(index), dark)
-    with st.container(key="figure-sizes"):
-        first = wb.figures.set_sizes(reading.sets(key, "K", START["K"]))
-        live.figure(
-            key, **moving.sizes(first, compact(key, None), None, False, dark)._asdict(), key="sizes of a lesson"
-        )
-        handout("sizes", key, lambda: wb.figures.set_sizes(reading.sets(key, held, value)), dark)
+    row = K_slider(2, key)
+    answered, index = Answer(key, places(key).rule(row), row), reading.index(key, "test")
+    picture("curve", answered, None, None, lambda: wb.figures.accuracy_against_size(index, answered.sets), dark)
+    picture("sizes", answered, None, None, lambda: wb.figures.set_sizes(answered.sets), dark)
 
 
 def smoothing(dark: bool) -> None:

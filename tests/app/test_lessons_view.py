@@ -52,17 +52,19 @@ def test_the_first_lesson_has_one_slider_and_its_sets_of_flowers_follow_it(opene
         np.testing.assert_allclose(trace["y"], shares, atol=1e-6)
 
 
-def test_a_lecture_is_given_with_the_keyboard_and_every_lesson_has_a_link(opened):
+def test_a_lecture_is_given_with_the_keyboard_and_every_lesson_has_a_link(opened, garden):
     page = opened(view="lessons", lesson=2, answer="true", width=1024, scheme="dark", wait_for=".wb-figure")
     settled(page)
     assert serious_violations(page) == []
     assert too_wide(page) == 0
     assert page.locator(".st-key-answer-in-words").is_visible()
+    sets, point = wb.AverageK(3.0).fit(garden["val"]).sets(garden["test"]), figure(page, "curve")["shapes"][0]
+    assert (point["xanchor"], point["yanchor"]) == pytest.approx((sets.sizes.mean(), sets.hits.mean()))
     page.keyboard.press("PageDown")
     heading(page, 3)
     page.wait_for_url(lambda address: "lesson=3" in address and "answer" not in address)
     page.locator(".st-key-figure-levels .wb-drawing[data-drawn]").wait_for()
-    slider = page.get_by_role("slider")
+    slider = page.get_by_test_id("stSlider").get_by_role("slider")
     slider.focus()
     slider.press("ArrowRight")
     page.wait_for_url(lambda address: "epsilon=" in address)
@@ -77,7 +79,7 @@ def test_a_lecture_is_given_with_the_keyboard_and_every_lesson_has_a_link(opened
     before, after = (wb.AverageK(3.0).fit(demo[t]["val"]).sets(demo[t]["test"]) for t in LESSONS[3].runs)
     gains = wb.figures.most_improved(before, after).ends()
     np.testing.assert_allclose(figure(page, "improved")["data"][0]["x"], gains["difference"], atol=1e-6)
-    page.get_by_role("slider").press("ArrowRight")
+    page.get_by_test_id("stSlider").get_by_role("slider").press("ArrowRight")
     page.wait_for_url(lambda address: "alpha=" in address)
     alpha = float(page.url.partition("alpha=")[2].partition("&")[0])
     page.locator(".st-key-figure-levels .wb-subtitle", has_text=f"α = {alpha:.3g}").wait_for()
