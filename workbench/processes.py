@@ -177,6 +177,7 @@ def _wait(ranks: dict[Connection, BaseProcess], on_report: Report | None) -> Non
 
 
 def _check_end(process: BaseProcess) -> None:
+    """Raises if a rank that said nothing more did not end well."""
     process.join()
     if process.exitcode == NEVER_STARTED:
         raise ChildProcessError(_never_started(process))
@@ -215,10 +216,9 @@ def _end(processes: list[BaseProcess]) -> None:
 def _be_rank(
     place: Place, connection: Connection, threads: int, task: Callable[..., None], arguments: tuple[Any, ...]
 ) -> None:
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C goes to all processes of a terminal; the one that waits decides
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # so that files that are being written are tidied up
+    # Ctrl-C reaches all processes of a terminal: the one that waits decides. Files that are being written are tidied up.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
     threading.Thread(target=_end_with_parent, daemon=True).start()
     os.dup2(2, 1)  # the transport prints; standard output is for results
     torch.set_num_threads(threads)
