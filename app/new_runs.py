@@ -24,7 +24,7 @@ from workbench.datasets import DATASETS, recipe_class
 from workbench.live_runs import CANCELLED, FAILED, FINISHED, IDLE, Progress, head_of
 
 POLL = 1.0  # seconds between two looks at a run that learns
-PATH = "a path on this machine"
+OF_RUN, PATH = "those of the chosen run", "a path on this machine"
 WHOLE, HEAD = "The whole network", "Only a head, on the features of the chosen run"
 
 
@@ -37,7 +37,7 @@ def body(key: str | None, dark: bool) -> None:
     parts = [WHOLE, HEAD] if key is not None and has_head(key) else [WHOLE]
     part = st.segmented_control("What learns", parts, default=WHOLE, required=True, key="what", bind="query-params")
     progress = asking.long_worker().progress
-    described = head(key) if part == HEAD and key is not None else whole()
+    described = head(key) if part == HEAD and key is not None else whole(key)
     with st.container(horizontal=True):
         start = st.button(
             "Train", icon=":material/play_arrow:", type="primary", disabled=described is None or progress.working,
@@ -70,16 +70,11 @@ def head(key: str) -> dict[str, Any]:
         return start | {name: setting(name, start[name], key="head") for name in asking.SETTINGS}
 
 
-def whole() -> dict[str, Any] | None:
+def whole(key: str | None) -> dict[str, Any] | None:
     """A network with its data, as the controls describe them; None as long as there is no path to the data."""
     recipes = wb.recipes.RECIPES
     with st.container(key="settings"):
-        data = st.selectbox("Data", [*DATASETS, PATH], key="data", bind="query-params")
-        if data == PATH:
-            data = st.text_input(
-                "Path", key="path", bind="query-params", help="a folder of images, or files of a dataset"
-            )
-        knobs = knobs_of_data(data) if data else {}
+        data = chosen_data(None if key is None else reading.run(key).dataset_spec)
         name = st.selectbox("Settings as in", list(recipes), key="recipe", bind="query-params")
         start = recipes[name].settings
         models = list(dict.fromkeys(each.settings["model"] for each in recipes.values() if "model" in each.settings))
@@ -92,7 +87,7 @@ def whole() -> dict[str, Any] | None:
         settings = {each: setting(each, start.get(each), key=name) for each in asking.SETTINGS}
     told = (recipes[name].paper, recipes[name].place, recipes[name].note)
     st.caption(messages.plain("; ".join(filter(None, told))))
-    return {"dataset": {"name": data, "knobs": knobs}, "model": model, "loss": loss, **settings} if data else None
+    return None if data is None else {"dataset": data, "model": model, "loss": loss, **settings}
 
 
 def chosen_loss() -> dict[str, Any]:
@@ -111,13 +106,21 @@ def setting(name: str, start: Any, *, key: str) -> Any:
     return controls.widget(name, knob, knob.default if start is None else start, key=f"{name}_{key}")
 
 
-def knobs_of_data(name: str) -> dict[str, Any]:
-    """Every knob of a dataset, behind a button."""
+def chosen_data(of_run: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The spec of a dataset: by its name or its path with its knobs, or that of the chosen run; None without a path."""
+    name = st.selectbox("Data", [*DATASETS, *[OF_RUN] * (of_run is not None), PATH], key="data", bind="query-params")
+    if name == OF_RUN:
+        return of_run
+    if name == PATH:
+        name = st.text_input("Path", key="path", bind="query-params", help="a folder of images, or files of a dataset")
+    if not name:
+        return None
     with st.popover("Knobs of the data", icon=":material/tune:", width="stretch"):
-        return {
+        knobs = {
             knob_name: controls.widget(knob_name, knob, knob.default, key=f"data_{knob_name}")
             for knob_name, knob in recipe_class(name).knobs().items()
         }
+    return {"name": name, "knobs": knobs}
 
 
 @messages.friendly

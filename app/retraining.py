@@ -94,8 +94,11 @@ def knobs_of(name: str, n_classes: float = math.inf, prefix: str = "live") -> di
     """Every knob of a loss as a widget; K stays below the number of classes."""
     chosen = {}
     for knob_name, knob in moved(wb.losses.class_named(name)).items():
-        if knob_name == "K" and knob.high is not None:
-            knob = dataclasses.replace(knob, high=min(knob.high, n_classes - 1))
+        if knob_name == "K" and knob.low is not None and knob.high is not None and knob.high >= n_classes:
+            if n_classes - 1 <= knob.low:  # of two classes a set of one is all there is to ask for
+                chosen[knob_name] = knob.low
+                continue
+            knob = dataclasses.replace(knob, high=n_classes - 1)
         value = knob.default
         if knob.kind in ("real", "integer"):
             value = knob.snapped(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -63,11 +64,15 @@ def test_a_run_is_trained_with_live_curves_and_opens_in_sets(opened, store, monk
     assert numbers(page)["Accuracy"] == f"{wb.metrics.accuracy(sets):.1%}"
 
 
-def test_training_can_be_cancelled_and_what_cannot_be_trained_is_told_in_words(opened):
-    page = opened(view="train", wait_for="text=What learns", **NEW | {"data": "letters"}, **{"epochs_quick-rows": 100})
+def test_training_survives_the_page_can_be_cancelled_and_tells_in_words_what_went_wrong(opened):
+    long = {**NEW, "data": "letters", "epochs_quick-rows": 100}
+    page = opened(view="train", wait_for="text=What learns", **long)
     page.get_by_role("button", name="Train", exact=True).click()
     said(page, re.compile(r"Epoch \d+ of 100, about"))
     assert page.get_by_role("button", name="Train", exact=True).is_disabled()
+    page.close()
+    page = opened(view="train", wait_for="text=What learns", **long)
+    said(page, re.compile(r"Epoch \d+ of 100, about"))
     page.get_by_role("button", name="Cancel").click()
     said(page, "Cancelled.")
     too_many = {"new_loss": "Noised top-K", "new_NoisedTopK_K": 15}
@@ -155,3 +160,19 @@ def test_a_sweep_of_the_store_is_drawn_as_small_multiples(opened, store, monkeyp
     monkeypatch.setenv("WORKBENCH_HOME", str(store.root))
     exec(page.locator("[data-testid=stCode]").inner_text(), made)
     pd.testing.assert_frame_equal(made["figure"].frame, expected.frame)
+
+
+def test_the_code_of_a_run_names_its_data_with_knobs_and_transforms_and_makes_the_same_run(monkeypatch):
+    from workbench.datasets import LongTail
+    from workbench.training import Run
+
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "app"))
+    import asking
+
+    data = wb.load_dataset("digits", seed=3).transformed(LongTail(5))
+    run = Run(data, model="mlp", loss=wb.losses.DifferentiableTopK(p_k=(0.2, 0.8)), epochs=3, learning_rate=0.01)
+    described = json.loads(json.dumps(run.described()))
+    made = {}
+    exec(asking.code(described).partition("trained =")[0], made)
+    assert made["run"].key == run.key
+    assert asking.title(described).startswith("digits · mlp · DifferentiableTopK(p_k=(0.2, 0.8)")
