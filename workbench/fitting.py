@@ -67,6 +67,7 @@ def _quiet() -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", module=r"lightning\.")
+            warnings.filterwarnings("ignore", message="Grad strides do not match bucket view")  # of ranks: no error
             yield
     finally:
         logger.setLevel(level)
