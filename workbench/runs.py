@@ -50,8 +50,9 @@ class Run(Knobbed):
     With `devices` and `nodes` each batch is shared by devices × nodes ranks, and a step is that of one process: the loss
     sees the whole batch of `batch_size` rows, batch normalisation too, and noise is drawn for the whole batch. The result
     is the same but for dropout, which each rank draws for its rows, and rounding, which Adam magnifies where a gradient
-    cancels to nearly nothing; so the key does not tell how many ranks there were. With `accumulate` a step is computed in pieces, one after the other, to save memory; what looks at
-    the whole batch then sees a piece, so that batch-coupled losses refuse it.
+    cancels to nearly nothing; so the key does not tell how many ranks there were. With `accumulate` a step is computed
+    in pieces, one after the other, to save memory; what looks at the whole batch then sees a piece, so that batch-coupled
+    losses refuse it.
 
     With `features` only the head learns, on features that are computed once (`cache_features`): those of a trained run
     (given as such or by its key, and with the same `model`), or with `"cached"` those of the weights that `model` comes
