@@ -56,7 +56,7 @@ function move(channel, row) {
   });
 }
 
-const KINDS = { sliders, figure, cards, drawing, answer };
+const KINDS = { sliders, figure, cards, drawing, answer, preload: () => ({ draw: () => {} }) };
 const SIGNS = { hit: "✓ ", miss: "✗ ", "": "" };
 
 // Sliders that say the same in different words. The one that was moved last says it exactly; the others follow.

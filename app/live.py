@@ -110,6 +110,12 @@ class AnswerLine:
     captions: Sequence[str]  # what each picture is, in words
 
 
+def preload() -> None:
+    """Let the browser begin to load plotly.js (4.8 MB) while the page is still being made."""
+    with st.container(key="preload"):
+        _mount("preload", "preload", {}, "plotly")
+
+
 def sliders(
     channel: str, sliders: Sequence[Slider], numbers: Sequence[Number], *, held: str, row: int, key: str
 ) -> dict[str, Any] | None:

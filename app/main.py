@@ -9,6 +9,7 @@ from pathlib import Path
 
 import streamlit as st
 
+import live
 import memory
 import reading
 from messages import friendly, plain
@@ -65,6 +66,7 @@ st.set_page_config(page_title="workbench", page_icon=str(HERE / "icon.svg"), lay
 colours = theme(st.context.theme.type == "dark")
 css = (HERE / "frame.css").read_text(encoding="utf-8")
 st.html(f"<style>:root {{ --wb-paper: {colours.paper}; --wb-ink: {colours.ink}; }}\n{css}</style>")
+live.preload()
 page = st.navigation(
     [
         st.Page(sets.page, title="Sets", icon=":material/stacks:", url_path="sets", default=True),

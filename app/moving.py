@@ -22,7 +22,7 @@ from workbench.figures.curves import AccuracyAgainstSize
 from workbench.figures.rarity import AccuracyAgainstCount
 from workbench.figures.sizes import SHOWN, SetSizes
 from workbench.figures.style import theme
-from workbench.figures.thresholds import LEFT, SizeAgainstThreshold
+from workbench.figures.thresholds import LEFT, POINT, SizeAgainstThreshold
 
 LAST_BARS = np.array([10, 20, 30, 40, 50])  # `compact` counts sizes up to 50
 HEIGHT, PANEL = 320, 80  # pixels of a figure, and of each further panel in it
@@ -84,8 +84,8 @@ def thresholds(figure: SizeAgainstThreshold, places: Places, dark: bool) -> Movi
         *(Move(f"shapes[0].{end}", K) for end in ("y0", "y1")),
         *(Move(f"shapes[1].{end}", at) for end in ("x0", "x1")),
         Move("shapes[1].y1", K),
-        Move("shapes[2].xanchor", at),
-        Move("shapes[2].yanchor", K),
+        Move("x", np.array(at)[:, None], POINT),
+        Move("y", np.array(K)[:, None], POINT),
     ]
     return Moving(drawn, figure.title, [figure.subtitle], moves, figure.text)
 

@@ -227,7 +227,7 @@ def main() -> None:
                     each.wait(30)
         finally:
             browser.close()
-    print(f"key press to redrawn charts, {ROWS:,} rows × {CLASSES:,} classes".replace(",", " "))
+    print(f"key press to redrawn charts: {ROWS:,} rows × {CLASSES:,} classes".replace(",", " "))
     print(f"{'':<14}{'median':>10}{'95 %':>10}{'limit':>10}")
     line("Sets", ours, LIMITS["Sets"])
     line("obvious app", theirs)
@@ -240,9 +240,11 @@ def main() -> None:
 
 
 def line(name: str, times: np.ndarray, limit: int | None = None) -> None:
-    """Median and 95th percentile of some times, beside their limit."""
+    """Median and 95th percentile of some times, beside their limit; presses that changed nothing are told."""
     said = "" if limit is None else f"{limit:>7} ms"
-    print(f"{name:<14}{np.median(times):>7.0f} ms{np.quantile(times, 0.95):>7.0f} ms{said}")
+    if lost := np.count_nonzero(np.isnan(times)):
+        said += f"  ({lost} of {len(times)} presses changed nothing)"
+    print(f"{name:<14}{np.nanmedian(times):>7.0f} ms{np.nanquantile(times, 0.95):>7.0f} ms{said}")
 
 
 if __name__ == "__main__":

@@ -59,10 +59,11 @@ def test_moving_K_with_the_keyboard_shows_exactly_what_the_library_gives(opened,
     np.testing.assert_allclose(shown, of_classes, atol=1e-6)
     point = figure(page, "curve")["shapes"][0]
     assert (point["xanchor"], point["yanchor"]) == pytest.approx((sets.sizes.mean(), sets.hits.mean()))
-    across, down, at = figure(page, "thresholds")["shapes"]
-    threshold = pytest.approx(sets.rule.threshold)
+    G, threshold = figure(page, "thresholds"), pytest.approx(sets.rule.threshold)
+    across, down = G["shapes"]
     assert (across["x1"], across["y0"], across["y1"]) == (threshold, 3.3, 3.3)
-    assert (down["x0"], down["x1"], at["xanchor"], at["yanchor"]) == (threshold, threshold, threshold, 3.3)
+    assert (down["x0"], down["x1"], down["y1"]) == (threshold, threshold, 3.3)
+    assert G["data"][-1]["x"] + G["data"][-1]["y"] == [threshold, pytest.approx(3.3)]
 
 
 def test_the_threshold_slider_moves_K_and_takes_its_place_in_the_address(opened, store):

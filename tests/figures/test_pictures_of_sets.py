@@ -12,6 +12,7 @@ import workbench as wb
 from workbench import bayes
 from workbench.figures.classes import wilson_interval
 from workbench.figures.sprites import data_url, png
+from workbench.figures.thresholds import POINT
 
 
 @pytest.fixture(scope="module")
@@ -253,10 +254,11 @@ def test_G_holds_what_the_index_counts_and_its_marked_path_ends_at_the_threshold
         part = figure.frame[figure.frame["rows"] == rows]
         assert part["mean_size"].tolist() == [index.mean_size(value) for value in part["threshold"]]
         assert (np.diff(part["mean_size"]) <= 0).all()
-    across, down, point = figure.plot().layout.shapes
+    drawn = figure.plot()
+    across, down = drawn.layout.shapes
     assert (across.x1, across.y0, across.y1) == (threshold, 2.0, 2.0)
     assert (down.x0, down.x1, down.y1) == (threshold, threshold, 2.0)
-    assert (point.xanchor, point.yanchor) == (threshold, 2.0)
+    assert (drawn.data[POINT].x[0], drawn.data[POINT].y[0]) == (threshold, 2.0)
     with pytest.raises(ValueError, match="above 0"):
         wb.figures.size_against_threshold(val, test, threshold=0)
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 FITTED, JUDGED = "rows it is fitted on", "rows it is used on"
 LEFT = 1e-12  # a threshold that is left of every picture
+POINT = 2  # the trace that is the marked point, after the two curves
 ABOVE = 40  # thresholds at which sets hold less than one class on average
 
 
@@ -113,8 +114,20 @@ class SizeAgainstThreshold(Figure):
             )
         thresholds, sizes = self.ranges()
         if self.at is not None:
-            for shape in _path(*self.at, theme):
-                figure.add_shape(**shape)
+            threshold, size = self.at
+            dashed = {"type": "line", "line": {"color": theme.threshold, "width": 1.5, "dash": "dash"}}
+            figure.add_shape(x0=LEFT, x1=threshold, y0=size, y1=size, **dashed)
+            figure.add_shape(x0=threshold, x1=threshold, y0=0, y1=size, **dashed)
+            dot = {"color": theme.threshold, "size": 14, "line": {"color": theme.paper, "width": 2}}
+            figure.add_scatter(
+                x=[threshold],
+                y=[size],
+                mode="markers",
+                marker=dot,
+                showlegend=False,
+                hoverinfo="skip",
+                cliponaxis=False,
+            )
         figure.update_xaxes(
             type="log", range=np.log10(thresholds).tolist(), title="threshold λ", dtick="D2", exponentformat="none"
         )
@@ -145,15 +158,3 @@ class SizeAgainstThreshold(Figure):
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.legend(loc="upper right")
         return figure
-
-
-def _path(threshold: float, size: float, theme: Theme) -> list[dict[str, Any]]:
-    """The shapes of the path from a mean size on the left to the curve and down to its threshold, and of the point."""
-    dashed = {"color": theme.threshold, "width": 1.5, "dash": "dash"}
-    dot = {"xsizemode": "pixel", "x0": -7, "x1": 7, "ysizemode": "pixel", "y0": -7, "y1": 7}
-    filled = {"fillcolor": theme.threshold, "line": {"color": theme.paper, "width": 2}}
-    return [
-        {"type": "line", "x0": LEFT, "x1": threshold, "y0": size, "y1": size, "line": dashed},
-        {"type": "line", "x0": threshold, "x1": threshold, "y0": 0, "y1": size, "line": dashed},
-        {"type": "circle", **dot, "xanchor": threshold, "yanchor": size, **filled},
-    ]
