@@ -82,8 +82,8 @@ def prepared(keys: tuple[str, ...], knob: str, K: float, split: str, dark: bool)
     sweep = next(each for each in stored_sweeps(shelf.open(key) for key in keys) if each.knob == knob)
     made = wb.figures.against_knob(sweep.summary(wb.AverageK(K)), knob, split=split)
     made = dataclasses.replace(made, code=code(keys, knob, K, made))
-    drawn = moving.untitled(made.plot(dark)).update_layout(margin={"t": 64})
-    height = 60 + PANELS_HIGH * math.ceil(len(made.panels()) / ACROSS)
+    drawn = moving.untitled(made.plot(dark)).update_layout(margin={"t": 72})
+    height = 80 + PANELS_HIGH * math.ceil(len(made.panels()) / ACROSS)
     return made, live.prepared(drawn, title=made.title, subtitle=made.subtitle, text=made.text, height=height)
 
 

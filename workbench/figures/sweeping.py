@@ -20,6 +20,7 @@ from workbench.metrics import METRICS
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
 
+MOST_TICKS = 5
 WIDE = 20  # a knob whose largest value is so many times its smallest gets a logarithmic axis
 OF_SUMMARY = ("split", "metric", "mean", "seeds", "low", "high")
 ARROWS = {"higher": " ↑", "lower": " ↓", "none": ""}  # which way is better
@@ -96,8 +97,9 @@ class AgainstKnob(Figure):
         return {name: self.frame[self.frame["metric"] == name] for name in dict.fromkeys(self.frame["metric"])}
 
     def limits(self, metric: str) -> tuple[float, float]:
-        """The ends of the axis of a metric: all means and intervals, and a little room."""
+        """The ends of the axis of a metric: all means and intervals (but no share below 0 or above 1), and a little room."""
         values = self.panels()[metric][["mean", "low", "high"]].to_numpy(float)
+        values = values.clip(0, 1) if _share(metric) else values
         low, high = float(np.nanmin(values)), float(np.nanmax(values))
         room = 0.1 * (high - low) or 0.05 * abs(high) or 0.05
         return low - room, high + room
@@ -113,6 +115,12 @@ class AgainstKnob(Figure):
         low, high = float(values.min()), float(values.max())
         room = 0.06 * (high - low) or 0.5
         return low - room, high + room
+
+    def ticks(self) -> list[float]:
+        """Values of the knob to write below the axis: of many, some that are evenly spread."""
+        values = np.unique(self.frame["x"])
+        places = np.linspace(0, len(values) - 1, min(len(values), MOST_TICKS)).round().astype(int)
+        return values[places].tolist()
 
     def _plotly(self, theme: Theme) -> go.Figure:
         panels, names = self.panels(), list(dict.fromkeys(self.frame["line"]))
@@ -136,9 +144,13 @@ class AgainstKnob(Figure):
                     f"<extra>{html.escape(name)}</extra>",
                     **where,
                 )  # fmt: skip
-            figure.update_yaxes(range=self.limits(metric), tickformat=".1%" if _share(metric) else "~g", **where)
+            figure.update_yaxes(range=self.limits(metric), tickformat="~%" if _share(metric) else "~g", **where)
         figure.update_xaxes(range=self.ends(), type="log" if self.logarithmic else "linear", title=self.knob)
-        return figure.update_layout(height=140 + 220 * rows, showlegend=len(names) > 1)
+        figure.update_xaxes(tickvals=self.ticks(), ticktext=[f"{value:g}" for value in self.ticks()])
+        legend = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1 + 0.16 / rows, "yanchor": "bottom"}
+        return figure.update_layout(
+            height=180 + 220 * rows, showlegend=len(names) > 1, legend=legend, margin={"t": 132}
+        )
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
         from matplotlib.ticker import PercentFormatter
@@ -156,12 +168,14 @@ class AgainstKnob(Figure):
                 axes.vlines(its["x"], its["low"], its["high"], color=colour, linewidth=1.2)
             axes.set_xscale("log" if self.logarithmic else "linear")
             axes.set(xlim=(10**low, 10**high) if self.logarithmic else (low, high), ylim=self.limits(metric))
+            axes.set_xticks(self.ticks(), [f"{value:g}" for value in self.ticks()])
+            axes.minorticks_off()
             axes.set(xlabel=self.knob)
             axes.set_title(f"{in_words(metric)}{_arrow(metric)}", fontsize=10.5, loc="left")
             if _share(metric):
-                axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=1))
+                axes.yaxis.set_major_formatter(PercentFormatter(1))
         if len(names) > 1:
-            grid[0].legend(fontsize=8)
+            figure.legend(*grid[0].get_legend_handles_labels(), loc="upper right", ncols=min(len(names), 4))
         for axes in grid[len(panels) :]:
             axes.set_axis_off()
         return figure
