@@ -68,7 +68,7 @@ class Learner(pl.LightningModule):
             self.whole = whole_network(run, store)
             self.whole.backbone.requires_grad_(False)  # ranks would wait for its gradients
             self.data = features_of(self.whole, self.data, run.model_name, store, device_named(run.device))
-            self.network = Network(nn.Flatten(), self.whole.head, self.data.input_shape)
+            self.network = Network(nn.Flatten(), self.whole.head, self.data.input_shape, prepared=True)
         if parallel.n_ranks() > 1 and device_named(run.device).type == "cpu":
             parallel.share_batch_statistics(self.network)
         self.train_rows, self.val_rows = _tensors(self.data.train), _tensors(self.data.val)
@@ -163,7 +163,10 @@ class Learner(pl.LightningModule):
         optimizer = self._optimizer()
         if piece == 0:
             optimizer.zero_grad()
-        self.manual_backward(loss)
+        if parallel.n_ranks() > 1:
+            self.manual_backward(loss)  # ranks exchange gradients
+        else:
+            loss.backward()
         self.train_losses.append(value)
         assert scores.grad is not None
         self.nonzero_gradients.append(int(torch.count_nonzero(scores.grad)) / len(scores))

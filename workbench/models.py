@@ -60,8 +60,11 @@ class Network(nn.Module):
     mean: Tensor
     deviation: Tensor
 
-    def __init__(self, backbone: nn.Module, head: nn.Module, input_shape: tuple[int, ...]) -> None:
+    def __init__(
+        self, backbone: nn.Module, head: nn.Module, input_shape: tuple[int, ...], *, prepared: bool = False
+    ) -> None:
         super().__init__()
+        self.prepared = prepared  # inputs are features already, and go in as they are
         self.backbone = backbone
         self.head = head
         self.images = len(input_shape) == 3
@@ -77,6 +80,8 @@ class Network(nn.Module):
             self.deviation.copy_(deviation.where(deviation > 0, 1.0))  # a constant column stays as it is
 
     def features(self, inputs: Tensor) -> Tensor:  # (n, height, width, channels) uint8 or (n, d) → (n, width)
+        if self.prepared:
+            return self.backbone(inputs)
         if self.images:
             return self.backbone(inputs.permute(0, 3, 1, 2).float() / 255)
         return self.backbone((inputs - self.mean).div_(self.deviation))
