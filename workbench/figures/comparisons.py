@@ -123,7 +123,7 @@ def names_of_metrics(comparison: pd.DataFrame) -> pd.Series:
 
 def in_words(metric: str) -> str:
     """`macro_accuracy` as a person writes it."""
-    words = metric.replace("top_k", "top-K").replace("_", " ")
+    words = metric.replace("top_k", "top-K").replace("f1", "F1").replace("_", " ")
     return words[:1].upper() + words[1:]
 
 
