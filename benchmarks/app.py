@@ -143,7 +143,7 @@ def of_views(browser, port: int, presses: int) -> dict[str, np.ndarray]:
         page = browser.new_page(viewport={"width": 1440, "height": 1000})
         page.set_default_timeout(120_000)
         page.goto(f"http://{ADDRESS}:{port}/{address}")
-        page.locator(".wb-live").first.wait_for()
+        page.locator(".wb-live:not(.wb-preload)").first.wait_for()
         page.wait_for_timeout(4000)
         page.evaluate(ANY_PAGE)
         control = page.locator(".stMain").get_by_role("slider", name=label).first
