@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import numpy as np
 import pytest
 
+hypothesis.settings.register_profile("untimed", deadline=None)  # a busy machine is not a failure
+hypothesis.settings.load_profile("untimed")
+
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
-
-
 BROWSER_FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update"),

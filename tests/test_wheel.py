@@ -67,6 +67,11 @@ def test_the_installed_app_answers_on_this_machine_and_on_no_other_address(envir
             assert _listening_addresses(port) == {ADDRESS}
         finally:
             server.terminate()
+            try:
+                server.wait(60)
+            except subprocess.TimeoutExpired:  # say so instead of waiting for ever
+                server.kill()
+                raise
     assert _listening_addresses(port) == set(), "stopping the command stops the server"
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ADDRESS = "127.0.0.1"
 FIRST_PORT = 8501
 SHORT = 12  # characters of a run's key in the address of a page
-PATIENCE = 60  # seconds a server may take to come up on a busy machine
+PATIENCE = 60  # seconds a server may take to come up, or to end, on a busy machine
 
 
 def app_script() -> Path:
@@ -83,7 +83,11 @@ class RunningApp:
     def stop(self) -> None:
         """Stop the server; a second time does nothing."""
         self.server.terminate()
-        self.server.wait()
+        try:
+            self.server.wait(PATIENCE)
+        except subprocess.TimeoutExpired:  # a server that is stopped while it starts may not hear it
+            self.server.kill()
+            self.server.wait()
 
     def __repr__(self) -> str:
         return f"RunningApp({self.url!r})"
