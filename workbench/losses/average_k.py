@@ -14,6 +14,7 @@ from workbench.decimals import classes_of_rows
 from workbench.knobs import knob
 from workbench.losses.base import Loss
 from workbench.losses.top_k import score_of_label
+from workbench.operators.order import largest
 
 
 def mean_size(default: float = 5.0, minimum: float = 0.0) -> float:
@@ -285,8 +286,8 @@ class AverageKTwoHead(Loss):
         Softmax was taken over all classes before the labels leave (Eq. 11), so a sure row offers few candidates.
         """
         without_labels = log_proposals.scatter(-1, labels[:, None], -math.inf).flatten()
-        top = without_labels.topk(self.n_candidates(len(labels)), sorted=False)
-        return top.indices, top.values > -math.inf
+        chosen = largest(without_labels, self.n_candidates(len(labels)))
+        return chosen, without_labels.gather(-1, chosen) > -math.inf
 
 
 def _expected_size(scores: Tensor) -> Tensor:

@@ -67,7 +67,7 @@ def parted(scores: Tensor, m: int) -> tuple[Tensor, Tensor]:
     """The classes of each row as the rest (..., L − m) and the m largest (..., m), in no order and without a gradient."""
     position = scores.shape[-1] - m
     if in_plain_memory(scores):
-        order = torch.from_numpy(np.argpartition(scores.numpy(), position, axis=-1))
+        order = torch.from_numpy(np.argpartition(scores.numpy(), min(position, scores.shape[-1] - 1), axis=-1))
     else:
         order = scores.argsort(-1)
     return order[..., :position], order[..., position:]
