@@ -44,7 +44,8 @@ TEXT = """# Does a top-K hinge learn without smoothing?
 Garcin et al. 2022 report (Table 2) that the calibrated top-5 hinge, which is the noised loss at ε = 0, and the noised loss
 with ε ≤ 10⁻³ fail to learn CIFAR-100: 11 to 19 % top-5 accuracy, against 93 % and more for ε ≥ 10⁻². This is what happens
 here, with the same optimizer and learning rate on smaller networks and data: test top-{K} accuracy of one run each. *Always
-the same* is the accuracy of answering with the {K} commonest classes, whatever the input.
+the same* is the accuracy of answering with the {K} commonest classes, whatever the input. One seed, one learning rate and few
+epochs: whether a hinge learns depends on the learning rate too, so read the table as an example, not as a law.
 
 {table}
 
