@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +20,15 @@ BROWSER_FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update"),
 )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def home_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Runs and drawings of the tests go to a folder that all processes of a test run share, never to the user's own."""
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    os.environ["WORKBENCH_HOME"] = str(shared / "home")
 
 
 @pytest.fixture(scope="session")
