@@ -151,6 +151,8 @@ def test_many_labels_no_labels_and_a_file_that_was_brought_are_shown(opened, sto
     random = np.random.default_rng(5)
     np.savez(tmp_path / "rows.npz", scores=random.normal(size=(90, 4)), labels=random.integers(0, 4, 90))
     bring(page, tmp_path / "rows.npz")
+    page.get_by_role("button", name="Show it").wait_for()
+    settled(page)
     page.get_by_role("button", name="Show it").click()
     page.get_by_text("45 of 45 test rows").wait_for()
 
