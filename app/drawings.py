@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import streamlit as st
 
@@ -14,6 +15,9 @@ import moving
 import reading
 from handout import handout
 from workbench.figures import Figure
+
+Look = tuple[str | None, bool, int]  # title, by night, height
+_sent: WeakKeyDictionary[Figure, dict[Look, dict[str, Any]]] = WeakKeyDictionary()
 
 
 @messages.friendly
@@ -34,15 +38,19 @@ def drawn(
     `title` stands in for the figure's own. `other` is the second run it is about, if any; `table` the line of code that
     makes the table it shows.
     """
-
-    def figure() -> Figure:
-        made = make()
-        return replace(made, title=title or made.title, code=reading.code(key, made, other, table))
-
     with st.container(key=f"figure-{name}"):
-        made = figure()
-        plotted = moving.untitled(made.plot(dark))
-        words = {"title": made.title, "subtitle": made.subtitle, "text": made.text}
-        clicked = live.drawing(plotted, **words, height=height, clickable=clickable, key=f"drawing {name}")
-        handout(name, None, figure, dark)
+        made = make()
+        clicked = live.prepared_drawing(sent(made, dark, title, height), key=f"drawing {name}", clickable=clickable)
+        code = reading.code(key, made, other, table)
+        handout(name, None, lambda: replace(made, title=title or made.title, code=code), dark)
     return clicked
+
+
+def sent(figure: Figure, dark: bool, title: str | None = None, height: int = moving.HEIGHT) -> dict[str, Any]:
+    """What the browser needs to draw the figure. It is written once for as long as somebody keeps the figure."""
+    written = _sent.setdefault(figure, {})
+    look = title, dark, height
+    if look not in written:
+        words = {"title": title or figure.title, "subtitle": figure.subtitle, "text": figure.text}
+        written[look] = live.prepared(moving.untitled(figure.plot(dark)), **words, height=height)
+    return written[look]

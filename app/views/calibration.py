@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import pandas as pd
@@ -13,6 +14,7 @@ import workbench as wb
 from drawings import drawn
 from opening import open_samples, samples_link
 from workbench.calibration import at_temperature, of_one_class
+from workbench.figures.reliability import Reliability
 from workbench.figures.temperature import TEMPERATURES, Temperatures
 
 TEMPERATURE, VECTOR = "temperature", "vector"
@@ -84,18 +86,17 @@ def body(key: str, dark: bool) -> None:
         st.info(messages.plain(f"There is no before and after: {why_not(key)}."), icon=":material/info:")
     of = "" if which is None else f" of {test.named_classes()[which]}"
     with st.container(key="figures"):
-        before, code = shown_table(key, None, which), with_class("test", which)
-        title = f"Before: is the confidence{of} right?"
+        title, code = f"Before: is the confidence{of} right?", with_class("test", which)
         opens = which is None and K == 1  # only there a bin is a set of rows
-        made = wb.figures.reliability(before, K=K)
-        clicked = drawn("before", key, lambda: made, dark, title=title, height=TALL, table=code, clickable=opens)
+        before = diagram(key, None, which, K)
+        clicked = drawn("before", key, lambda: before, dark, title=title, height=TALL, table=code, clickable=opens)
         if clicked is not None and clicked["trace"] in (DOTS, BARS):
-            bin_ = made.points().iloc[clicked["point"]]
+            bin_ = before.points().iloc[clicked["point"]]
             open_samples(samples_link(key, sure=(bin_["low"], bin_["high"])))
         if mended is not None:
-            after, code = shown_table(key, mended, which), mended.code(which)
-            title = f"After: is the confidence{of} right?"
-            drawn("after", key, lambda: wb.figures.reliability(after, K=K), dark, title=title, height=TALL, table=code)
+            title, code = f"After: is the confidence{of} right?", mended.code(which)
+            after = partial(diagram, key, mended, which, K)
+            drawn("after", key, after, dark, title=title, height=TALL, table=code)
             drawn("temperatures", key, lambda: temperatures(key).marked(mended.temperature), dark)
         family(key, mended)
 
@@ -167,6 +168,12 @@ def shown_table(key: str, mended: tuple[float | None] | None, which: int | None)
     return table
 
 
+@st.cache_resource(show_spinner="Drawing…", max_entries=64)
+def diagram(key: str, mended: tuple[float | None] | None, which: int | None, K: int) -> Reliability:
+    """The reliability diagram of `shown_table`."""
+    return wb.figures.reliability(shown_table(key, mended, which), K=K)
+
+
 @st.cache_resource(show_spinner="Trying every temperature…", max_entries=8)
 def temperatures(key: str) -> Temperatures:
     """Loss against temperature."""
@@ -177,7 +184,8 @@ def temperatures(key: str) -> Temperatures:
 @messages.friendly
 def family(key: str, mended: Mended | None) -> None:
     """Every calibration error, before and after."""
-    frame = errors(key, mended)
+    found = {"before": errors(key, None), **({} if mended is None else {"after": errors(key, mended)})}
+    frame = pd.DataFrame(found).rename_axis("metric").reset_index()
     with st.container(key="family"):
         st.html('<div class="wb-live"><h2 class="wb-title">Calibration errors of the test rows</h2></div>')
         st.dataframe(
@@ -197,16 +205,7 @@ def family(key: str, mended: Mended | None) -> None:
 
 
 @st.cache_data(show_spinner="Measuring the errors…", max_entries=64)
-def errors(key: str, mended: tuple[float | None] | None) -> pd.DataFrame:
-    """The calibration errors of the test rows, before and (where they could be scaled) after."""
-    tables = {"before": shown_table(key, None, None)}
-    if mended is not None:
-        tables["after"] = shown_table(key, mended, None)
-    return pd.DataFrame(
-        {
-            "metric": metric.title,
-            **{name: metric(table) for name, table in tables.items()},
-        }
-        for metric in FAMILY
-        if metric.applies(tables["before"])
-    )
+def errors(key: str, mended: tuple[float | None] | None) -> dict[str, float]:
+    """The calibration errors of the test rows, recalibrated or not, by their titles."""
+    table = shown_table(key, mended, None)
+    return {metric.title: metric(table) for metric in FAMILY if metric.applies(table)}

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from workbench.figures.base import Figure, counted, paper, round_limit
 from workbench.figures.style import Theme
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
 
 BAND = 0.9
+DIAGRAM, COUNTS = (0.278, 1.0), (0.0, 0.228)  # from where to where each panel reaches, upwards
 
 
 def reliability(table: LogitTable, bins: int = 15, K: int = 1) -> Reliability:
@@ -73,32 +73,45 @@ class Reliability(Figure):
 
     def _plotly(self, theme: Theme) -> go.Figure:
         points = self.points()
-        figure = make_subplots(rows=2, shared_xaxes=True, row_heights=[0.76, 0.24], vertical_spacing=0.05)
-        height = points["band_high"] - points["band_low"]
-        band = go.Bar(x=points["middle"], y=height, base=points["band_low"], width=points["width"], hoverinfo="skip")
-        band.update(marker={"color": theme.muted, "opacity": 0.28, "line_width": 0}, name=f"luck alone, {BAND:.0%}")
-        line = {"color": theme.bayes, "dash": "dash", "width": 1.5}
-        diagonal = go.Scatter(x=[0, 1], y=[0, 1], mode="lines", line=line, hoverinfo="skip", name="exactly right")
-        dots = go.Scatter(x=points["confidence"], y=points["accuracy"], mode="lines+markers", name="measured")
-        fill = [theme.paper if lucky else theme.accent for lucky in points["lucky"]]
-        marker = {"size": 10, "color": fill, "line": {"color": theme.accent, "width": 2.5}}
-        hover = (
-            "confidence %{x:.1%}<br>accuracy %{y:.1%}<br>luck alone: %{customdata[1]:.1%} to %{customdata[2]:.1%}"
-            "<br>%{customdata[0]} rows<extra></extra>"
-        )
-        dots.update(line={"color": theme.accent, "width": 2}, marker=marker, hovertemplate=hover)
-        dots.update(customdata=points[["count", "band_low", "band_high"]])
-        bars = go.Bar(x=points["middle"], y=points["share"], width=0.92 * points["width"], customdata=points["count"])
-        bars.update(marker_color=theme.accent, showlegend=False)
-        bars.update(hovertemplate="%{y:.1%} of rows (%{customdata})<extra></extra>")
-        figure.add_traces([band, diagonal, dots, bars], rows=[1, 1, 1, 2], cols=1)
-        figure.update_xaxes(range=(0, 1), tickformat=".0%")
-        figure.update_xaxes(title="confidence", row=2)
-        figure.update_yaxes(range=(0, 1), tickformat=".0%", title="accuracy", row=1)
-        figure.update_yaxes(
-            range=(0, round_limit(points["share"].max())), tickformat=".0%", nticks=3, title="rows", row=2
-        )
-        return figure.update_layout(height=560, barmode="overlay")
+        bars_below = {"xaxis": "x2", "yaxis": "y2", "width": 0.92 * points["width"]}
+        traces: list[dict[str, Any]] = [
+            {
+                **{"type": "bar", "name": f"luck alone, {BAND:.0%}", "hoverinfo": "skip"},
+                **{"x": points["middle"], "width": points["width"]},
+                **{"y": points["band_high"] - points["band_low"], "base": points["band_low"]},
+                "marker": {"color": theme.muted, "opacity": 0.28, "line": {"width": 0}},
+            },
+            {
+                **{"type": "scatter", "name": "exactly right", "hoverinfo": "skip", "mode": "lines"},
+                **{"x": [0, 1], "y": [0, 1], "line": {"color": theme.bayes, "dash": "dash", "width": 1.5}},
+            },
+            {
+                **{"type": "scatter", "name": "measured", "mode": "lines+markers"},
+                **{"x": points["confidence"], "y": points["accuracy"], "line": {"color": theme.accent, "width": 2}},
+                "marker": {
+                    "size": 10,
+                    "color": [theme.paper if lucky else theme.accent for lucky in points["lucky"]],
+                    "line": {"color": theme.accent, "width": 2.5},
+                },
+                "customdata": points[["count", "band_low", "band_high"]],
+                "hovertemplate": "confidence %{x:.1%}<br>accuracy %{y:.1%}<br>luck alone: %{customdata[1]:.1%} to "
+                "%{customdata[2]:.1%}<br>%{customdata[0]} rows<extra></extra>",
+            },
+            {
+                **{"type": "bar", "showlegend": False, "marker": {"color": theme.accent}},
+                **{"x": points["middle"], "y": points["share"], **bars_below, "customdata": points["count"]},
+                "hovertemplate": "%{y:.1%} of rows (%{customdata})<extra></extra>",
+            },
+        ]
+        percent = {"range": (0, 1), "tickformat": ".0%"}
+        few = {"range": (0, round_limit(points["share"].max())), "tickformat": ".0%", "nticks": 3}
+        layout = {
+            "xaxis": {**percent, "anchor": "y", "matches": "x2", "showticklabels": False},
+            "yaxis": {**percent, "anchor": "x", "domain": DIAGRAM, "title": {"text": "accuracy"}},
+            "xaxis2": {**percent, "anchor": "y2", "title": {"text": "confidence"}},
+            "yaxis2": {**few, "anchor": "x2", "domain": COUNTS, "title": {"text": "rows"}},
+        }
+        return go.Figure(traces, {**layout, "height": 560, "barmode": "overlay"})
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
         import seaborn

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -93,25 +93,33 @@ class Temperatures(Figure):
         return [(name, colour, dash, self.frame[self.frame["rows"] == name]) for name, colour, dash in looks]
 
     def _plotly(self, theme: Theme) -> go.Figure:
-        figure = go.Figure()
-        for name, colour, dash, points in self.lines(theme):
-            figure.add_scatter(
-                x=points["temperature"], y=points["loss"], name=name, mode="lines",
-                line={"color": colour, "dash": dash, "width": 3},
-                hovertemplate="T = %{x:.3g}<br>loss %{y:.3f}<extra>" + name + "</extra>",
-            )  # fmt: skip
+        traces: list[dict[str, Any]] = [
+            {
+                **{"type": "scatter", "name": name, "mode": "lines"},
+                **{"x": points["temperature"], "y": points["loss"]},
+                "line": {"color": colour, "dash": dash, "width": 3},
+                "hovertemplate": "T = %{x:.3g}<br>loss %{y:.3f}<extra>" + name + "</extra>",
+            }
+            for name, colour, dash, points in self.lines(theme)
+        ]
         star = {"symbol": "star", "size": 16, "color": theme.bayes, "line": {"color": theme.paper, "width": 1}}
-        figure.add_scatter(
-            x=[self.best], y=[self.lowest], mode="markers", marker=star, name="best on validation",
-            hovertemplate=f"best on validation: T = {self.best:.3g}<extra></extra>",
-        )  # fmt: skip
-        if self.at is not None:
-            figure.add_vline(x=self.at, line={"color": theme.threshold, "dash": "dash", "width": 2})
+        traces.append(
+            {
+                **{"type": "scatter", "name": "best on validation", "mode": "markers", "marker": star},
+                **{"x": [self.best], "y": [self.lowest]},
+                "hovertemplate": f"best on validation: T = {self.best:.3g}<extra></extra>",
+            }
+        )
+        line = {"color": theme.threshold, "dash": "dash", "width": 2}
+        marked = {"type": "line", "x0": self.at, "x1": self.at, "y0": 0, "y1": 1, "yref": "y domain", "line": line}
         ends = np.log10([TEMPERATURES[0], TEMPERATURES[-1]])
         ticks = {"tickvals": TICKS, "ticktext": [f"{tick:g}" for tick in TICKS]}
-        figure.update_xaxes(type="log", range=ends.tolist(), title="temperature T", **ticks)
-        figure.update_yaxes(range=self.limits(), title="negative log-likelihood")
-        return figure.update_layout(height=420)
+        layout = {
+            "shapes": [] if self.at is None else [marked],
+            "xaxis": {"type": "log", "range": ends.tolist(), "title": {"text": "temperature T"}, **ticks},
+            "yaxis": {"range": self.limits(), "title": {"text": "negative log-likelihood"}},
+        }
+        return go.Figure(traces, {**layout, "height": 420})
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
         figure = paper(6.4, 4.4)
