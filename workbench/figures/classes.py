@@ -120,40 +120,42 @@ class PerClass(Figure):
         return [(name, colour, np.histogram(part["accuracy"], edges)[0]) for name, colour, part in self.parts(theme)]
 
     def _plotly(self, theme: Theme) -> go.Figure:
-        figure = go.Figure()
-        line = {"color": theme.threshold, "dash": "dash", "width": 2}
+        macro = {"type": "line", "line": {"color": theme.threshold, "dash": "dash", "width": 2}}
+        percent = {"range": (0, 1), "tickformat": ".0%"}
+        traces: list[dict[str, Any]] = []
         if self.histogram:
             bins = self.bins(theme)
             for name, colour, counts in bins:
-                bars = go.Bar(x=(np.arange(BINS) + 0.5) / BINS, y=counts, name=name, marker_color=colour)
-                figure.add_trace(
-                    bars.update(hovertemplate="%{y} classes with accuracy near %{x:.1%}<extra>" + name + "</extra>")
-                )
+                hover = "%{y} classes with accuracy near %{x:.1%}<extra>" + name + "</extra>"
+                bars = {"type": "bar", "name": name, "marker": {"color": colour}, "hovertemplate": hover}
+                traces.append({**bars, "x": (np.arange(BINS) + 0.5) / BINS, "y": counts})
             highest = round_count(np.sum([counts for _, _, counts in bins], axis=0).max())
-            figure.add_vline(x=self.macro, line=line)
-            figure.update_xaxes(range=(0, 1), tickformat=".0%", title="accuracy of a class", showgrid=False)
-            figure.update_yaxes(range=(0, highest), title="classes")
-            return figure.update_layout(barmode="stack", bargap=0.06, height=420, showlegend=len(bins) > 1)
+            layout: dict[str, Any] = {
+                "shapes": [{**macro, "x0": self.macro, "x1": self.macro, "y0": 0, "y1": 1, "yref": "y domain"}],
+                "xaxis": {**percent, "title": {"text": "accuracy of a class"}, "showgrid": False},
+                "yaxis": {"range": (0, highest), "title": {"text": "classes"}},
+            }
+            looks = {"barmode": "stack", "bargap": 0.06, "height": 420, "showlegend": len(bins) > 1}
+            return go.Figure(traces, {**layout, **looks})
 
         ordered, parts = self.ordered(), self.parts(theme)
         for name, colour, part in parts:
-            bars = go.Bar(
-                x=part["place"], y=part["accuracy"], name=name, marker_color=colour, customdata=hover_texts(part)
-            )
+            bars = {"type": "bar", "name": name, "marker": {"color": colour}, "x": part["place"], "y": part["accuracy"]}
             if len(ordered) <= MOST_NAMES:
                 reach = {"array": part["high"] - part["accuracy"], "arrayminus": part["accuracy"] - part["low"]}
-                bars.update(error_y={**reach, "color": theme.ink, "thickness": 1, "width": 0})
-            figure.add_trace(bars.update(hovertemplate="%{customdata}<extra></extra>"))
-        figure.add_hline(y=self.macro, line=line)
-        figure.update_xaxes(range=(-0.6, len(ordered) - 0.4), title=self._order_in_words(), showgrid=False)
+                bars["error_y"] = {**reach, "color": theme.ink, "thickness": 1, "width": 0}
+            traces.append({**bars, "customdata": hover_texts(part), "hovertemplate": "%{customdata}<extra></extra>"})
+        ticks: dict[str, Any] = {"showticklabels": False, "ticks": ""}
         if len(ordered) <= MOST_NAMES:
-            figure.update_xaxes(
-                tickvals=ordered["place"], ticktext=ordered["name"].map(html.escape), tickangle=-45, automargin=True
-            )
-        else:
-            figure.update_xaxes(showticklabels=False, ticks="")
-        figure.update_yaxes(range=(0, 1), tickformat=".0%", title="accuracy")
-        return figure.update_layout(barmode="overlay", height=420, showlegend=len(parts) > 1)
+            ticks = {"tickvals": ordered["place"], "ticktext": ordered["name"].map(html.escape)}
+            ticks |= {"tickangle": -45, "automargin": True}
+        title = {"text": self._order_in_words()}
+        layout = {
+            "shapes": [{**macro, "x0": 0, "x1": 1, "xref": "x domain", "y0": self.macro, "y1": self.macro}],
+            "xaxis": {"range": (-0.6, len(ordered) - 0.4), "title": title, "showgrid": False, **ticks},
+            "yaxis": {**percent, "title": {"text": "accuracy"}},
+        }
+        return go.Figure(traces, {**layout, "barmode": "overlay", "height": 420, "showlegend": len(parts) > 1})
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
         from matplotlib.patches import Patch

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -141,29 +141,31 @@ class OnTwoMetrics(Figure):
         return low - room, high + room
 
     def _plotly(self, theme: Theme) -> go.Figure:
-        figure = go.Figure()
+        traces: list[dict[str, Any]] = []
         colours = [theme.categories[place % len(theme.categories)] for place in range(len(self.frame))]
         for colour, run in zip(colours, self.frame.to_dict("records"), strict=True):
             name = html.escape(str(run["table"]))
+            look = {"color": colour, "thickness": 1.5, "width": 0}
             reach = {
-                axis: {"array": [run[f"{axis}_high"] - run[axis]], "arrayminus": [run[axis] - run[f"{axis}_low"]]}
+                f"error_{axis}": {
+                    **{"array": [run[f"{axis}_high"] - run[axis]], "arrayminus": [run[axis] - run[f"{axis}_low"]]},
+                    **look,
+                }
                 for axis in ("x", "y")
             }
-            look = {"color": colour, "thickness": 1.5, "width": 0}
-            figure.add_scatter(
-                x=[run["x"]],
-                y=[run["y"]],
-                error_x={**reach["x"], **look},
-                error_y={**reach["y"], **look},
-                mode="markers",
-                name=name,
-                marker={"color": colour, "size": 14, "line": {"color": theme.paper, "width": 2}},
-                hovertemplate=f"<b>{name}</b><br>%{{x:.4g}}, %{{y:.4g}}<extra></extra>",
+            traces.append(
+                {
+                    **{"type": "scatter", "name": name, "mode": "markers", "x": [run["x"]], "y": [run["y"]], **reach},
+                    "marker": {"color": colour, "size": 14, "line": {"color": theme.paper, "width": 2}},
+                    "hovertemplate": f"<b>{name}</b><br>%{{x:.4g}}, %{{y:.4g}}<extra></extra>",
+                }
             )
-        figure.update_xaxes(range=self.limits("x"), title=self.names[0])
-        figure.update_yaxes(range=self.limits("y"), title=self.names[1])
-        legend = {"orientation": "v", "x": 0, "xanchor": "left", "y": -0.22, "yanchor": "top"}
-        return figure.update_layout(height=460, showlegend=True, legend=legend)
+        layout = {
+            "xaxis": {"range": self.limits("x"), "title": {"text": self.names[0]}},
+            "yaxis": {"range": self.limits("y"), "title": {"text": self.names[1]}},
+            "legend": {"orientation": "v", "x": 0, "xanchor": "left", "y": -0.22, "yanchor": "top"},
+        }
+        return go.Figure(traces, {**layout, "height": 460, "showlegend": True})
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
         figure = paper(6.4, 5.0)
@@ -208,27 +210,34 @@ class PairedDifferences(Figure):
         return drawn
 
     def _plotly(self, theme: Theme) -> go.Figure:
-        figure, metrics, limit = go.Figure(), self.metrics(), self.limit()
+        traces: list[dict[str, Any]] = []
         for name, colour, dots in self.runs(theme):
             written = html.escape(name)
             reach = {"array": dots["high"] - dots["difference"], "arrayminus": dots["difference"] - dots["low"]}
             fill = [colour if clear else theme.paper for clear in dots["clear"]]
-            figure.add_scatter(
-                x=dots["difference"], y=dots["place"], mode="markers", name=written,
-                error_x={**reach, "color": colour, "thickness": 2, "width": 0},
-                marker={"color": fill, "size": 11, "line": {"color": colour, "width": 2}},
-                customdata=[[in_words(metric), low, high] for metric, low, high in dots[["metric", "low", "high"]].to_numpy()],
-                hovertemplate=f"<b>{written}</b><br>%{{customdata[0]}} %{{x:+.2%}}"
-                "<br>%{customdata[1]:+.2%} to %{customdata[2]:+.2%}<extra></extra>",
-            )  # fmt: skip
-        figure.add_vline(x=0, line={"color": theme.ink, "width": 1})
-        figure.update_xaxes(range=(-limit, limit), tickformat="+.0%" if limit > 0.04 else "+.1%", title="difference")
-        names = [in_words(metric) for metric in metrics]
-        figure.update_yaxes(
-            range=(len(metrics) - 0.5, -0.5), tickvals=list(range(len(metrics))), ticktext=names, automargin=True
-        )
-        legend = {"orientation": "v", "x": 0, "xanchor": "left", "y": -0.18, "yanchor": "top"}
-        return figure.update_layout(height=200 + 34 * len(metrics), showlegend=len(self.tables) > 2, legend=legend)
+            told = dots[["metric", "low", "high"]].to_numpy()
+            traces.append(
+                {
+                    **{"type": "scatter", "name": written, "mode": "markers"},
+                    **{"x": dots["difference"], "y": dots["place"]},
+                    "error_x": {**reach, "color": colour, "thickness": 2, "width": 0},
+                    "marker": {"color": fill, "size": 11, "line": {"color": colour, "width": 2}},
+                    "customdata": [[in_words(metric), low, high] for metric, low, high in told],
+                    "hovertemplate": f"<b>{written}</b><br>%{{customdata[0]}} %{{x:+.2%}}"
+                    "<br>%{customdata[1]:+.2%} to %{customdata[2]:+.2%}<extra></extra>",
+                }
+            )
+        metrics, limit = self.metrics(), self.limit()
+        ticks = {"tickvals": list(range(len(metrics))), "ticktext": [in_words(metric) for metric in metrics]}
+        across = {"range": (-limit, limit), "tickformat": "+.0%" if limit > 0.04 else "+.1%"}
+        no_difference = {"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "y domain"}
+        layout = {
+            "shapes": [{**no_difference, "line": {"color": theme.ink, "width": 1}}],
+            "xaxis": {**across, "title": {"text": "difference"}},
+            "yaxis": {"range": (len(metrics) - 0.5, -0.5), "automargin": True, **ticks},
+            "legend": {"orientation": "v", "x": 0, "xanchor": "left", "y": -0.18, "yanchor": "top"},
+        }
+        return go.Figure(traces, {**layout, "height": 200 + 34 * len(metrics), "showlegend": len(self.tables) > 2})
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
         from matplotlib.ticker import PercentFormatter

@@ -129,30 +129,27 @@ class AccuracyAgainstSize(Figure):
         return (1.0, max(2.0, largest)), (float(lowest), 1.0)
 
     def _plotly(self, theme: Theme) -> go.Figure:
-        figure = go.Figure()
+        traces: list[dict[str, Any]] = []
         for name, look in self.lines(theme).items():
-            part = self.frame[self.frame["curve"] == name]
-            figure.add_scatter(
-                x=part["mean_size"],
-                y=part["accuracy"],
-                customdata=part[["K", "threshold"]],
-                name=name,
-                mode="markers" if name in ("top-K", self.marked) else "lines",
-                line=look,
-                zorder={"average-K": 1, self.marked: 2}.get(name, 0),
-                marker=_mark(theme, look["color"], filled=name == self.marked),
-                hovertemplate="%{x:.2f} classes on average<br>accuracy %{y:.1%}"
-                + (
-                    f"<extra>{name}</extra>"
-                    if name in ("top-K", self.marked)
-                    else f"<br>threshold %{{customdata[1]:.4f}}<extra>{name}</extra>"
-                ),
+            part, point = self.frame[self.frame["curve"] == name], name in ("top-K", self.marked)
+            at = "" if point else "<br>threshold %{customdata[1]:.4f}"
+            traces.append(
+                {
+                    **{"type": "scatter", "name": name, "mode": "markers" if point else "lines", "line": look},
+                    **{"x": part["mean_size"], "y": part["accuracy"], "customdata": part[["K", "threshold"]]},
+                    "zorder": {"average-K": 1, self.marked: 2}.get(name, 0),
+                    "marker": _mark(theme, look["color"], filled=name == self.marked),
+                    "hovertemplate": f"%{{x:.2f}} classes on average<br>accuracy %{{y:.1%}}{at}<extra>{name}</extra>",
+                }
             )
         sizes, accuracies = self.ranges()
         margin = 0.02 * (sizes[1] - sizes[0])
-        figure.update_xaxes(range=(sizes[0] - margin, sizes[1] + margin), title="classes in a set on average")
-        figure.update_yaxes(range=(accuracies[0], 1.01), tickformat=".0%", title="accuracy: the label is in the set")
-        return figure.update_layout(height=460)
+        across, up = "classes in a set on average", "accuracy: the label is in the set"
+        layout = {
+            "xaxis": {"range": (sizes[0] - margin, sizes[1] + margin), "title": {"text": across}},
+            "yaxis": {"range": (accuracies[0], 1.01), "tickformat": ".0%", "title": {"text": up}},
+        }
+        return go.Figure(traces, {**layout, "height": 460})
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
         import seaborn
@@ -196,4 +193,4 @@ class AccuracyAgainstSize(Figure):
 def _mark(theme: Theme, colour: str, *, filled: bool) -> dict[str, Any]:
     if filled:
         return {"color": colour, "size": 14, "line": {"color": theme.paper, "width": 2}}
-    return {"color": colour, "size": 8, "symbol": "circle-open", "line_width": 2}
+    return {"color": colour, "size": 8, "symbol": "circle-open", "line": {"width": 2}}
