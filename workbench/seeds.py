@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 CONFIDENCE = 0.95
 
@@ -23,6 +22,8 @@ def mean_over_seeds(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     >>> mean_over_seeds(frame, ["epsilon"]).round(2).to_dict("records")
     [{'epsilon': 0.1, 'split': 'test', 'metric': 'accuracy', 'mean': 0.6, 'seeds': 2, 'low': -0.67, 'high': 1.87}]
     """
+    from scipy import stats  # only here: it takes longer to load than all other modules of the app
+
     groups = frame.groupby([*names, "split", "metric"], sort=False, dropna=False)["value"]
     found = groups.agg(mean="mean", deviation="std", seeds="size").reset_index()
     n = found["seeds"].to_numpy()
