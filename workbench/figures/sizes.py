@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from workbench.figures.base import Figure, chosen_by, code_of_sets, counted, paper, round_limit
 from workbench.figures.style import Theme
@@ -161,25 +160,38 @@ class SetSizes(Figure):
 
     def _plotly(self, theme: Theme) -> go.Figure:
         panels = self.panels(theme)
-        highest = self.highest(panels)
-        ticks, names = self._ticks()
-        figure = make_subplots(rows=len(panels), shared_xaxes=True, vertical_spacing=0.2 / len(panels))
-        for row, panel in enumerate(panels, 1):
-            figure.add_trace(_plotly_bars(panel.bars, {"color": panel.colour}), row=row, col=1)
+        last, highest, (ticks, names) = self.last_bar(), self.highest(panels), self._ticks()
+        gap = 0.2 / len(panels)
+        height = (1 - gap * (len(panels) - 1)) / len(panels)
+        traces: list[dict[str, Any]] = []
+        lines: list[dict[str, Any]] = []
+        notes: list[dict[str, Any]] = []
+        layout: dict[str, Any] = {}
+        for place, panel in enumerate(panels):
+            x, y = (f"{axis}{place + 1 if place else ''}" for axis in "xy")
+            traces.append({**_plotly_bars(panel.bars, {"color": panel.colour}), "xaxis": x, "yaxis": y})
             if panel.outlines is not None:
                 outline = {"color": "rgba(0, 0, 0, 0)", "line": {"color": theme.ink, "width": 1.5}}
-                figure.add_trace(_plotly_bars(panel.outlines, outline, "the other "), row=row, col=1)
-            figure.add_vline(x=panel.mean, line={"color": theme.threshold, "dash": "dash", "width": 2}, row=row, col=1)
-            top = {"y": 1, "yref": "y domain", "yanchor": "top", "showarrow": False, "row": row, "col": 1}
-            side = "left" if panel.mean < self.last_bar() / 2 else "right"
-            figure.add_annotation(text=f" mean {panel.mean:.2f} ", x=panel.mean, xanchor=side, **top)
-            figure.add_annotation(text=html.escape(panel.caption), x=1, xref="x domain", xanchor="right", **top)
-        figure.update_xaxes(range=(-0.5, self.last_bar() + 0.5), tickvals=ticks, ticktext=names, showgrid=False)
-        figure.update_xaxes(title="classes in the set", row=len(panels))
-        figure.update_yaxes(range=(0, highest), tickformat=".0%", nticks=5)
-        figure.update_yaxes(title="share of sets", row=(len(panels) + 1) // 2)
-        figure.update_layout(barmode="overlay")
-        return figure.update_layout(showlegend=False, height=400 if len(panels) == 1 else 190 + 130 * len(panels))
+                traces.append({**_plotly_bars(panel.outlines, outline, "the other "), "xaxis": x, "yaxis": y})
+            line = {"color": theme.threshold, "dash": "dash", "width": 2}
+            upright = {"type": "line", "y0": 0, "y1": 1, "xref": x, "yref": f"{y} domain"}
+            lines.append({**upright, "x0": panel.mean, "x1": panel.mean, "line": line})
+            top = {"y": 1, "yref": f"{y} domain", "yanchor": "top", "showarrow": False}
+            side = "left" if panel.mean < last / 2 else "right"
+            notes.append({"text": f" mean {panel.mean:.2f} ", "x": panel.mean, "xref": x, "xanchor": side, **top})
+            notes.append({"text": html.escape(panel.caption), "x": 1, "xref": f"{x} domain", "xanchor": "right", **top})
+            bottom = (len(panels) - 1 - place) * (height + gap)
+            sizes = {"range": (-0.5, last + 0.5), "tickvals": ticks, "ticktext": names, "showgrid": False, "anchor": y}
+            shares = {"range": (0, highest), "tickformat": ".0%", "nticks": 5, "anchor": x}
+            layout[f"xaxis{x[1:]}"] = {**sizes, "matches": f"x{len(panels)}", "showticklabels": False}
+            layout[f"yaxis{y[1:]}"] = {**shares, "domain": (bottom, min(bottom + height, 1))}
+            if place == len(panels) - 1:
+                layout[f"xaxis{x[1:]}"] = {**sizes, "title": {"text": "classes in the set"}}
+            if place == (len(panels) - 1) // 2:
+                layout[f"yaxis{y[1:]}"]["title"] = {"text": "share of sets"}
+        tall = 400 if len(panels) == 1 else 190 + 130 * len(panels)
+        looks = {"barmode": "overlay", "showlegend": False, "height": tall}
+        return go.Figure(traces, {**layout, **looks, "shapes": lines, "annotations": notes})
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
         import seaborn
@@ -208,9 +220,10 @@ class SetSizes(Figure):
         return figure
 
 
-def _plotly_bars(bars: pd.DataFrame, marker: dict[str, Any], whose: str = "") -> go.Bar:
+def _plotly_bars(bars: pd.DataFrame, marker: dict[str, Any], whose: str = "") -> dict[str, Any]:
     hover = f"%{{x}} classes<br>%{{y:.1%}} of {whose}sets (%{{customdata}})<extra></extra>"
-    return go.Bar(x=bars["size"], y=bars["share"], customdata=bars["count"], marker=marker, hovertemplate=hover)
+    numbers = {"x": bars["size"], "y": bars["share"], "customdata": bars["count"]}
+    return {"type": "bar", **numbers, "marker": marker, "hovertemplate": hover}
 
 
 def _by_in_code(by: Any) -> str:
