@@ -91,7 +91,7 @@ function sliders(root, data, channel, live) {
   function tellSoon(slider) {
     const { name, values, places } = slider;
     clearTimeout(timer);
-    timer = setTimeout(() => live.tell("place", { name, value: values[places[channel.row]] }), 250);
+    timer = setTimeout(() => live.tell("place", { name, value: values[places[channel.row]] }), 100);
   }
 
   function draw(row) {
@@ -158,14 +158,16 @@ function figure(root, data, channel, live) {
     });
   }
 
-  loadPlotly(data.plotly)
-    .then((Plotly) => root.isConnected && Plotly.newPlot(picture, data.figure.data, data.figure.layout, data.config))
-    .then((drawn) => {
-      if (!drawn) return;
-      if (data.clickable) picture.on("plotly_click", ({ points }) => clicked(live, points[0]));
-      shown = -1;
-      draw(channel.row);
-    });
+  loadPlotly(data.plotly).then(async (Plotly) => {
+    if (!root.isConnected) return;
+    const row = channel.row;
+    if (row !== null) place(data.figure, moves, row); // drawn once, where the sliders stand
+    await Plotly.newPlot(picture, data.figure.data, data.figure.layout, data.config);
+    if (data.clickable) picture.on("plotly_click", ({ points }) => clicked(live, points[0]));
+    shown = row ?? -1;
+    if (row !== null) root.dataset.row = row;
+    draw(channel.row);
+  });
   // A figure that is scrolled out of sight waits until it is seen again.
   const sight = new IntersectionObserver(([entry]) => {
     visible = entry.isIntersecting;
@@ -342,6 +344,17 @@ function add(parent, tag, className = "", text = "") {
 }
 
 const share = (index, count) => `${count > 1 ? (100 * index) / (count - 1) : 0}%`;
+
+// Write the values of a row into a figure that is not drawn yet.
+function place({ data, layout }, moves, row) {
+  for (const item of moves) {
+    item.last = item.at(row);
+    const names = item.property.match(/\w+/g); // of "shapes[0].x1": shapes, 0, x1
+    const last = names.pop();
+    const inner = names.reduce((within, name) => (within[name] ??= {}), item.trace === null ? layout : data[item.trace]);
+    inner[last] = item.last;
+  }
+}
 
 // `Plotly.update` draws axes and legend again, which takes most of its time. Where they stay, an animation of no duration
 // moves the marks alone.
