@@ -28,7 +28,7 @@ ROWS, CLASSES = 31_112, 1_081  # the test split of Pl@ntNet-300K
 PRESSES = 40
 FEW_PRESSES = 8  # of a control that asks the server
 PATIENCE = 10_000  # milliseconds after which a page that does not change is given up
-QUIET = 400  # milliseconds without a change after which a page has settled
+QUIET = 1000  # milliseconds without a change after which a page has settled
 # View → its address, and the beginning of the name of the slider that is moved.
 CONTROLS = {
     "Sets, RAPS": ("?rule=RAPS&rule_confidence=0.6", "1 − α"),
@@ -62,7 +62,8 @@ NAIVE_PAGE = """() => {
     };
 }"""
 ANY_PAGE = """() => {
-    window.state = () => [...document.querySelectorAll(".wb-drawing, .wb-figure, .wb-cards, .wb-sliders")]
+    const told = ".wb-drawing, .wb-figure, .wb-cards, .wb-sliders, .stMain .stMarkdown";
+    window.state = () => [...document.querySelectorAll(told)]
         .map((e) => e.dataset.drawn ?? `${e.dataset.row} ${e.textContent.length} ${e.textContent}`).join("\\n");
     window.settled = (since) => new Promise((resolve) => {
         let [before, last] = [state(), null];
@@ -145,6 +146,7 @@ def of_views(browser, port: int, presses: int) -> dict[str, np.ndarray]:
         page.goto(f"http://{ADDRESS}:{port}/{address}")
         page.locator(".wb-live:not(.wb-preload)").first.wait_for()
         page.wait_for_timeout(4000)
+        page.wait_for_function("() => !document.querySelector('[data-testid=stStatusWidget]')")
         page.evaluate(ANY_PAGE)
         control = page.locator(".stMain").get_by_role("slider", name=label).first
         found = []
