@@ -69,7 +69,7 @@ def open_elsewhere(key: str) -> None:
     from views import compare, sets  # only here: a view may train too
 
     pages = {
-        "Open in Sets": st.Page(sets.page, icon=":material/stacks:", url_path="sets", default=True),
+        "Open in Sets": st.Page(sets.page, icon=":material/stacks:", url_path="start", default=True),
         "Open in Compare": st.Page(compare.page, icon=":material/compare_arrows:", url_path="compare"),
     }
     for label, page in pages.items():

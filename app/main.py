@@ -69,7 +69,7 @@ st.html(f"<style>:root {{ --wb-paper: {colours.paper}; --wb-ink: {colours.ink}; 
 live.preload()
 page = st.navigation(
     [
-        st.Page(sets.page, title="Sets", icon=":material/stacks:", url_path="sets", default=True),
+        st.Page(sets.page, title="Sets", icon=":material/stacks:", url_path="start", default=True),
         st.Page(samples.page, title="Samples", icon=":material/photo_library:", url_path="samples"),
         st.Page(classes.page, title="Classes", icon=":material/category:", url_path="classes"),
         st.Page(calibration.page, title="Calibration", icon=":material/balance:", url_path="calibration"),
@@ -78,6 +78,7 @@ page = st.navigation(
         st.Page(labels.page, title="Labels", icon=":material/label:", url_path="labels"),
         st.Page(landscapes.page, title="Landscapes", icon=":material/landscape:", url_path="landscapes"),
         st.Page(lessons.page, title="Lessons", icon=":material/school:", url_path="lessons"),
+        st.Page(sets.page, title="Sets", url_path="sets", visibility="hidden"),  # the first page, asked for by its name
     ]
 )
 with st.sidebar:

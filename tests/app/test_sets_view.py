@@ -66,6 +66,12 @@ def test_moving_K_with_the_keyboard_shows_exactly_what_the_library_gives(opened,
     assert G["data"][-1]["x"] + G["data"][-1]["y"] == [threshold, pytest.approx(3.3)]
 
 
+def test_the_first_page_can_also_be_asked_for_by_its_name(opened, store):
+    page = opened(view="sets", wait_for=".wb-wall", K=2)
+    reads(page, headline(store, "garden", wb.AverageK(2.0))[0])
+    assert page.get_by_role("dialog").count() == 0
+
+
 def test_the_threshold_slider_moves_K_and_takes_its_place_in_the_address(opened, store):
     page = opened(K=2)
     pressed(page, "threshold", "ArrowRight", times=4)
