@@ -22,11 +22,13 @@ from workbench.sets import Rule
 
 TALL = 520
 RESAMPLES = 400
-METRICS = (
-    *("accuracy", "macro_accuracy", "shot_accuracy", "group_accuracy", "mean_size", "empty_share", "micro_f1"),
-    *("macro_f1", "top_k_accuracy", "expected_calibration_error", "brier_score", "negative_log_likelihood"),
+OF_SETS = (
+    *("accuracy", "macro_accuracy", "shot_accuracy", "group_accuracy"),
+    *("mean_size", "empty_share", "micro_f1", "macro_f1"),
 )
-DRAWN = tuple(name for name in METRICS if name != "group_accuracy")  # of many groups there are too many lines
+OF_TABLES = ("top_k_accuracy", "expected_calibration_error", "brier_score", "negative_log_likelihood")
+# Of many groups there are too many lines.
+DRAWN = tuple(name for name in (*OF_SETS, *OF_TABLES) if name != "group_accuracy")
 COLUMNS = {
     "metric": st.column_config.TextColumn("Metric"),
     "run": st.column_config.TextColumn("Run"),
@@ -75,7 +77,7 @@ def body(key: str, dark: bool) -> None:
         st.info("Choose at least one run to compare with.", icon=":material/compare_arrows:")
         return
     keys = (key, *chosen)
-    comparison, code = compared(keys, repr(rule), K), code_of(keys, rule, K)
+    comparison, code = compared(keys, rule, K), code_of(keys, rule, K)
     with st.container(key="figures"):
         differences(code, comparison, dark)
         scatter(code, comparison, dark)
@@ -87,13 +89,20 @@ def whole(key: str, row: int) -> int:
     return min(max(round(float(places(key).K[row])), 1), reading.run(key).tables["test"].n_classes)
 
 
+def compared(keys: tuple[str, ...], rule: Rule, K: int) -> pd.DataFrame:
+    """`wb.comparison.compare` of the sets of the runs, and of their tables, which the rule does not change."""
+    of_sets = measured(keys, repr(rule), OF_SETS, K)
+    of_tables = measured(keys, repr(wb.TopK(K)), OF_TABLES, K)
+    return pd.concat([of_sets, of_tables], ignore_index=True)
+
+
 @st.cache_data(show_spinner="Comparing on resampled rows…", max_entries=64)
-def compared(keys: tuple[str, ...], rule: str, K: int) -> pd.DataFrame:
-    """`wb.comparison.compare` of the runs, by a rule as Python prints it, and of their top-K sets."""
+def measured(keys: tuple[str, ...], rule: str, names: tuple[str, ...], K: int) -> pd.DataFrame:
+    """`wb.comparison.compare` of the runs on some metrics, by a rule as Python prints it."""
     tables, val = (
         {title: reading.run(key).tables[split] for key, title in titles(keys).items()} for split in ("test", "val")
     )
-    metrics = [getattr(wb.metrics, name) for name in METRICS]
+    metrics = [getattr(wb.metrics, name) for name in names]
     metrics = [metric.at(K=K) if metric is wb.metrics.top_k_accuracy else metric for metric in metrics]
     return wb.comparison.compare(tables, rule_from_text(rule), metrics, val=val, resamples=RESAMPLES)
 
