@@ -133,10 +133,11 @@ class AccuracyAgainstSize(Figure):
         for name, look in self.lines(theme).items():
             part, point = self.frame[self.frame["curve"] == name], name in ("top-K", self.marked)
             at = "" if point else "<br>threshold %{customdata[1]:.4f}"
+            size, accuracy, others = (part[at].to_numpy() for at in ("mean_size", "accuracy", ["K", "threshold"]))
             traces.append(
                 {
                     **{"type": "scatter", "name": name, "mode": "markers" if point else "lines", "line": look},
-                    **{"x": part["mean_size"], "y": part["accuracy"], "customdata": part[["K", "threshold"]]},
+                    **{"x": size, "y": accuracy, "customdata": others},
                     "zorder": {"average-K": 1, self.marked: 2}.get(name, 0),
                     "marker": _mark(theme, look["color"], filled=name == self.marked),
                     "hovertemplate": f"%{{x:.2f}} classes on average<br>accuracy %{{y:.1%}}{at}<extra>{name}</extra>",
