@@ -146,7 +146,7 @@ def of_views(browser, port: int, presses: int) -> dict[str, np.ndarray]:
         page.goto(f"http://{ADDRESS}:{port}/{address}")
         page.locator(".wb-live:not(.wb-preload)").first.wait_for()
         page.wait_for_timeout(4000)
-        page.wait_for_function("() => !document.querySelector('[data-testid=stStatusWidget]')")
+        page.locator(".stApp[data-test-script-state=notRunning]").wait_for()  # the photographs may take longer
         page.evaluate(ANY_PAGE)
         control = page.locator(".stMain").get_by_role("slider", name=label).first
         found = []
