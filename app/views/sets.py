@@ -167,15 +167,6 @@ def grouping(table: wb.LogitTable) -> str | None:
     return None if by == ALL_ROWS else by
 
 
-@st.cache_resource(show_spinner=False, max_entries=8)
-def prepare(key: str, dark: bool = False) -> None:
-    """Make the pictures of a run before anybody waits for them. Within a cached function no other shows its spinner."""
-    labelled = reading.run(key).tables["test"].labels is not None
-    names = ["sizes", "curve", "classes", "reliability", "thresholds"] if labelled else ["sizes", "thresholds"]
-    for name in names:
-        at_every_place(name, key, None, None, dark)
-
-
 @st.cache_resource(show_spinner="Drawing…", max_entries=64)
 def at_every_place(name: str, key: str, by: str | None, other: str | None, dark: bool) -> moving.Moving:
     """A picture as it is sent to the browser, with all its moves. It does not depend on where the sliders stand."""
