@@ -31,6 +31,25 @@ def home_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["WORKBENCH_HOME"] = str(shared / "home")
 
 
+@pytest.fixture
+def store(tmp_path: Path) -> Any:
+    """An empty store."""
+    from workbench.store import Store
+
+    return Store(tmp_path / "runs")
+
+
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """Small networks on one thread: several would wait for each other. `pytestmark = usefixtures("one_thread")`."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
     """The system's browser, driven by Playwright. One for all tests of a process: Playwright cannot be started twice."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
 from workbench.datasets import load_dataset
 from workbench.losses import LOSSES
@@ -15,13 +14,7 @@ from workbench.training import Run, train
 TRAINING = [loss for loss in LOSSES if loss.trains]
 OF_MANY_LABELS = [loss for loss in TRAINING if loss.labels == "many" or loss.also_many_labels]
 
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")

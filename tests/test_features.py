@@ -16,18 +16,7 @@ from workbench.losses import LDAM, AverageKTwoHead, CrossEntropy, NoisedTopK
 from workbench.store import DEMO, Store
 from workbench.training import Run, TrainedRun, train
 
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
-@pytest.fixture
-def store(tmp_path) -> Store:
-    return Store(tmp_path / "runs")
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")

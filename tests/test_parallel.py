@@ -36,19 +36,13 @@ from workbench.training import Cancelled, Run, TrainedRun, train
 COUPLED = [losses.AverageKTwoHead(K=2.0), losses.ExpectedPositive(K=2.0, beta=1.0), losses.Quasibinary()]
 UNCOUPLED = [CrossEntropy(), losses.NoisedTopK(K=2)]
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 
 @pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+def no_rank_is_left():
     yield
-    torch.set_num_threads(threads)
     assert multiprocessing.active_children() == []
-
-
-@pytest.fixture
-def store(tmp_path) -> Store:
-    return Store(tmp_path / "runs")
 
 
 def clouds() -> Dataset:

@@ -19,21 +19,9 @@ from workbench.features import cache_features
 from workbench.losses import CrossEntropy
 from workbench.models import backbone_named, build_network
 from workbench.pretrained import IMAGENET_DEVIATION, IMAGENET_MEAN, with_weights
-from workbench.store import Store
 from workbench.training import Run, train
 
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
-@pytest.fixture
-def store(tmp_path) -> Store:
-    return Store(tmp_path / "runs")
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def photographs(channels: int = 3, side: int = 32, n: int = 12) -> Dataset:

@@ -6,29 +6,16 @@ import re
 
 import numpy as np
 import pytest
-import torch
 
 from workbench.datasets import Dataset
 from workbench.learning import SCHEDULES
 from workbench.losses import CrossEntropy, Focal, NoisedTopKImbalanced
 from workbench.losses.base import PAPERS
 from workbench.recipes import RECIPES
-from workbench.store import Store
 from workbench.sweeps import sweep
 from workbench.training import Run, train
 
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
-@pytest.fixture
-def store(tmp_path) -> Store:
-    return Store(tmp_path)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def photographs(side: int = 32, n_classes: int = 2) -> Dataset:

@@ -23,11 +23,6 @@ def no_demo_runs(monkeypatch, tmp_path):
     monkeypatch.setattr(store_module, "DEMO", tmp_path / "demo")
 
 
-@pytest.fixture
-def store(tmp_path) -> Store:
-    return Store(tmp_path / "runs")
-
-
 def table(n: int = 6, seed: int = 0) -> LogitTable:
     rng = np.random.default_rng(seed)
     return LogitTable(rng.normal(size=(n, 3)).astype(np.float32), rng.integers(0, 3, n))

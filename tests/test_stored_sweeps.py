@@ -9,7 +9,6 @@ import pytest
 
 import workbench as wb
 from workbench.seeds import mean_over_seeds
-from workbench.store import Store
 from workbench.stored_sweeps import stored_sweeps
 
 
@@ -25,11 +24,6 @@ def keep(store, *, epsilon, K=3, seed=0, **settings):
         (directory / "run.json").write_text(json.dumps({**about, "loss": loss, **settings}), encoding="utf-8")
         for split in ("val", "test"):
             wb.LogitTable(scores.astype(np.float32), labels).save(directory / split)
-
-
-@pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path)
 
 
 def found(store):

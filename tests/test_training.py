@@ -33,18 +33,7 @@ from workbench.losses import CrossEntropy, Loss
 from workbench.store import Store
 from workbench.training import Cancelled, Run, TrainedRun, train
 
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
-@pytest.fixture
-def store(tmp_path) -> Store:
-    return Store(tmp_path / "runs")
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def clouds(n: int = 400, n_classes: int = 6, seed: int = 0, spread: float = 1.0) -> Dataset:
