@@ -71,7 +71,7 @@ def body(key: str, dark: bool) -> None:
         st.session_state["live shown"] = key, progress.key
     of, shown = st.session_state.get("live shown", (None, None))
     run = Shelf().open(shown) if of == key and Shelf().has(shown) else base
-    st.fragment(status, run_every=POLL if progress.working else None)(described)
+    st.fragment(status, run_every=POLL if progress.working else None)(described, progress.working)
     with st.container(key="result"):
         result(run, base, dark)
 
@@ -120,12 +120,13 @@ def progress_of(described: dict[str, Any]) -> Progress:
 
 
 @messages.friendly
-def status(described: dict[str, Any]) -> None:
-    """One line: what is being trained and how long it takes. When that ends, the page is drawn anew."""
-    was_working = st.session_state.get("live working", False)
+def status(described: dict[str, Any], working: bool) -> None:
+    """One line: what is being trained and how long it takes.
+
+    When what was `working` as the page was drawn no longer is, the page is drawn anew.
+    """
     progress = progress_of(described)
-    st.session_state["live working"] = progress.working
-    if was_working and not progress.working:
+    if working and not progress.working:
         st.rerun()
     words = asking.loss_in_words(described["loss"])
     if progress.working:

@@ -8,20 +8,17 @@ Needs chromium and playwright. Prints medians and 95th percentiles beside their 
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from pathlib import Path
 
 import numpy as np
 
 import workbench as wb
 from workbench.imports import keep_tables
-from workbench.launching import ADDRESS, app_command, free_port
+from workbench.launching import ADDRESS, RunningApp, app_command, free_port, start_server
 from workbench.store import Store, StoredRun
 
 ROWS, CLASSES = 31_112, 1_081  # the test split of Pl@ntNet-300K
@@ -103,18 +100,10 @@ def long_tailed_tables() -> tuple[wb.LogitTable, wb.LogitTable]:
     return table(), table()
 
 
-def serve(command: list[str], port: int, root: Path, run: StoredRun) -> subprocess.Popen[bytes]:
-    """Start a server and wait until it answers."""
-    environment = {**os.environ, "WORKBENCH_HOME": str(root), "BENCHMARK_RUN": run.key, "OMP_NUM_THREADS": "1"}
-    server = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    for _ in range(300):
-        try:
-            urllib.request.urlopen(f"http://{ADDRESS}:{port}/_stcore/health", timeout=1).close()
-            return server
-        except OSError:
-            time.sleep(0.2)
-    server.terminate()
-    raise RuntimeError(f"{' '.join(command)} did not start")
+def serve(command: list[str], port: int, root: Path, run: StoredRun) -> RunningApp:
+    """Start one of the two apps and wait until it answers."""
+    environment = {"WORKBENCH_HOME": str(root), "BENCHMARK_RUN": run.key, "OMP_NUM_THREADS": "1"}
+    return start_server(command, port, environment)
 
 
 def measured(browser, port: int, slider: str, page_code: str, presses: int) -> np.ndarray:
@@ -164,20 +153,17 @@ def first_paint(
     browser, command: list[str], port: int, root: Path, run: StoredRun, page_code: str, ready: str
 ) -> float:
     """Milliseconds from asking a server that has just come up for its first page to all charts in sight drawn."""
-    server = serve(command, port, root, run)
-    page = browser.new_context(viewport={"width": 1440, "height": 1000}).new_page()
-    page.set_default_timeout(120_000)
-    try:
+    with serve(command, port, root, run) as app:
+        page = browser.new_context(viewport={"width": 1440, "height": 1000}).new_page()
+        page.set_default_timeout(120_000)
         started = time.perf_counter()
-        page.goto(f"http://{ADDRESS}:{port}", wait_until="commit")
+        page.goto(app.url, wait_until="commit")
         page.locator(ready).first.wait_for(state="attached")
         page.evaluate(page_code)
         page.wait_for_function("() => shown(place())")
-        return 1000 * (time.perf_counter() - started)
-    finally:
+        taken = 1000 * (time.perf_counter() - started)
         page.context.close()
-        server.terminate()
-        server.wait(30)
+    return taken
 
 
 def naive_command(port: int) -> list[str]:
@@ -211,22 +197,13 @@ def main() -> None:
                     commands, ports, (APP_PAGE, NAIVE_PAGE), (SLIDER, NAIVE_SLIDER), strict=True
                 )
             ]
-            server = serve(commands[0], ports[0], Path(empty), demo)
-            try:
+            with serve(commands[0], ports[0], Path(empty), demo):
                 views = of_views(browser, ports[0], FEW_PRESSES)
-            finally:
-                server.terminate()
-                server.wait(30)
             val, test = long_tailed_tables()
             run = keep_tables(val, test=test, title="benchmark", store=Store(folder))
-            servers = [serve(command, port, Path(folder), run) for command, port in zip(commands, ports, strict=True)]
-            try:
+            with serve(commands[0], ports[0], Path(folder), run), serve(commands[1], ports[1], Path(folder), run):
                 ours = measured(browser, ports[0], SLIDER, APP_PAGE, PRESSES)
                 theirs = measured(browser, ports[1], NAIVE_SLIDER, NAIVE_PAGE, PRESSES // 4)
-            finally:
-                for each in servers:
-                    each.terminate()
-                    each.wait(30)
         finally:
             browser.close()
     print(f"key press to redrawn charts: {ROWS:,} rows × {CLASSES:,} classes".replace(",", " "))

@@ -15,12 +15,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import shutil
 import statistics
-import subprocess
 import tempfile
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -28,7 +27,7 @@ import torch
 import workbench as wb
 from workbench.figures.evaluation import on_three_classes
 from workbench.figures.landscapes import simplex_grid
-from workbench.launching import ADDRESS, app_command, free_port
+from workbench.launching import app_command, free_port, start_server
 
 STEPS = 101
 PRESSES = 30
@@ -89,21 +88,9 @@ def served() -> Iterator[str]:
     """The address of a fresh app."""
     port = free_port(8700)
     with tempfile.TemporaryDirectory() as home:
-        quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": home}
-        running = subprocess.Popen(
-            app_command(port, headless=True), env={**os.environ, "WORKBENCH_HOME": home}, **quiet
-        )
-        try:
-            for _ in range(200):
-                try:
-                    urllib.request.urlopen(f"http://{ADDRESS}:{port}/_stcore/health", timeout=1).close()
-                    break
-                except OSError:
-                    time.sleep(0.2)
-            yield f"http://{ADDRESS}:{port}"
-        finally:
-            running.terminate()
-            running.wait(20)
+        command = app_command(port, headless=True)
+        with start_server(command, port, {"WORKBENCH_HOME": home}, folder=Path(home)) as app:
+            yield app.url
 
 
 def in_a_browser(protocol: float) -> None:

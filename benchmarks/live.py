@@ -8,19 +8,15 @@ Needs chromium and playwright. Prints medians and 95th percentiles beside their 
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 import tempfile
 import time
-import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from workbench.launching import ADDRESS, app_command, free_port
+from workbench.launching import app_command, free_port, start_server
 from workbench.shelf import Shelf
 from workbench.store import Store
 
@@ -90,33 +86,14 @@ def main() -> None:
     """Start the app, measure, and print one line for each kind of move."""
     with tempfile.TemporaryDirectory() as home:
         port = free_port(8700)
-        environment = {**os.environ, "WORKBENCH_HOME": home, "OMP_NUM_THREADS": "1"}
-        quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        server = subprocess.Popen(app_command(port, headless=True), env=environment, cwd=Path(home), **quiet)
-        try:
-            address = f"http://{ADDRESS}:{port}"
-            wait_until(lambda: urllib.request.urlopen(f"{address}/_stcore/health", timeout=5).close())
-            seconds = measured(address, Shelf(Store(home)))
-        finally:
-            server.terminate()
-            server.wait()
+        environment = {"WORKBENCH_HOME": home, "OMP_NUM_THREADS": "1"}
+        with start_server(app_command(port, headless=True), port, environment, folder=Path(home)) as app:
+            seconds = measured(app.url, Shelf(Store(home)))
     print(f"{'move of α':<28}{'median s':>10}{'p95 s':>8}{'limit s':>9}")
     for kind, words in (("new", "a new value"), ("epochs", "  of these, the epochs"), ("seen", "a value seen before")):
         median, high = np.median(seconds[kind]), np.quantile(seconds[kind], 0.95)
         limit = f"{LIMITS[kind]:.1f}" if kind in LIMITS else ""
         print(f"{words:<28}{median:>10.2f}{high:>8.2f}{limit:>9}")
-
-
-def wait_until(works: Callable[[], None]) -> None:
-    """Try until it works, for a minute at most."""
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            return works()
-        except OSError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.2)
 
 
 if __name__ == "__main__":

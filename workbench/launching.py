@@ -10,9 +10,10 @@ import sys
 import time
 import urllib.request
 import webbrowser
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from workbench.store import StoredRun
@@ -89,6 +90,12 @@ class RunningApp:
             self.server.kill()
             self.server.wait()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
     def __repr__(self) -> str:
         return f"RunningApp({self.url!r})"
 
@@ -117,20 +124,39 @@ def open_app(
     stored = _stored(table_or_run, test)
     root = home() if stored is None or stored.path.parent == DEMO else stored.path.parent
     chosen = free_port() if port is None else port
-    quiet: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    server = subprocess.Popen(
-        app_command(chosen, headless=True), env={**os.environ, "WORKBENCH_HOME": str(root)}, **quiet
-    )
-    address = f"http://{ADDRESS}:{chosen}"
-    app = RunningApp(address if stored is None else f"{address}/?run={stored.key[:SHORT]}", server)
-    atexit.register(app.stop)
-    _wait_until_served(address, server)
+    served = start_server(app_command(chosen, headless=True), chosen, {"WORKBENCH_HOME": str(root)})
+    atexit.register(served.stop)
+    app = served if stored is None else RunningApp(f"{served.url}/?run={stored.key[:SHORT]}", served.server)
     webbrowser.open(app.url)
     if wait:
         try:
-            server.wait()
+            app.server.wait()
         except KeyboardInterrupt:
             app.stop()
+    return app
+
+
+def start_server(
+    command: list[str],
+    port: int,
+    environment: Mapping[str, str],
+    *,
+    folder: Path | None = None,
+    log: int | IO[str] = subprocess.DEVNULL,
+) -> RunningApp:
+    """Start a command that serves a Streamlit app on this port, and wait until it answers.
+
+    `environment` is added to that of this process; the server stands in `folder` and writes to `log`.
+    """
+    server = subprocess.Popen(
+        command, env={**os.environ, **environment}, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+    )
+    app = RunningApp(f"http://{ADDRESS}:{port}", server)
+    try:
+        _wait_until_served(app)
+    except BaseException:  # Ctrl-C included: nobody else knows of the process
+        app.stop()
+        raise
     return app
 
 
@@ -150,15 +176,14 @@ def _stored(given: Any, test: LogitTable | None) -> StoredRun | None:
     return stored
 
 
-def _wait_until_served(address: str, server: subprocess.Popen[bytes]) -> None:
+def _wait_until_served(app: RunningApp) -> None:
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
-        if server.poll() is not None:
+        if app.server.poll() is not None:
             raise OSError("the dashboard ended before it could be opened; `workbench app` in a terminal says why")
         try:
-            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=5):
+            with urllib.request.urlopen(f"{app.url}/_stcore/health", timeout=5):
                 return
         except OSError:
             time.sleep(0.1)
-    server.terminate()
     raise TimeoutError(f"the dashboard was not up after {PATIENCE} s; `workbench app` in a terminal says why")

@@ -17,7 +17,7 @@ def settled(page: Any) -> None:
             const drawings = [...document.querySelectorAll(".wb-drawing")];
             return parts.every((part) => strip?.dataset.row && part.dataset.row === strip.dataset.row)
                 && drawings.every((drawing) => drawing.dataset.drawn) && parts.length + drawings.length
-                && !document.querySelector('[data-testid="stStatusWidget"]');
+                && document.querySelector(".stApp").dataset.testScriptState === "notRunning";
         }"""
     )
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import time
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +14,7 @@ import pytest
 from browsing import KEYS, settled
 
 import workbench as wb
-from workbench.launching import ADDRESS, app_command, free_port
+from workbench.launching import app_command, free_port, start_server
 from workbench.similar import FILE, SHELF
 from workbench.store import Store
 
@@ -69,29 +66,14 @@ def server(store: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[s
     """The address of a running app, started as `workbench app` starts it, in a folder that knows nothing of it."""
     port = free_port(8600 + os.getpid() % 400)
     folder = tmp_path_factory.mktemp("elsewhere")
-    environment = {**os.environ, "WORKBENCH_HOME": str(store.root), "OMP_NUM_THREADS": "1"}
+    environment = {"WORKBENCH_HOME": str(store.root), "OMP_NUM_THREADS": "1"}
     with (folder / "log").open("w") as log:
-        running = subprocess.Popen(
-            app_command(port, headless=True), cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT
-        )
-    try:
-        _wait_for(f"http://{ADDRESS}:{port}/_stcore/health", running, folder / "log")
-        yield f"http://{ADDRESS}:{port}"
-    finally:
-        running.terminate()
-        running.wait(20)
-
-
-def _wait_for(address: str, running: subprocess.Popen[bytes], log: Path) -> None:
-    for _ in range(300):
-        if running.poll() is not None:
-            break
         try:
-            urllib.request.urlopen(address, timeout=1).close()
-            return
+            app = start_server(app_command(port, headless=True), port, environment, folder=folder, log=log)
         except OSError:
-            time.sleep(0.2)
-    pytest.fail(f"the app did not start:\n{log.read_text()}")
+            pytest.fail(f"the app did not start:\n{(folder / 'log').read_text()}")
+    with app:
+        yield app.url
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browsing import serious_violations
+from browsing import serious_violations, settled
 
 import workbench as wb
 from workbench.losses import LOSSES
@@ -67,49 +67,20 @@ def test_the_view_loads_no_torch_before_a_loss_is_needed():
 
 
 @pytest.fixture
-def landscapes(browser, server):
+def landscapes(opened):
     """`landscapes("Level sets", width=1024, label=0)`: the page, drawn; it may not complain."""
-    pages, complaints = [], []
 
-    def complain(message):
-        # Streamlit looks for its server below the page's own address first.
-        if message.type == "error" and "/_stcore/" not in message.location.get("url", ""):
-            complaints.append(message.text)
-
-    def open_page(part=None, *, width=1440, scheme="light", **asked):
-        page = browser.new_page()
-        page.set_viewport_size({"width": width, "height": 1800})
-        page.emulate_media(color_scheme=scheme)
-        page.set_default_timeout(45_000)
-        page.on("console", complain)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        pages.append(page)
+    def open_page(part=None, **asked):
         asked = {"part": part, **asked} if part else asked
-        page.goto(f"{server}/landscapes?{urllib.parse.urlencode(asked)}")
-        drawn(page)
-        return page
+        return opened(view="landscapes", **asked)
 
-    yield open_page
-    for page in pages:
-        page.close()
-    assert complaints == []
-
-
-def drawn(page):
-    """Wait until all pictures are drawn and Python has nothing left to do."""
-    page.wait_for_function(
-        """() => {
-            const all = [...document.querySelectorAll(".wb-drawing")];
-            return all.length && all.every((one) => one.dataset.drawn)
-                && !document.querySelector('[data-testid="stStatusWidget"]');
-        }"""
-    )
+    return open_page
 
 
 def said(page, name, text):
     """Wait until the subtitle of a picture says this."""
     page.locator(f".st-key-figure-{name} .wb-subtitle", has_text=text).wait_for()
-    drawn(page)
+    settled(page)
 
 
 def shown(page, name):
@@ -205,7 +176,7 @@ def test_two_settings_of_one_loss_move_apart(landscapes):
     page = landscapes("Level sets", beside="Noised top-K")
     moved(page, "right_NoisedTopK_epsilon", 5)
     page.wait_for_function(
-        "() => document.querySelector('.st-key-figure-levels-1 .wb-subtitle').textContent.match(/ε = (?!0.2,)/)"
+        "() => document.querySelector('.st-key-figure-levels-1 .wb-subtitle')?.textContent.match(/ε = (?!0.2,)/)"
     )
     assert "ε = 0.2," in page.locator(".st-key-figure-levels-0 .wb-subtitle").inner_text()
 
@@ -267,7 +238,7 @@ def test_the_plane_around_trained_weights_is_computed_on_request_and_shows_what_
     page.get_by_role("button", name="Compute 25 points").click()
     page.get_by_text("All 25 points are known").wait_for(timeout=120_000)
     page.locator(".st-key-figure-plane .wb-subtitle", has_text="25 points").wait_for()
-    drawn(page)
+    settled(page)
     heights = page.locator(".st-key-figure-plane .wb-picture").evaluate(
         "picture => picture._fullData.filter((t) => t.z).map((t) => Array.from(t.customdata, (row) => Array.from(row)))"
     )
