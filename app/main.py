@@ -11,6 +11,7 @@ import streamlit as st
 
 import live
 import memory
+import opening
 import reading
 from messages import friendly, plain
 from several import told_apart
@@ -81,6 +82,7 @@ page = st.navigation(
         st.Page(sets.page, title="Sets", url_path="sets", visibility="hidden"),  # the first page, asked for by its name
     ]
 )
+opening.arrive(page.url_path)
 with st.sidebar:
     choose_run()
     open_file()

@@ -152,7 +152,7 @@ def classes(figure: PerClass, compact: dict[str, Any], dark: bool) -> Moving:
             if drawn.data[trace].error_y.array is not None:
                 moves.append(Move("error_y.array", (high - accuracy)[:, part], trace))
                 moves.append(Move("error_y.arrayminus", (accuracy - low)[:, part], trace))
-            names = figure.frame["name"].to_numpy()[part]
+            names = figure.frame["name"].map(html.escape).to_numpy()[part]
             drawn.data[trace].update(
                 customdata=list(zip(names, n[part].tolist(), strict=True)),
                 hovertemplate="<b>%{customdata[0]}</b><br>accuracy %{y:.1%} on %{customdata[1]} rows<extra></extra>",

@@ -9,7 +9,7 @@ import live
 import reading
 import workbench as wb
 from messages import friendly, plain
-from opening import open_samples, samples_link
+from opening import open_samples
 from places import Places, places
 from rules import Answer
 from workbench.figures.sprites import data_url, sprite_sheet
@@ -40,7 +40,7 @@ def wall(answer: Answer, dark: bool) -> None:
         return
     opened = on_cards(answer, shown, dark, key=f"wall {answer.channel}")
     if opened is not None:
-        open_samples(samples_link(answer.key, row=opened))
+        open_samples(answer.key, row=opened)
 
 
 def one_page(rows: np.ndarray) -> np.ndarray:

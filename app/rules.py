@@ -19,6 +19,7 @@ from workbench.sets import Rule
 
 STEPS = {"confidence": CONFIDENCES}
 ONE_THRESHOLD = "one threshold"
+KEPT = "kept rule"  # of a session: the rule that was chosen last with its knobs, as the widgets are named; None: one threshold
 OTHERS = {rule.__name__: rule for rule in RULES if rule not in reading.SLIDERS.values()}
 
 
@@ -55,6 +56,7 @@ def answer(view: str, key: str) -> Answer:
         "Rule", [ONE_THRESHOLD, *names], default=ONE_THRESHOLD, required=True, key="rule", bind="query-params"
     )
     if name == ONE_THRESHOLD:
+        st.session_state[KEPT] = None
         with st.container(key="headline"):
             row = strip(view, key)
         if reading.run(key).tables["val"].chose_model:
@@ -67,6 +69,7 @@ def answer(view: str, key: str) -> Answer:
             name: controls.widget(name, knob, knob.default, key=f"rule_{name}", steps=STEPS.get(name, 101))
             for name, knob in chosen.knobs().items()
         }
+    st.session_state[KEPT] = {"rule": name, **{f"rule_{knob}": value for knob, value in values.items()}}
     made = Answer(key, chosen(**values), None)
     for warning in reading.warnings_of(key, repr(made.rule)):
         st.warning(messages.plain(warning), icon=":material/warning:")

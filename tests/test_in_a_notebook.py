@@ -148,7 +148,7 @@ def lab(explorer_only: Path) -> Iterator[str]:
             [sys.executable, "-m", "jupyterlab", *options], env=environment, cwd=folder, stdout=log, stderr=log
         )
     try:
-        for _ in range(300):
+        for _ in range(600):
             assert server.poll() is None, (folder / "log").read_text()
             try:
                 urllib.request.urlopen(f"http://{ADDRESS}:{port}/api?token=open", timeout=5).close()

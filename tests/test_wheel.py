@@ -85,7 +85,7 @@ def test_a_port_that_is_taken_is_passed_over():
             free_port(port, tries=1)
 
 
-def _answers(url: str, seconds: float = 60) -> bool:
+def _answers(url: str, seconds: float = 120) -> bool:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         try:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 import textwrap
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if rest and options.command not in (_train, _sweep):
         parser.error(f"{rest[0]} is not understood here; workbench {options.name} --help lists the options")
     try:
-        return options.command(options, rest)
+        with _warnings_in_words():
+            return options.command(options, rest)
     except (ValueError, OSError, FloatingPointError, MemoryError) as error:
         print(f"workbench: {error}", file=sys.stderr)
         return 2
@@ -45,6 +48,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
+@contextlib.contextmanager
+def _warnings_in_words() -> Iterator[None]:
+    """A warning is one line for people, without the place in the source that gave it."""
+    formatted = warnings.formatwarning
+    warnings.formatwarning = lambda message, *_, **__: f"workbench: {message}\n"
+    try:
+        yield
+    finally:
+        warnings.formatwarning = formatted
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="workbench",
@@ -52,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    commands = parser.add_subparsers(title="commands", metavar="", required=True, dest="name")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, dest="name")
 
     def command(
         run: Callable[[argparse.Namespace, list[str]], int], name: str, summary: str, text: str, **facts: Any
@@ -104,9 +118,7 @@ def _parser() -> argparse.ArgumentParser:
         """,
     )
     evaluate.add_argument("what", help="a run's key, or a file of logits")
-    evaluate.add_argument(
-        "--K", type=float, nargs="+", default=None, metavar="K", help="target sizes for top-K and average-K"
-    )
+    evaluate.add_argument("--K", nargs="+", metavar="K", help="target sizes for top-K and average-K")
     evaluate.add_argument(
         "--rule",
         action="append",
@@ -232,7 +244,9 @@ def _evaluate(options: argparse.Namespace, _: list[str]) -> int:
 
     val, test = _tables(options.what)
     rules: list[Any] = [rule_from_text(text) for text in options.rule or ()]
-    sizes = options.K or ([] if rules else sorted({1, min(3, val.n_classes - 1), min(5, val.n_classes - 1)}))
+    sizes = [wb.AverageK.knobs()["K"].parsed("K", text) for text in options.K or ()]
+    if not rules and not sizes:
+        sizes = sorted({min(K, max(1, val.n_classes - 1)) for K in (1, 3, 5)})
     for K in sizes:
         rules += [wb.TopK(int(K))] * (K == int(K)) + [wb.AverageK(K)]  # top-K is for whole numbers only
     frame = wb.report(test, rules=rules, val=val, interval=options.interval)

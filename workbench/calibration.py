@@ -9,7 +9,7 @@ import numpy as np
 
 from workbench.knobs import Knobbed
 from workbench.links import LINKS, log_losses
-from workbench.tables import LogitTable
+from workbench.tables import LogitTable, checked_table
 
 ITERATIONS = 100  # of L-BFGS; with more the rare classes only overfit further
 
@@ -32,9 +32,9 @@ class FittedScaling:
         return float(1 / self.scale)
 
     def __call__(self, table: LogitTable) -> LogitTable:
+        _check_link(table)
         if self.scale.ndim and len(self.scale) != table.n_classes:
             raise ValueError(f"the scaling was fitted on {len(self.scale)} classes and the table has {table.n_classes}")
-        _check_link(table)
         scores = np.empty(table.scores.shape, table.dtype)
         for rows in table.spans():
             scores[rows] = table.scores[rows].astype(np.float64) * self.scale + self.shift
@@ -137,7 +137,7 @@ def of_one_class(table: LogitTable, which: int) -> LogitTable:
 
 
 def _check_link(table: LogitTable) -> None:
-    if table.link not in ("softmax", "sigmoid"):
+    if checked_table(table).link not in ("softmax", "sigmoid"):
         raise ValueError(f"the link is {table.link}; scores of the softmax or the sigmoid link can be scaled")
 
 

@@ -19,9 +19,9 @@ from workbench.metrics import (
     micro_f1,
     top_k_calibration_error,
 )
-from workbench.metrics.base import interval_of, named, resampled
+from workbench.metrics.base import checked_metrics, interval_of, named, resampled
 from workbench.sets import PredictionSets, Rule, Threshold
-from workbench.tables import LogitTable
+from workbench.tables import LogitTable, checked_table
 
 
 def compare(
@@ -51,6 +51,8 @@ def compare(
     >>> frame[(frame.metric == "accuracy") & (frame.table == "noisy")].difference_high.item() < 0
     True
     """
+    if not isinstance(rule, Rule):
+        raise ValueError(f"rule = {rule!r}; give a rule such as AverageK(K=5), which is fitted for each table")
     tables = _checked(tables)
     if val is None and rule.needs_fit:
         halves = {name: table.split(seed=seed) for name, table in tables.items()}
@@ -59,7 +61,7 @@ def compare(
     if val is not None and set(val) != set(tables):
         raise ValueError(f"val has {', '.join(val)} and the tables are {', '.join(tables)}; give one val for each")
     sets = {name: rule.fit(table if val is None else val[name]).sets(table) for name, table in tables.items()}
-    metrics = [metric for metric in metrics if all(metric.applies(table) for table in tables.values())]
+    metrics = [metric for metric in checked_metrics(metrics) if all(metric.applies(table) for table in tables.values())]
     measured = [
         (metric, name, metric.parts(sets[name] if metric.subject == "sets" else table))
         for metric in metrics
@@ -128,9 +130,11 @@ def disagreements(sets: Mapping[str, PredictionSets]) -> pd.DataFrame:
 
 def _checked(tables: Mapping[str, LogitTable]) -> dict[str, LogitTable]:
     """At least two tables of the same rows."""
+    if not isinstance(tables, Mapping):
+        raise ValueError(f"give the tables by their names, {{name: table}}, not as {type(tables).__name__}")
     if len(tables) < 2:
         raise ValueError(f"a comparison needs two or more tables; there is {len(tables)}")
-    (first_name, first), *others = tables.items()
+    (first_name, first), *others = ((name, checked_table(table)) for name, table in tables.items())
     for name, table in others:
         if table.scores.shape != first.scores.shape:
             raise ValueError(

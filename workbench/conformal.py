@@ -17,7 +17,7 @@ import numpy as np
 from workbench.decimals import exact
 from workbench.knobs import from_text, knob
 from workbench.sets import AverageK, FittedRule, Rule, Threshold, TopK, min_size_knob, most_probable
-from workbench.tables import LogitTable
+from workbench.tables import LogitTable, checked_table
 
 # Masses are summed as whole multiples of this, exactly: no bit depends on the order of the classes or on the block.
 UNIT = 2.0**-36
@@ -45,7 +45,7 @@ class ConformalRule(Rule):
     )
 
     def fit(self, table: LogitTable) -> FittedConformalRule:
-        table.checked_labels()
+        checked_table(table).checked_labels()
         if table.chose_model:
             warnings.warn(
                 "these rows also stopped training or chose the checkpoint, so they flatter the model and the promise is "

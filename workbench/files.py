@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.table_checks import BLOCK
+from workbench.table_checks import BLOCK, checked_scores
 from workbench.tables import LogitTable
 
 # What an array or a column may be called. The first name is ours.
@@ -55,6 +55,8 @@ def import_table(path: str | os.PathLike[str]) -> LogitTable:
     >>> print(table.note)
     mine.npz: 3 rows × 3 classes; logits (float32) read as scores, softmax; labels from y
     """
+    if not isinstance(path, (str, os.PathLike)):
+        raise ValueError(f"give the path of a file, not {type(path).__name__}; LogitTable(scores, labels) takes arrays")
     path = Path(path)
     if path.is_dir():
         return LogitTable.load(path)
@@ -173,12 +175,14 @@ def _understood(file: str, arrays: dict[str, np.ndarray]) -> LogitTable:
             f"{scores_name} has shape {scores.shape}; a table has one row per example and one column per class "
             "(save one network or split per file)"
         )
+    checked_scores(scores)  # before anything is read into numbers that are none
     n, n_classes = scores.shape
     fields: dict[str, Any] = {}
     said = []
     for field, known in (("class_names", CLASS_NAMES), ("ids", IDS), *((name, (name,)) for name in FURTHER)):
         name = _named(remaining, known)
-        if name is not None and len(remaining[name]) == (n_classes if field in LogitTable.PER_CLASS else n):
+        expected = n_classes if field in LogitTable.PER_CLASS else n
+        if name is not None and remaining[name].shape[:1] == (expected,):
             fields[field] = remaining.pop(name)
             said.append(f"{field} from {name}" if name != field else field)
     labels_name = _named(remaining, LABELS)
@@ -224,7 +228,11 @@ def _labels(given: np.ndarray, class_names: np.ndarray | None, n_classes: int) -
         if given.ndim == 1 and class_names is not None and not (0 <= given.min() and given.max() < n_classes):
             return _positions(given.astype(str), class_names)  # class names that happen to be numbers, such as 101
         return given
-    if given.dtype.kind == "f" and np.all(given == np.round(given)):
+    if given.dtype.kind == "f":
+        if not np.all(given == np.round(given)):
+            raise ValueError(
+                "labels hold numbers that are no class indices, such as 0.5 or NaN; give whole ones from 0"
+            )
         return given.astype(np.int64)
     if class_names is None:
         raise ValueError("labels are names, but the classes have none; add class_names, or give indices from 0")

@@ -24,7 +24,7 @@ from workbench.selection import (
     rounded_up,
     threshold_at_mean_size,
 )
-from workbench.tables import LogitTable
+from workbench.tables import LogitTable, checked_table
 
 FORMAT = 1
 FILE = "set_index.npz"
@@ -55,7 +55,7 @@ class SetIndex:
     """
 
     def __init__(self, table: LogitTable, K_max: float = 20.0, step: float = 0.1) -> None:
-        K_values = _grid(K_max, step, table.n_classes)
+        K_values = _grid(K_max, step, checked_table(table).n_classes)
         wanted = min(checked_m(K_values[-1], table) + 1, table.n * table.n_classes)
         if table.labels is None:
             self._set_up(table, K_values, largest_probabilities(table, wanted), None, None)

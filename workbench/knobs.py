@@ -100,7 +100,7 @@ class Knob:
             raise wrong
         if self.kind == "weights":
             return _weights(value, wrong)
-        if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real) or math.isnan(value):
+        if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real) or not math.isfinite(value):
             raise wrong
         number = float(value)
         if self.kind == "integer" and not number.is_integer():
@@ -108,7 +108,7 @@ class Knob:
         low, high = self.accepted
         if not low <= number <= high:
             bounds = f"below {low:g}" if math.isinf(high) else f"outside [{low:g}, {high:g}]"
-            raise ValueError(f"{where}{name} = {value!r} is {bounds}; {about}.")
+            raise ValueError(f"{where}{name} = {shown(number)} is {bounds}; {about}.")
         return int(number) if self.kind == "integer" else number
 
     def parsed(self, name: str, text: str) -> Any:

@@ -17,6 +17,8 @@ def imported(name: str, kind: str) -> Any:
     ValueError: 'math:rho' does not name a number: module 'math' has no attribute 'rho'
     """
     module_name, _, inside = name.partition(":")
+    if not module_name or not inside:
+        raise ValueError(f"{name!r} does not name a {kind}; write module:name, both of them")
     try:
         return getattr(importlib.import_module(module_name), inside)
     except (ImportError, AttributeError) as error:

@@ -11,9 +11,9 @@ import pandas as pd
 from workbench.cards import report_card
 from workbench.conformal import rule_from_text
 from workbench.metrics import METRICS, Metric, Parts
-from workbench.metrics.base import intervals, named
-from workbench.sets import AverageK, FittedRule, Rule, TopK
-from workbench.tables import LogitTable
+from workbench.metrics.base import checked_metrics, intervals, named
+from workbench.sets import AverageK, FittedRule, Rule, TopK, checked_rule
+from workbench.tables import LogitTable, checked_table
 
 
 class Report(pd.DataFrame):
@@ -50,10 +50,11 @@ def report(
     >>> frame[frame.metric == "accuracy"].to_dict("records")
     [{'rule': 'TopK(K=2, min_size=0)', 'metric': 'accuracy', 'group': '', 'value': 1.0, 'n': 200}]
     """
+    checked_table(table)
     if rules is None:
         K = min(5, max(1, table.n_classes - 1))
         rules = [TopK(1), *([TopK(K), AverageK(float(K))] if K > 1 else [])]
-    rules = list(rules)
+    rules = [checked_rule(rule) for rule in rules]
     if val is None and any(isinstance(rule, Rule) and rule.needs_fit for rule in rules):
         val, table = table.split(seed=seed)
         warnings.warn(
@@ -63,7 +64,7 @@ def report(
         )
     fitted = [rule.fit(table if val is None else val) if isinstance(rule, Rule) else rule for rule in rules]
     lines: list[tuple[str, Metric, Parts]] = []
-    metrics = [metric for metric in metrics if metric.applies(table)]
+    metrics = [metric for metric in checked_metrics(metrics) if metric.applies(table)]
     for rule in fitted:
         sets = rule.sets(table)
         lines += [(repr(rule.rule), metric, metric.parts(sets)) for metric in metrics if metric.subject == "sets"]

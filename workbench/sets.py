@@ -18,7 +18,7 @@ import numpy as np
 from workbench.cards import sets_card
 from workbench.knobs import Knobbed, knob
 from workbench.selection import rounded_up, threshold_at_mean_size
-from workbench.tables import LogitTable
+from workbench.tables import LogitTable, checked_table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -153,7 +153,7 @@ class Rule(Knobbed):
 
     def fit(self, table: LogitTable) -> FittedRule:
         """What the rule learns from a table, as a new object."""
-        return FittedRule(self, None, table.n_classes)
+        return FittedRule(self, None, checked_table(table).n_classes)
 
     def bayes(self, posterior: LogitTable) -> FittedRule:
         """The rule when the probabilities are the true ones: its line of Table 2.1 solved, not estimated."""
@@ -186,7 +186,7 @@ class FittedRule:
 
     def sets(self, table: LogitTable) -> PredictionSets:
         """The sets, without a word about empty ones."""
-        if table.n_classes != self.n_classes:
+        if checked_table(table).n_classes != self.n_classes:
             raise ValueError(f"the rule was fitted on {self.n_classes} classes and the table has {table.n_classes}")
 
         def masks(probabilities: np.ndarray, rows: slice) -> np.ndarray:
@@ -198,6 +198,13 @@ class FittedRule:
     def __repr__(self) -> str:
         at = f" at {self.threshold:.4g}" if isinstance(self.threshold, float) else ""
         return f"{self.rule!r}{at}"
+
+
+def checked_rule(given: Any) -> Rule | FittedRule:
+    """The rule, fitted or not, or an error for anything else."""
+    if not isinstance(given, (Rule, FittedRule)):
+        raise ValueError(f"{given!r} is not a rule; give one such as AverageK(K=5), with the brackets")
+    return given
 
 
 def dtype_threshold(threshold: Any, dtype: np.dtype) -> Any:
@@ -244,9 +251,9 @@ def min_size_knob() -> Any:
     return knob(0, low=0, high=5, maximum=math.inf, meaning="number of classes a set has at least")
 
 
-def warn_if_everything(K: float, n_classes: int) -> None:
+def warn_if_everything(K: float, table: LogitTable) -> None:
     """K ≥ L is legal and useless."""
-    if n_classes <= K:
+    if (n_classes := checked_table(table).n_classes) <= K:
         warnings.warn(f"K = {K:g} with {n_classes} classes: every set holds every class", stacklevel=3)
 
 
@@ -273,7 +280,7 @@ class TopK(Rule):
     min_size: int = min_size_knob()
 
     def fit(self, table: LogitTable) -> FittedRule:
-        warn_if_everything(self.K, table.n_classes)
+        warn_if_everything(self.K, table)
         return FittedRule(self, None, table.n_classes)
 
     def mask(self, fitted: FittedRule, probabilities: np.ndarray, rows: slice) -> np.ndarray:
@@ -305,7 +312,7 @@ class AverageK(Rule):
     min_size: int = min_size_knob()
 
     def fit(self, table: LogitTable) -> FittedRule:
-        warn_if_everything(self.K, table.n_classes)
+        warn_if_everything(self.K, table)
         return FittedRule(self, threshold_at_mean_size(table, self.K), table.n_classes)
 
 
@@ -328,4 +335,4 @@ class Threshold(Rule):
     min_size: int = min_size_knob()
 
     def fit(self, table: LogitTable) -> FittedRule:
-        return FittedRule(self, self.threshold, table.n_classes)
+        return FittedRule(self, self.threshold, checked_table(table).n_classes)

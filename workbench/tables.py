@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import numbers
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +28,16 @@ from workbench.table_checks import (
     one_per_row,
     read_only,
 )
+
+
+def checked_table(given: Any) -> LogitTable:
+    """The table, or an error for anything else that says how it becomes one."""
+    if not isinstance(given, LogitTable):
+        raise ValueError(
+            f"a LogitTable is wanted here, not {type(given).__name__}: LogitTable(scores, labels) makes one of arrays, "
+            "import_table(path) of a file, and a trained run has some, run.tables['test']"
+        )
+    return given
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,10 +84,10 @@ class LogitTable:
     PER_CLASS: ClassVar = ("class_names", "groups", "class_counts")
 
     def __post_init__(self) -> None:
-        if self.link not in LINKS:
+        if not isinstance(self.link, str) or self.link not in LINKS:
             raise ValueError(f"link = {self.link!r} is unknown; give one of {', '.join(LINKS)}")
-        if self.link == "quasibinary" and self.link_constant is None:
-            raise ValueError("the quasibinary link needs link_constant = log C, which training estimates")
+        if self.link == "quasibinary" and not isinstance(self.link_constant, numbers.Real):
+            raise ValueError("the quasibinary link needs link_constant = log C, a number that training estimates")
         scores = checked_scores(self.scores)
         self._fill(scores=scores)
         if self.labels is not None:
@@ -91,8 +102,10 @@ class LogitTable:
                 self._fill(**{name: checked_weights(name, getattr(self, name), scores.shape)})
         for name in ("features", "ids", "images"):
             if getattr(self, name) is not None:
-                self._fill(**{name: read_only(array_of(getattr(self, name)))})
+                self._fill(**{name: read_only(np.atleast_1d(array_of(getattr(self, name))))})
         if self.attributes is not None:
+            if not isinstance(self.attributes, Mapping):
+                raise ValueError(f"attributes = {self.attributes!r}; give {{name: one value per row}}")
             self._fill(attributes={str(name): one_per_row(values) for name, values in self.attributes.items()})
         self._check_lengths()
         check_values(self)

@@ -12,14 +12,13 @@ import messages
 import reading
 import workbench as wb
 from drawings import drawn
-from opening import open_samples, samples_link
+from opening import open_samples, rows_of_bin
 from workbench.calibration import at_temperature, of_one_class
 from workbench.figures.reliability import Reliability
 from workbench.figures.temperature import TEMPERATURES, Temperatures
 
 TEMPERATURE, VECTOR = "temperature", "vector"
 ALL = "all classes"
-DOTS, BARS = 2, 3  # traces of a reliability diagram
 TALL = 480  # pixels of a reliability diagram
 FAMILY = (
     wb.metrics.expected_calibration_error,
@@ -90,9 +89,8 @@ def body(key: str, dark: bool) -> None:
         opens = which is None and K == 1  # only there a bin is a set of rows
         before = diagram(key, None, which, K)
         clicked = drawn("before", key, lambda: before, dark, title=title, height=TALL, table=code, clickable=opens)
-        if clicked is not None and clicked["trace"] in (DOTS, BARS):
-            bin_ = before.points().iloc[clicked["point"]]
-            open_samples(samples_link(key, sure=(bin_["low"], bin_["high"])))
+        if clicked is not None and (rows := rows_of_bin(key, clicked, before)) is not None:
+            open_samples(**rows)
         if mended is not None:
             title, code = f"After: is the confidence{of} right?", mended.code(which)
             after = partial(diagram, key, mended, which, K)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import html
-
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -12,13 +10,14 @@ import live
 import messages
 import moving
 import reading
+import rules
 import workbench as wb
 from addressed import one_run
 from drawings import drawn
 from handout import handout
-from headline import strip
-from opening import open_samples, samples_link
+from opening import open_samples, rows_of_class
 from places import compact, places
+from workbench.figures import Figure
 from workbench.rows import ONLY_OTHER, ONLY_THIS
 
 TALL = 600  # pixels of the table and of the heat map beside it
@@ -49,9 +48,8 @@ def page() -> None:
 @messages.friendly
 def body(key: str, dark: bool) -> None:
     """All that follows the sliders; pictures of single classes follow when a slider is released."""
-    with st.container(key="headline"):
-        held, value = places(key).at(strip("classes", key))
-    sets = reading.sets(key, held, value)
+    answer = rules.answer("classes", key)
+    sets = answer.sets
     labelled = sets.table.labels is not None
     if not labelled:
         st.info(
@@ -62,15 +60,15 @@ def body(key: str, dark: bool) -> None:
     other = one_run("Compared with", titles, "other") if titles else None
     with st.container(key="figures"):
         if labelled:
-            moving_picture("classes", key, held, value, dark)
+            of_classes("classes", answer, dark)
             if sets.table.class_counts is not None:
-                moving_picture("rarity", key, held, value, dark)
-            table(key, held, value, other)
+                of_classes("rarity", answer, dark)
+            table(answer, other)
         with st.container(key="company"):
             around = chosen_class(sets)
             company(key, sets, around, dark)
         if other is not None:
-            improved(key, other, reading.sets(other, held, value), sets, dark)
+            improved(key, other, answer.of(other), sets, dark)
         if sets.table.class_counts is not None:
             drawn("lorenz", key, lambda: wb.figures.lorenz(sets.table.class_counts), dark)
 
@@ -82,12 +80,12 @@ def company(key: str, sets: wb.PredictionSets, around: int, dark: bool) -> None:
     name = sets.table.named_classes()[around]
     with st.container(horizontal=True):
         if sets.table.labels is not None and st.button("Its rows", icon=":material/photo_library:", type="tertiary"):
-            open_samples(samples_link(key, label=name))
+            open_samples(key, label=name)
         if st.button("Rows whose sets hold it", icon=":material/photo_library:", type="tertiary"):
-            open_samples(samples_link(key, holds=[name]))
+            open_samples(key, holds=[name])
     if clicked is not None:
         line, column = (figure.labels()[place] for place in clicked["point"])
-        open_samples(samples_link(key, holds=sorted({line, column})))
+        open_samples(key, holds=sorted({line, column}))
 
 
 def improved(key: str, other: str, before: wb.PredictionSets, after: wb.PredictionSets, dark: bool) -> None:
@@ -97,7 +95,7 @@ def improved(key: str, other: str, before: wb.PredictionSets, after: wb.Predicti
     if clicked is not None:
         bar = figure.ends().iloc[clicked["point"]]
         who = ONLY_THIS if bar["difference"] > 0 else ONLY_OTHER
-        open_samples(samples_link(key, label=bar["name"], other=other, disagreement=who))
+        open_samples(key, label=bar["name"], other=other, disagreement=who)
 
 
 def chosen_class(sets: wb.PredictionSets) -> int:
@@ -112,15 +110,22 @@ def chosen_class(sets: wb.PredictionSets) -> int:
 
 
 @messages.friendly
-def moving_picture(name: str, key: str, held: str, value: float, dark: bool) -> None:
-    """A picture that follows the sliders while they move; a class in it opens its rows."""
-    make = {"classes": wb.figures.per_class, "rarity": wb.figures.accuracy_against_count}[name]
-    with st.container(key=f"figure-{name}"):
-        drawn = at_every_place(name, key, dark)._asdict()
-        clicked = live.figure(key, **drawn, clickable=True, key=f"{name} of classes {key}")
-        handout(name, key, lambda: make(reading.sets(key, held, value)), dark)
-    if clicked is not None and clicked["data"] is not None:  # bars of a histogram stand for many classes
-        open_samples(samples_link(key, label=html.unescape(clicked["data"][0])))
+def of_classes(name: str, answer: rules.Answer, dark: bool) -> None:
+    """A picture of classes, which follows the sliders while they move; a class in it opens its rows."""
+    key = answer.key
+
+    def make() -> Figure:
+        return {"classes": wb.figures.per_class, "rarity": wb.figures.accuracy_against_count}[name](answer.sets)
+
+    if answer.row is None:
+        clicked = drawn(name, key, make, dark, clickable=True)
+    else:
+        with st.container(key=f"figure-{name}"):
+            moved = at_every_place(name, key, dark)._asdict()
+            clicked = live.figure(key, **moved, clickable=True, key=f"{name} of classes {key}")
+            handout(name, key, make, dark)
+    if clicked is not None and (rows := rows_of_class(key, clicked)) is not None:
+        open_samples(**rows)
 
 
 @st.cache_resource(show_spinner="Drawing…", max_entries=32)
@@ -133,9 +138,9 @@ def at_every_place(name: str, key: str, dark: bool) -> moving.Moving:
 
 
 @messages.friendly
-def table(key: str, held: str, value: float, other: str | None) -> None:
+def table(answer: rules.Answer, other: str | None) -> None:
     """Every class, the least accurate first; a part of a name finds classes, a chosen line chooses the class."""
-    frame = of_classes(key, held, value, other)
+    frame = every_class(answer.key, repr(answer.rule), other)
     with st.container(key="table"):
         st.html('<div class="wb-live"><h2 class="wb-title">Every class, worst first</h2></div>')
         sought = st.text_input(
@@ -165,11 +170,11 @@ def choose_line(found: pd.DataFrame) -> None:
 
 
 @st.cache_data(show_spinner=False, max_entries=32)
-def of_classes(key: str, held: str, value: float, other: str | None) -> pd.DataFrame:
+def every_class(key: str, rule: str, other: str | None) -> pd.DataFrame:
     """The frame of `per_class`, with the gain over another run if there is one, the least accurate first."""
-    sets = reading.sets(key, held, value)
+    sets = reading.sets_by(key, rule)
     frame = wb.figures.per_class(sets).frame
     if other is not None:
-        gains = wb.figures.most_improved(reading.sets(other, held, value), sets).frame
+        gains = wb.figures.most_improved(reading.sets_by(other, rule), sets).frame
         frame = frame.merge(gains[["class", "difference"]], on="class", how="left")
     return frame.sort_values("accuracy", kind="stable", ignore_index=True)

@@ -11,9 +11,9 @@ import live
 import messages
 import moving
 import reading
+import rules
 import workbench as wb
 from handout import handout
-from headline import strip
 from places import places
 from several import chosen_runs, opening, titles
 from workbench.conformal import rule_from_text
@@ -69,14 +69,13 @@ def body(key: str, dark: bool) -> None:
             icon=":material/compare_arrows:",
         )
         return
-    with st.container(key="headline"):
-        row = strip("compare", key)
-    rule, K = places(key).rule(row), whole(key, row)
+    answer = rules.answer("compare", key)
     chosen = chosen_runs("Compared with", key, others)
     if not chosen:
         st.info("Choose at least one run to compare with.", icon=":material/compare_arrows:")
         return
     keys = (key, *chosen)
+    rule, K = answer.rule, whole(answer)
     comparison, code = compared(keys, rule, K), code_of(keys, rule, K)
     with st.container(key="figures"):
         differences(code, comparison, dark)
@@ -84,9 +83,10 @@ def body(key: str, dark: bool) -> None:
     table(comparison)
 
 
-def whole(key: str, row: int) -> int:
+def whole(answer: rules.Answer) -> int:
     """The whole number of classes nearest to the mean size of the sets: top-K sets of that size stand beside them."""
-    return min(max(round(float(places(key).K[row])), 1), reading.run(key).tables["test"].n_classes)
+    size = wb.metrics.mean_size(answer.sets) if answer.row is None else places(answer.key).K[answer.row]
+    return min(max(round(float(size)), 1), answer.sets.table.n_classes)
 
 
 def compared(keys: tuple[str, ...], rule: Rule, K: int) -> pd.DataFrame:

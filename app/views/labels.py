@@ -16,7 +16,7 @@ import workbench as wb
 from drawings import drawn
 from handout import handout
 from headline import strip
-from opening import open_samples, samples_link
+from opening import open_samples
 from places import places
 from several import chosen_runs, opening, titles
 from workbench.comparison import zero_and_many
@@ -148,9 +148,7 @@ def moving_picture(channel: str, key: str, threshold: float, title: str, dark: b
         test = reading.run(key).tables["test"]
         handout(f"confidence-{key}", key, lambda: wb.figures.none_of_these(test, threshold), dark)
     if clicked is not None and clicked["trace"] % 2 == 0:  # bars and curves take turns
-        open_samples(
-            samples_link(key, sure=(clicked["point"] / CONFIDENCE_BINS, (clicked["point"] + 1) / CONFIDENCE_BINS))
-        )
+        open_samples(key, sure=(clicked["point"] / CONFIDENCE_BINS, (clicked["point"] + 1) / CONFIDENCE_BINS))
 
 
 @st.cache_resource(show_spinner="Drawing…", max_entries=32)

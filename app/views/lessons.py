@@ -19,7 +19,7 @@ import workbench as wb
 from drawings import drawn
 from handout import handout
 from headline import numbers
-from opening import open_samples, samples_link
+from opening import open_samples
 from pictures import Setting, recipe, shown
 from places import compact, places
 from rules import Answer
@@ -142,7 +142,7 @@ def flowers(key: str, dark: bool) -> None:
     rows = alone[organs(key)[alone] == "flower"][:FLOWERS]
     opened = photos.on_cards(answered, rows, dark, key="flowers")
     if opened is not None:
-        open_samples(samples_link(key, row=opened))
+        open_samples(key, row=opened)
     _, K = places(key).at(row)
     with st.container(key="figure-organs"):
         live.figure(key, **sizes_by_organ(key, dark)._asdict(), key="sizes by organ")

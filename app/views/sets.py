@@ -19,15 +19,17 @@ import workbench as wb
 from addressed import one_run
 from drawings import drawn
 from handout import handout
-from opening import LARGEST, open_samples, samples_link
+from opening import LARGEST, Rows, open_samples, rows_of_bin, rows_of_class
 from places import compact, places
 from workbench.figures import Figure
 from workbench.figures.curves import AccuracyAgainstSize
+from workbench.figures.reliability import Reliability
 from workbench.figures.sizes import MOST_GROUPS
 from workbench.figures.thresholds import SizeAgainstThreshold
 from workbench.groups import rows_by
 
 ALL_ROWS = "all rows"
+OPEN_ROWS = ("sizes", "classes", "reliability")  # pictures whose parts stand for rows
 
 
 def page() -> None:
@@ -78,21 +80,31 @@ def figures(answer: rules.Answer, dark: bool) -> None:
     with st.container(key="figures"):
         for name, make in makers.items():
             of_sizes = (by, other) if name == "sizes" else (None, None)
-            if answer.row is not None:
-                picture(name, answer, *of_sizes, make, dark)
-            elif name == "reliability":
-                with st.container(key=f"figure-{name}"):
-                    live.prepared_drawing(prepared_reliability(answer.key, dark), key=f"drawing {name}")
-                    handout(name, answer.key, make, dark)
-            else:
-                drawn(name, answer.key, make, dark, other=of_sizes[1])
+            picture(name, answer, *of_sizes, make, dark)
 
 
 @messages.friendly
 def picture(
     name: str, answer: rules.Answer, by: str | None, other: str | None, make: Callable[[], Figure], dark: bool
 ) -> None:
-    """One picture that follows the sliders, with its code; if it fails, the others stay. A bar opens its rows."""
+    """One picture with its code; if it fails, the others stay. A bar of it, a class or a bin opens its rows."""
+    if answer.row is not None:
+        clicked = following(name, answer, by, other, make, dark)
+    elif name == "reliability":
+        with st.container(key=f"figure-{name}"):
+            parts = prepared_reliability(answer.key, dark)
+            clicked = live.prepared_drawing(parts, key=f"drawing {name}", clickable=True)
+            handout(name, answer.key, make, dark)
+    else:
+        clicked = drawn(name, answer.key, make, dark, other=other, clickable=name in OPEN_ROWS)
+    if clicked is not None and (rows := rows_behind(name, clicked, answer, by, other)) is not None:
+        open_samples(**rows)
+
+
+def following(
+    name: str, answer: rules.Answer, by: str | None, other: str | None, make: Callable[[], Figure], dark: bool
+) -> dict[str, Any] | None:
+    """A picture that follows the sliders. Returns what was clicked just now, or None."""
     key = answer.key
 
     def figure() -> Figure:
@@ -100,20 +112,25 @@ def picture(
         return replace(made, code=reading.code(key, made, other))
 
     with st.container(key=f"figure-{name}"):
-        drawn = at_every_place(name, key, by, other, dark)
-        clickable = name in ("sizes", "classes")
-        clicked = live.figure(key, **drawn._asdict(), clickable=clickable, key=f"{name} {key}")
+        moved = at_every_place(name, key, by, other, dark)._asdict()
+        clicked = live.figure(key, **moved, clickable=name in OPEN_ROWS, key=f"{name} {key}")
         handout(name, None, figure, dark)
-    if clicked is not None and name == "sizes":
-        open_samples(rows_of_bar(clicked, answer, by, other))
-    elif clicked is not None and clicked["data"] is not None:
-        open_samples(samples_link(key, label=clicked["data"][0]))
+    return clicked
 
 
-def rows_of_bar(
-    clicked: dict[str, Any], answer: rules.Answer, by: str | None, other: str | None
-) -> dict[str, str | list[str]]:
-    """The link to the rows behind a bar of the histogram of sizes."""
+def rows_behind(
+    name: str, clicked: dict[str, Any], answer: rules.Answer, by: str | None, other: str | None
+) -> Rows | None:
+    """The rows behind what was clicked, if there are any."""
+    if name == "sizes":
+        return rows_of_bar(clicked, answer, by, other)
+    if name == "classes":
+        return rows_of_class(answer.key, clicked)
+    return rows_of_bin(answer.key, clicked, reliability(answer.key))
+
+
+def rows_of_bar(clicked: dict[str, Any], answer: rules.Answer, by: str | None, other: str | None) -> Rows:
+    """The rows behind a bar of the histogram of sizes."""
     shown = [answer.key] if other is None else [answer.key, other]
     panel, layer = divmod(clicked["trace"], len(shown))
     size, sizes = clicked["point"], answer.of(shown[layer]).sizes
@@ -123,7 +140,7 @@ def rows_of_bar(
         present = np.unique(codes)
         group, sizes = names[present[panel]], sizes[codes == present[panel]]
     alone = np.count_nonzero(sizes == size) == clicked["data"]  # else larger sets share the bar
-    return samples_link(shown[layer], sizes=(size, size if alone else LARGEST), by=by, group=group)
+    return {"key": shown[layer], "sizes": (size, size if alone else LARGEST), "by": by, "group": group}
 
 
 def of_thresholds(key: str, row: int) -> SizeAgainstThreshold:
@@ -139,7 +156,7 @@ def curve(key: str) -> AccuracyAgainstSize:
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
-def reliability(key: str) -> Figure:
+def reliability(key: str) -> Reliability:
     """Whether the confidence is right: the same for every set."""
     return wb.figures.reliability(reading.index(key, "test").table)
 

@@ -42,7 +42,7 @@ def pressed(page: Any, slider: str, key: str, times: int = 1) -> None:
 
 def reads(page: Any, expected: dict[str, str]) -> None:
     """The page says, at the latest after a while, exactly these numbers."""
-    for _ in range(100):
+    for _ in range(600):
         if numbers(page).items() >= expected.items():
             break
         page.wait_for_timeout(100)

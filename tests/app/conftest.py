@@ -103,7 +103,7 @@ def opened(browser: Any, server: str) -> Iterator[Callable[..., Any]]:
         page = browser.new_page()
         page.set_viewport_size({"width": width, "height": 2600})
         page.emulate_media(color_scheme=scheme)
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(120_000)  # what never comes should fail, what comes late on a busy machine should not
         page.on("console", complain)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("request", lambda request: complaints.append(request.url) if _leaves(request.url, server) else None)

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 def assert_same_diagram(page, name, table, K=1):
     """The page shows, at the latest after a while, the diagram of the table."""
     points = wb.figures.reliability(table, K=K).points()
-    for _ in range(100):
+    for _ in range(600):
         shown = figure(page, name)["data"][2]
         if len(shown["x"]) == len(points) and np.allclose(shown["x"], points["confidence"], atol=1e-6):
             break

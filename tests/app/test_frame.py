@@ -44,7 +44,7 @@ def test_the_app_loads_no_torch():
 def test_without_a_run_the_page_says_what_to_type(monkeypatch, tmp_path, app_modules):
     monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
     monkeypatch.setattr(stores, "DEMO", tmp_path / "no-demo")
-    app = AppTest.from_file(str(APP / "main.py"), default_timeout=30).run()
+    app = AppTest.from_file(str(APP / "main.py"), default_timeout=120).run()
     assert not app.exception
     assert app.subheader[0].value == "There is no run here yet"
     assert any("workbench train --dataset garden" in block.value for block in app.code)
@@ -53,7 +53,7 @@ def test_without_a_run_the_page_says_what_to_type(monkeypatch, tmp_path, app_mod
 def test_the_words_of_the_glossary_open_from_every_page(monkeypatch, tmp_path, app_modules):
     monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
     monkeypatch.setattr(stores, "DEMO", tmp_path / "no-demo")
-    app = AppTest.from_file(str(APP / "main.py"), default_timeout=30).run()
+    app = AppTest.from_file(str(APP / "main.py"), default_timeout=120).run()
     (words,) = [button for button in app.sidebar.button if button.label == "Words and symbols"]
     words.click().run()
     assert not app.exception

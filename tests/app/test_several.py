@@ -24,7 +24,7 @@ def page(monkeypatch):
         key = st.session_state["run"]
         st.write(" ".join(chosen_runs("Compared with", key, rows[key])))
 
-    return AppTest.from_function(script, default_timeout=30)
+    return AppTest.from_function(script, default_timeout=120)
 
 
 def test_all_runs_are_chosen_at_first_and_a_choice_is_kept_in_the_address(page):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 MOST_NAMES, MOST_BARS = 30, 100  # more classes than that: bars without names; a histogram
 BINS = 20  # of accuracy, when there are too many classes for bars
+HOVER = "%{customdata[1]}<extra></extra>"
 
 
 def per_class(sets: PredictionSets) -> PerClass:
@@ -144,7 +145,7 @@ class PerClass(Figure):
             if len(ordered) <= MOST_NAMES:
                 reach = {"array": part["high"] - part["accuracy"], "arrayminus": part["accuracy"] - part["low"]}
                 bars["error_y"] = {**reach, "color": theme.ink, "thickness": 1, "width": 0}
-            traces.append({**bars, "customdata": hover_texts(part), "hovertemplate": "%{customdata}<extra></extra>"})
+            traces.append({**bars, "customdata": names_and_hovers(part), "hovertemplate": HOVER})
         ticks: dict[str, Any] = {"showticklabels": False, "ticks": ""}
         if len(ordered) <= MOST_NAMES:
             ticks = {"tickvals": ordered["place"], "ticktext": ordered["name"].map(html.escape)}
@@ -202,8 +203,8 @@ class PerClass(Figure):
         return "classes, most training images first" if "count" in self.frame else "classes, most accurate first"
 
 
-def hover_texts(part: pd.DataFrame) -> list[str]:
-    """What the pointer tells about each class."""
+def names_and_hovers(part: pd.DataFrame) -> list[tuple[str, str]]:
+    """The name of each class, as HTML, and what the pointer tells about it."""
     training = "<br>{count} training images" if "count" in part else ""
     template = (
         "<b>{name}</b><br>accuracy {accuracy:.1%} ({hits} of {n} rows)<br>95 % interval {low:.0%} to {high:.0%}"
@@ -211,4 +212,5 @@ def hover_texts(part: pd.DataFrame) -> list[str]:
         + "<br>{mean_size:.1f} classes in a set"
     )
     part = part.assign(name=part["name"].map(html.escape))
-    return [template.format(**dict(zip(part.columns, row, strict=True))) for row in part.itertuples(index=False)]
+    told = [template.format(**dict(zip(part.columns, row, strict=True))) for row in part.itertuples(index=False)]
+    return list(zip(part["name"], told, strict=True))

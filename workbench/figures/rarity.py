@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from workbench.counts import FEW, MANY, SHOTS
 from workbench.figures.base import Figure, chosen_by, code_of_sets, counted, paper
-from workbench.figures.classes import hover_texts, per_class
+from workbench.figures.classes import HOVER, names_and_hovers, per_class
 from workbench.figures.style import Theme
 from workbench.groups import training_images
 from workbench.sets import PredictionSets
@@ -72,7 +72,7 @@ class AccuracyAgainstCount(Figure):
             figure.add_scatter(
                 x=part["x"], y=part["accuracy"], mode="markers", name=shot, marker=mark, legendgroup=shot
             )
-            figure.data[-1].update(customdata=hover_texts(part), hovertemplate="%{customdata}<extra></extra>")
+            figure.data[-1].update(customdata=names_and_hovers(part), hovertemplate=HOVER)
             mean = part["accuracy"].mean()
             line = {"color": colour, "width": 4}
             figure.add_scatter(

@@ -10,11 +10,14 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from workbench.sets import PredictionSets
+from workbench.tables import LogitTable
 
 Value = float | dict[str, float]
 CHUNK = 2**22  # weights held at a time: 32 MB
@@ -91,6 +94,7 @@ class Metric:
     parts: Callable[..., Parts]
 
     def __call__(self, *subjects: Any, **options: Any) -> Any:
+        self._check(subjects)
         return self.parts(*subjects, **options).value()
 
     def interval(
@@ -104,8 +108,20 @@ class Metric:
         >>> round(low, 3), wb.metrics.top_k_accuracy(table, K=1), round(high, 3)
         (0.91, 0.95, 0.99)
         """
+        self._check(subjects)
         found = intervals([(self, self.parts(*subjects, **options))], confidence, resamples, seed)[0]
         return found[""] if list(found) == [""] else found
+
+    def _check(self, subjects: tuple[Any, ...]) -> None:
+        """Refuses a table where sets are meant, and the reverse."""
+        of_sets = "sets" in self.subject
+        wanted = PredictionSets if of_sets else LogitTable
+        for subject in subjects if self.subject == "tables" else subjects[:1]:
+            if not isinstance(subject, wanted):
+                made = "rule.fit(val)(test) gives some" if of_sets else "LogitTable(scores, labels) makes one"
+                raise ValueError(
+                    f"{self.name} is measured on a {wanted.__name__}, not on a {type(subject).__name__}; {made}"
+                )
 
     def at(self, **options: Any) -> Metric:
         """The same metric with some options settled, and named after them: for a report or a comparison.
@@ -152,6 +168,14 @@ def metric(
         return found
 
     return declared
+
+
+def checked_metrics(given: Any) -> tuple[Metric, ...]:
+    """The metrics, or an error for anything else, such as their names."""
+    metrics = tuple(given) if isinstance(given, Iterable) else (given,)
+    if wrong := [metric for metric in metrics if not isinstance(metric, Metric)]:
+        raise ValueError(f"{wrong[0]!r} is not a metric; give a list of some, such as [workbench.metrics.accuracy]")
+    return metrics
 
 
 def mean(values: np.ndarray) -> Parts:
