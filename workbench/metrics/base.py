@@ -113,15 +113,12 @@ class Metric:
         return found[""] if list(found) == [""] else found
 
     def _check(self, subjects: tuple[Any, ...]) -> None:
-        """Refuses a table where sets are meant, and the reverse."""
-        of_sets = "sets" in self.subject
-        wanted = PredictionSets if of_sets else LogitTable
-        for subject in subjects if self.subject == "tables" else subjects[:1]:
-            if not isinstance(subject, wanted):
-                made = "rule.fit(val)(test) gives some" if of_sets else "LogitTable(scores, labels) makes one"
-                raise ValueError(
-                    f"{self.name} is measured on a {wanted.__name__}, not on a {type(subject).__name__}; {made}"
-                )
+        """Refuses a table where sets are meant, and the reverse. What is `tables` may be confidences as well."""
+        wanted: type[PredictionSets | LogitTable] = PredictionSets if "sets" in self.subject else LogitTable
+        if self.subject != "tables" and subjects and not isinstance(subjects[0], wanted):
+            made = "LogitTable(scores, labels)" if wanted is LogitTable else "rule.fit(val)(test)"
+            given = type(subjects[0]).__name__
+            raise ValueError(f"{self.name} is a metric of {wanted.__name__}, not of {given}; {made} makes one")
 
     def at(self, **options: Any) -> Metric:
         """The same metric with some options settled, and named after them: for a report or a comparison.
