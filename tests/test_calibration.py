@@ -97,6 +97,8 @@ def test_scaling_says_what_it_needs(scaling):
     table = calibrated(20)
     with pytest.raises(ValueError, match="no labels"):
         scaling.fit(wb.LogitTable(table.scores))
+    with pytest.raises(ValueError, match="a LogitTable is wanted here"):
+        scaling.fit(table.scores)
     with pytest.raises(ValueError, match="link is identity"):
         scaling.fit(wb.LogitTable.from_probabilities(softmax(table.scores), table.labels))
     with pytest.raises(ValueError, match="needs softmax"):

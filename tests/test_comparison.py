@@ -91,6 +91,12 @@ def test_only_tables_of_the_same_rows_are_compared():
     other = wb.LogitTable(tables["noisy"].scores, np.roll(tables["noisy"].labels, 1))
     with pytest.raises(ValueError, match="different labels"):
         compare({"good": tables["good"], "other": other}, wb.TopK(1))
+    with pytest.raises(ValueError, match="by their names"):
+        compare(list(tables.values()), wb.TopK(1))
+    with pytest.raises(ValueError, match="a LogitTable is wanted here"):
+        compare({**tables, "noisy": tables["noisy"].scores}, wb.TopK(1))
+    with pytest.raises(ValueError, match="such as AverageK"):
+        compare(tables, wb.TopK)
     with pytest.raises(ValueError, match="one val for each"):
         compare(tables, wb.AverageK(2), val={"good": tables["good"]})
 

@@ -321,6 +321,32 @@ def test_metrics_that_need_labels_or_counts_say_so():
         M.top_k_accuracy(labelled, K=1.5)
 
 
+@pytest.mark.parametrize("metric", [metric for metric in METRICS if metric.subject != "tables"], ids=repr)
+def test_a_metric_given_something_else_says_what_it_is_measured_on(metric):
+    of_sets = "sets" in metric.subject
+    for other in (ONE if of_sets else SETS["one"], ONE.scores, "val", None):
+        with pytest.raises(ValueError, match=f"is a metric of {'PredictionSets' if of_sets else 'LogitTable'}, not of"):
+            metric(other)
+    if metric.labels == "many":
+        with pytest.raises(ValueError, match=f"{metric.name} is for rows with many labels"):
+            metric.interval(SETS["one"] if of_sets else ONE)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"table": ONE.scores}, "a LogitTable is wanted here, not ndarray"),
+        ({"rules": [wb.TopK]}, "is not a rule; give one such as"),
+        ({"metrics": ["accuracy"]}, "'accuracy' is not a metric"),
+        ({"metrics": 5}, "5 is not a metric"),
+        ({"val": "val.npz"}, "a LogitTable is wanted here, not str"),
+    ],
+)
+def test_a_report_of_something_else_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        wb.report(**{"table": ONE, "rules": [wb.TopK(2)], **options})
+
+
 def test_the_report_is_one_line_per_rule_metric_and_group():
     val, test = ONE.split()
     frame = wb.report(test, rules=[wb.TopK(2), wb.LAC(0.8).fit(val)], interval=0.9, val=val, resamples=30)

@@ -136,6 +136,17 @@ def test_many_labels_and_rows_without_a_label_pass_through_every_rule(kind):
     assert sets.hits[~test.labels.any(1)].all()
 
 
+@pytest.mark.parametrize("kind", RULES)
+def test_a_rule_is_fitted_on_a_table_and_gives_the_sets_of_one(kind):
+    val, _ = tables()
+    fitted = kind().fit(val)
+    for other in (val.scores, "val.npz", None):
+        with pytest.raises(ValueError, match="a LogitTable is wanted here"):
+            kind().fit(other)
+        with pytest.raises(ValueError, match="a LogitTable is wanted here"):
+            fitted(other)
+
+
 @pytest.mark.parametrize("kind", PROMISING)
 def test_a_promise_needs_labels(kind):
     val, _ = tables()

@@ -160,6 +160,9 @@ def test_a_file_cut_short_is_refused(tmp_path):
         ({"scores": SCORES, "labels": ["oak"] * 12}, "add class_names"),
         ({"scores": SCORES, "labels": ["ash"] * 12, "class_names": ["oak", "elm", "fir"]}, "ash are not among"),
         ({"scores": np.full((2, 2), np.nan)}, "finite"),
+        ({"scores": np.full((2, 2), "a")}, "scores are <U1; give floating-point numbers"),
+        ({"scores": SCORES, "labels": np.full(12, np.nan)}, "no class indices"),
+        ({"scores": SCORES, "labels": 1, "ids": 7}, "labels are int64 of shape"),
     ],
 )
 def test_contents_that_make_no_table_are_refused_with_a_reason(tmp_path, arrays, message):
@@ -172,6 +175,11 @@ def test_a_csv_of_words_is_refused(tmp_path):
     (tmp_path / "mine.csv").write_text("a,b\nx,y\n")
     with pytest.raises(ValueError, match="one numeric column per class"):
         wb.import_table(tmp_path / "mine.csv")
+
+
+def test_arrays_are_no_path():
+    with pytest.raises(ValueError, match=r"path of a file, not ndarray; LogitTable\(scores, labels\)"):
+        wb.import_table(SCORES)
 
 
 def test_a_missing_file_is_named(tmp_path):

@@ -100,7 +100,7 @@ def build_network(
     channels_first = (input_shape[2], *input_shape[:2]) if len(input_shape) == 3 else tuple(input_shape)
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
-        backbone = copy.deepcopy(model) if isinstance(model, nn.Module) else backbone_named(model)(channels_first)
+        backbone = copy.deepcopy(model) if isinstance(model, nn.Module) else _made(model, channels_first)
         head = _head(loss, _feature_width(backbone, channels_first), n_classes)
     return Network(backbone, head, tuple(input_shape))
 
@@ -123,6 +123,14 @@ def backbone_named(name: str) -> Backbone:
     if not callable(factory):
         raise ValueError(f"{name!r} is not a function that takes an input shape and returns a torch Module")
     return factory
+
+
+def _made(name: str, channels_first: tuple[int, ...]) -> nn.Module:
+    factory = backbone_named(name)
+    try:
+        return factory(channels_first)
+    except TypeError as error:
+        raise ValueError(f"{name!r} does not make a model of the input shape {channels_first}: {error}") from error
 
 
 def random_weights(name: str) -> bool:

@@ -113,12 +113,19 @@ class Metric:
         return found[""] if list(found) == [""] else found
 
     def _check(self, subjects: tuple[Any, ...]) -> None:
-        """Refuses a table where sets are meant, and the reverse. What is `tables` may be confidences as well."""
+        """Refuses a table where sets are meant and the reverse, and one label where many are meant."""
+        if self.subject == "tables" or not subjects:  # those may be confidences as well
+            return
         wanted: type[PredictionSets | LogitTable] = PredictionSets if "sets" in self.subject else LogitTable
-        if self.subject != "tables" and subjects and not isinstance(subjects[0], wanted):
+        if not isinstance(subjects[0], wanted):
             made = "LogitTable(scores, labels)" if wanted is LogitTable else "rule.fit(val)(test)"
             given = type(subjects[0]).__name__
             raise ValueError(f"{self.name} is a metric of {wanted.__name__}, not of {given}; {made} makes one")
+        table: LogitTable = subjects[0].table if isinstance(subjects[0], PredictionSets) else subjects[0]
+        if self.labels == "many" and table.labels is not None and not table.many_labels:
+            raise ValueError(
+                f"{self.name} is for rows with many labels or none; these have one: give (n, L) bool labels"
+            )
 
     def at(self, **options: Any) -> Metric:
         """The same metric with some options settled, and named after them: for a report or a comparison.
