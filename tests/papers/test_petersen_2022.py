@@ -252,6 +252,14 @@ def test_small_probabilities_keep_their_digits():
     assert P[0, 0].item() == pytest.approx(1 / (math.pi * 1e6), rel=1e-4)
 
 
+def test_a_rank_out_of_reach_has_a_large_loss_and_no_gradient():
+    scores = torch.tensor([[0.0, 1e30, 2e30, 3e30]], requires_grad=True)  # so far that ½ − arctan(x)/π is 0 in double
+    loss = DifferentiableTopK(p_k=(1.0,), operator="bitonic", m=4, top1="sort")(scores, torch.tensor([0]))
+    loss.sum().backward()
+    assert 100 < loss.item() < math.inf
+    assert (scores.grad == 0).all()
+
+
 def test_neural_sort_of_many_classes_keeps_nothing_of_size_n_by_n():
     scores = torch.randn(1, 20_000, generator=torch.Generator().manual_seed(0))
     assert neural_sort(scores, 2).shape == (1, 2, 20_000)  # 1.6 GB for |s_j − s_l|

@@ -123,12 +123,9 @@ def log_ranks_of_last(scores: Tensor, k: int, operator: str, steepness: float) -
     """
     if operator in _LOGITS:
         return _LOGITS[operator](scores, k, 1 / steepness).log_softmax(-1)[..., -1]
-    n = scores.shape[-1]
-    values = _exact(scores).reshape(-1, n).T.contiguous()  # (n, rows): a layer picks whole wires
-    partners, wants = _wiring(n, k, operator, scores.device)
-    column, *_ = _LastColumn.apply(values, partners, (steepness * wants).to(values)[:, :, None])
-    ranks = column[:k].clamp(min=torch.finfo(column.dtype).tiny).log()
-    return ranks.T.reshape(*scores.shape[:-1], k).to(scores.dtype)
+    rows = scores.reshape(-1, scores.shape[-1])
+    log_ranks, *_ = _LogRanksOfLast.apply(rows, k, steepness, *_wiring(rows.shape[-1], k, operator, scores.device))
+    return log_ranks.reshape(*scores.shape[:-1], k)
 
 
 def _neural_sort_logits(scores: Tensor, k: int, temperature: float) -> Tensor:
@@ -197,53 +194,67 @@ def _wiring(n: int, k: int, kind: str, device: torch.device) -> tuple[tuple[Tens
         return tuple(partners), wants
 
 
-class _LastColumn(torch.autograd.Function):
-    """The last column of M_t ⋯ M_1 for Cauchy comparators: from each wire of the last layer back to the last class.
+class _LogRanksOfLast(torch.autograd.Function):
+    """The logarithm of the last column of M_t ⋯ M_1, first k rows, for Cauchy comparators.
 
     The matrix of a layer acts on any vector v as v + f·(v[partner] − v). So the column, which starts as the indicator of
     the last wire, travels with the values: one pass where k rows need two. The backward pass is written out because
-    autograd over so many small steps costs twice as much.
+    autograd over so many small steps costs three times as much.
     """
 
     generate_vmap_rule = True
 
     @staticmethod
     def forward(
-        values: Tensor,  # (n, rows)
+        scores: Tensor,  # (rows, n)
+        k: int,
+        steepness: float,
         partners: tuple[Tensor, ...],  # (n,) each
-        slopes: Tensor,  # (depth, n, 1): steepness times what each wire wants
-    ) -> tuple[Tensor, ...]:  # the column (n, rows), then what each layer compared (2, n, rows)
-        carried = torch.stack([values, torch.zeros_like(values)])
-        carried[1, -1] = 1
-        gaps = []
-        for partner, slope in zip(partners, slopes, strict=True):
-            met = carried.index_select(1, partner)
-            gap = met - carried
-            carried = carried.lerp(met, _cauchy(gap[0] * slope))
+        wants: Tensor,  # (depth, n)
+    ) -> tuple[Tensor, ...]:  # log-ranks (rows, k); and for the way back ranks (k, rows), gaps and swaps of all layers
+        values = (steepness * _exact(scores)).T  # (n, rows): a layer picks whole wires
+        column = torch.zeros_like(values)
+        column[-1] = 1
+        carried = torch.stack([values, column])
+        half, gaps, swaps = values.new_tensor(0.5), [], []
+        for partner, want in zip(partners, _over_pi(wants, values), strict=True):
+            gap = carried.index_select(1, partner) - carried
+            swap = torch.addcmul(half, want, gap[0].atan())
+            carried = torch.addcmul(carried, swap, gap)
             gaps.append(gap)
-        return carried[1], *gaps
+            swaps.append(swap)
+        ranks = carried[1, :k].clamp(min=torch.finfo(carried.dtype).tiny)
+        return ranks.log().T.to(scores.dtype), ranks, torch.stack(gaps), torch.stack(swaps)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        _, ctx.partners, slopes = inputs
-        _, *gaps = output
-        ctx.mark_non_differentiable(*gaps)
-        ctx.save_for_backward(slopes, *gaps)
+        _, _, ctx.steepness, ctx.partners, wants = inputs
+        _, *kept = output
+        ctx.mark_non_differentiable(*kept)
+        ctx.save_for_backward(wants, *kept)
 
     @staticmethod
-    def backward(ctx: Any, into_column: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
-        slopes, *gaps = ctx.saved_tensors
-        sureness = torch.stack([gap[0] for gap in gaps]) * slopes
-        swaps = _cauchy(sureness)
-        slopes = slopes / (math.pi * (1 + sureness.square()))  # of swap by gap: the density of the distribution
-        into = torch.stack([torch.zeros_like(into_column), into_column])
-        for partner, swap, slope, gap in reversed(list(zip(ctx.partners, swaps, slopes, gaps, strict=True))):
-            met = into.index_select(1, partner)
-            # Two wires that meet see the same swap, and gaps and slopes of opposite sign.
-            into_gap = ((met - into) * gap).sum(0)
-            into = into.lerp(met, swap)
-            into[0].addcmul_(into_gap, slope)
-        return into[0], None, None
+    def backward(ctx: Any, into_log_ranks: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
+        wants, ranks, gaps, swaps = ctx.saved_tensors  # gaps (depth, 2, n, rows), swaps (depth, n, rows)
+        into = torch.zeros_like(gaps[0])  # into the values, and into the column
+        possible = ranks > torch.finfo(ranks.dtype).tiny
+        into[1, : len(ranks)] = (into_log_ranks.T / ranks).where(possible, 0)
+        # A gap of values also moves the swap, by the density of the distribution, and with it values and column.
+        density = _over_pi(wants, gaps) / (1 + gaps[:, 0].square())
+        through_swap = gaps * density.unsqueeze(1)
+        into_same = torch.stack([swaps + through_swap[:, 0], swaps], dim=1)
+        layers = zip(ctx.partners, into_same, through_swap[:, 1], strict=True)
+        for partner, same, from_column in reversed(list(layers)):
+            # Two wires that meet see the same swap, and gaps and densities of opposite sign.
+            difference = into.index_select(1, partner) - into
+            into = torch.addcmul(into, same, difference)
+            into[0].addcmul_(from_column, difference[1])
+        return (ctx.steepness * into[0].T).to(into_log_ranks.dtype), None, None, None, None
+
+
+def _over_pi(wants: Tensor, like: Tensor) -> Tensor:
+    """(depth, n, 1): what each wire wants, by the largest slope of the Cauchy distribution function, 1 / π."""
+    return (wants.to(like) / math.pi).unsqueeze(-1)
 
 
 def _exact(scores: Tensor) -> Tensor:
