@@ -12,7 +12,7 @@ import workbench as wb
 from workbench.__main__ import main
 from workbench.datasets import LongTail
 from workbench.losses import LOSSES
-from workbench.store import Store
+from workbench.store import DEMO, Store
 
 
 @pytest.fixture(autouse=True)
@@ -73,6 +73,8 @@ def test_training_keeps_a_run_that_runs_lists_and_evaluate_judges(capsys):
         run(capsys, "train", "--dataset", "digits", "--model", "linear", "--epochs", 2, "--seed", 1, "--json")
     )
     assert trained["epoch"] == 1
+    again = run(capsys, "train", "--dataset", "digits", "--model", "linear", "--epochs", 2, "--seed", 1)
+    assert f"epoch 2 of 2, whose weights were kept: train_loss {trained['train_loss']:.4g}" in again
     assert trained["key"] in {row["key"] for row in json.loads(run(capsys, "runs", "--json"))}
     assert "seed 1" in run(capsys, "runs")
     rows = json.loads(run(capsys, "evaluate", trained["key"][:10], "--K", 2, "--json"))
@@ -110,9 +112,26 @@ def test_a_sweep_tunes_on_val_and_reports_test(capsys):
 
 
 def test_a_sweep_over_something_unknown_says_what_can_be_varied(capsys):
-    assert "--over epsilon is not known; give one of model, epochs" in failed(
-        capsys, "sweep", "--dataset", "digits", "--over", "epsilon", 0.1
-    )
+    unknown = "epsilon is nothing that a sweep varies; give one of model, epochs"
+    assert unknown in failed(capsys, "sweep", "--dataset", "digits", "--over", "epsilon", 0.1)
+    assert unknown in failed(capsys, "sweep", "--dataset", "digits", "--setting", "epsilon=0.1")
+
+
+def test_a_sweep_by_an_unknown_metric_is_refused_before_anything_is_trained(capsys, home):
+    arguments = ["sweep", "--dataset", "digits", "--over", "seed", 0, "--metric", "beauty"]
+    assert "metric = 'beauty' does not rank settings; give one of accuracy" in failed(capsys, *arguments)
+    assert not home.exists()
+
+
+def test_a_sweep_takes_a_list_of_settings_and_knobs_of_the_data(capsys):
+    arguments = ["sweep", "--dataset", "digits", "--model", "linear", "--epochs", 1, "--rule", "AverageK(K=2)"]
+    listed = ["--setting", "learning_rate=0.1", "data.seed=1", "--setting", "learning_rate=0.01", "data.seed=2"]
+    found = json.loads(run(capsys, *arguments, *listed, "--json"))
+    assert {(row["learning_rate"], row["data.seed"]) for row in found["frame"]} == {(0.1, 1), (0.01, 2)}
+    assert {Store().open(row["run"]).info["dataset"]["knobs"]["seed"] for row in found["frame"]} == {1, 2}
+    text = run(capsys, *arguments, "--over", "data.seed", 1, "--over", "data.seed", 2, "--learning_rate", 0.1)
+    assert "(one seed: no interval)" in text
+    assert len(Store().runs()) == 3 + len(Store(DEMO).runs())
 
 
 def test_a_loss_of_ones_own_is_trained_by_its_module_and_class(capsys, tmp_path, monkeypatch):
@@ -188,7 +207,7 @@ def test_evaluate_takes_any_rule_as_python_prints_it_and_gives_intervals(capsys,
         (["evaluate", "LOGITS", "--rule", "LAC(confidence=2)"], "confidence = 2"),
         (["evaluate", "LOGITS", "--K", "inf"], "K = inf is not allowed"),
         (["evaluate", "LOGITS", "--K", "few"], "K = 'few' is not allowed"),
-        (["evaluate", "LOGITS", "--K", "0"], "K = 0 is below 1"),
+        (["evaluate", "LOGITS", "--K", "0"], "K = 0.0 is below 1"),
         (["import", "missing.npz"], "missing.npz"),
         (["train", "--loss", "CrossEntropie"], "known: "),
         (["train", "--loss", ":"], "write module:name"),

@@ -336,7 +336,7 @@ def test_a_metric_given_something_else_says_what_it_is_measured_on(metric):
     ("options", "message"),
     [
         ({"table": ONE.scores}, "a LogitTable is wanted here, not ndarray"),
-        ({"rules": [wb.TopK]}, "is not a rule; give one such as"),
+        ({"rules": [wb.TopK]}, "give a rule such as AverageK"),
         ({"metrics": ["accuracy"]}, "'accuracy' is not a metric"),
         ({"metrics": 5}, "5 is not a metric"),
         ({"val": "val.npz"}, "a LogitTable is wanted here, not str"),

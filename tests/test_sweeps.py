@@ -112,6 +112,17 @@ def test_transforms_and_datasets_can_be_varied(run, store):
     assert swept.frame["transforms"].unique().tolist() == ["()", repr((LabelNoise(0.5),))]
 
 
+def test_knobs_of_the_dataset_can_be_varied(run, store):
+    digits = Run("digits", model="linear", epochs=1, device="cpu")
+    swept = sweep(digits, [{"data.seed": 3}, {"data.seed": 4}, {"seed": 1}], store=store, progress=False)
+    assert [trained.run.data.spec["knobs"]["seed"] for trained in swept.runs] == [3, 4, 0]
+    assert [setting["data.seed"] for setting in swept.settings] == [3, 4, 0]
+    with pytest.raises(ValueError, match="digits has no knob size; it has seed"):
+        sweep(digits, {"data.size": [3]}, store=store)
+    with pytest.raises(ValueError, match="clouds was given as arrays and has no knobs to vary"):
+        sweep(run, {"data.seed": [3]}, store=store)
+
+
 def test_a_sweep_goes_on_where_it_stopped_and_prints_a_line_for_each_run(run, tmp_path, monkeypatch, capsys):
     store, grid, trained = Store(tmp_path), {"seed": range(4)}, []
     real = sweeps.train
@@ -126,6 +137,7 @@ def test_a_sweep_goes_on_where_it_stopped_and_prints_a_line_for_each_run(run, tm
     with pytest.raises(KeyboardInterrupt):
         sweep(run, grid, store=store)
     assert trained == [0, 1]
+    assert capsys.readouterr().err.splitlines()[-1].endswith("stopped, about 0 s left")
     monkeypatch.setattr(sweeps, "train", real)
     capsys.readouterr()
     assert len(sweep(run, grid, store=store).runs) == 4
@@ -161,12 +173,31 @@ def test_a_run_that_diverges_is_told_of_and_its_setting_is_never_the_best(run, t
         ({"epsilon": [0.1]}, r"a run has no epsilon; it has dataset, model, .*loss\.… for its knobs"),
         ({"loss.alpha": [0.1]}, "NoisedTopK has no knob alpha; it has K, epsilon, n_samples"),
         ({"loss.epsilon": [0.1, -1]}, "epsilon = -1"),
+        ({"loss.K": [2, 6]}, "K = 6 with 6 classes"),
+        ({"accumulate": [1, 100]}, "cannot share"),
     ],
 )
 def test_a_wrong_setting_is_refused_before_anything_is_trained(run, tmp_path, over, message):
     with pytest.raises(ValueError, match=message):
         sweep(run, over, store=Store(tmp_path), progress=False)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"run": "letters"}, "sweep takes a Run, such as"),
+        ({"over": 3}, "over = 3; give a grid"),
+        ({"over": [3]}, r"over = \[3\]; give a grid"),
+        ({"rule": "AverageK(K=2)"}, "give a rule such as AverageK"),
+        ({"metrics": ["accuracy"]}, "'accuracy' is not a metric"),
+        ({"store": "runs"}, "give a Store"),
+    ],
+)
+def test_what_a_sweep_cannot_use_is_refused_before_anything_is_trained(run, monkeypatch, options, message):
+    monkeypatch.setattr(sweeps, "train", lambda *_, **__: pytest.fail("trained first"))
+    with pytest.raises(ValueError, match=message):
+        sweep(**{"run": run, "over": {"seed": [0]}, "progress": False, **options})
 
 
 def test_settings_are_not_chosen_on_test_nor_by_what_was_not_measured(swept):

@@ -198,6 +198,10 @@ def test_transforms_of_the_dataset_and_of_the_run_are_told_apart():
         ({"precision": "16"}, "precision = '16'.*32, bf16"),
         ({"device": "tpu"}, "device = 'tpu'.*auto, cpu, cuda"),
         ({"monitor": "test_accuracy"}, "monitor = 'test_accuracy'.*val_loss, val_accuracy, val_average_K_accuracy"),
+        ({"monitor": ["val_loss"]}, r"monitor = \['val_loss'\].*val_loss, val_accuracy"),
+        ({"drops": (0.75, 0.5)}, r"drops = \(0.75, 0.5\); give rising shares"),
+        ({"drops": 0.5}, "drops = 0.5; give rising shares"),
+        ({"drops": ("half",)}, "drops = .*; give rising shares"),
         ({"patience": 3}, "patience needs a monitor"),
         ({"monitor": "val_loss", "patience": 0}, "patience = 0"),
         ({"features": "cached", "model": "mlp"}, "mlp comes with random weights.*give a trained run"),
@@ -207,6 +211,13 @@ def test_transforms_of_the_dataset_and_of_the_run_are_told_apart():
 def test_a_wrong_field_is_refused_with_what_is_allowed(fields, message):
     with pytest.raises(ValueError, match=message):
         small(**fields)
+
+
+def test_what_is_no_run_and_what_is_no_store_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"train takes a Run, such as Run\(.* and not 'letters'"):
+        train("letters")
+    with pytest.raises(ValueError, match=r"store = 'runs'; give a Store, Store\('path/to/runs'\)"):
+        train(small(), store="runs")
 
 
 def test_a_loss_without_gradient_is_refused():

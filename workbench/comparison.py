@@ -20,7 +20,7 @@ from workbench.metrics import (
     top_k_calibration_error,
 )
 from workbench.metrics.base import checked_metrics, interval_of, named, resampled
-from workbench.sets import PredictionSets, Rule, Threshold
+from workbench.sets import PredictionSets, Rule, Threshold, checked_rule
 from workbench.tables import LogitTable, checked_table
 
 
@@ -51,8 +51,7 @@ def compare(
     >>> frame[(frame.metric == "accuracy") & (frame.table == "noisy")].difference_high.item() < 0
     True
     """
-    if not isinstance(rule, Rule):
-        raise ValueError(f"rule = {rule!r}; give a rule such as AverageK(K=5), which is fitted for each table")
+    checked_rule(rule)
     tables = _checked(tables)
     if val is None and rule.needs_fit:
         halves = {name: table.split(seed=seed) for name, table in tables.items()}

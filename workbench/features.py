@@ -22,7 +22,7 @@ from workbench.datasets import Dataset, ImageFiles, load_dataset
 from workbench.losses import CrossEntropy
 from workbench.models import Network, build_network, random_weights, weights_digest
 from workbench.scoring import rows_at_once
-from workbench.store import Store
+from workbench.store import Store, chosen_store
 
 if TYPE_CHECKING:
     from workbench.training import Run, TrainedRun
@@ -56,10 +56,12 @@ def cache_features(
         name = backbone if isinstance(backbone, str) else type(backbone).__name__
         network = build_network(backbone, CrossEntropy(), input_shape=data.input_shape, n_classes=data.n_classes)
         standardise(network, data)
+    elif not hasattr(backbone, "run"):
+        raise ValueError(f"backbone = {backbone!r}; give a trained run, a Module, or the name of one that has weights")
     else:
         name, network = backbone.run.title, backbone.model
         _check_shape(backbone.stored.info["input_shape"], data)
-    return features_of(network, data, name, store or Store(), device)
+    return features_of(network, data, name, chosen_store(store), device)
 
 
 def features_of(network: Network, data: Dataset, name: str, store: Store, device: torch.device | str) -> Dataset:

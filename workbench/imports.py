@@ -6,7 +6,7 @@ import hashlib
 import json
 from datetime import UTC, datetime
 
-from workbench.store import Store, StoredRun
+from workbench.store import Store, StoredRun, chosen_store
 from workbench.tables import LogitTable
 
 SPLIT_NOTE = "One table was given: rules are fitted on a random half of its rows and judged on the other half."
@@ -20,7 +20,7 @@ def keep_tables(
     With one table the rows are split in halves (seed 0) and the run says so; with two, the first is `val`. The key is
     that of the content, so the same table is kept once however often it is brought.
     """
-    store = Store() if store is None else store
+    store = chosen_store(store)
     val, test, note = (*table.split(), SPLIT_NOTE) if test is None else (table, test, "")
     if val.n_classes != test.n_classes:
         raise ValueError(f"the tables have {val.n_classes} and {test.n_classes} classes; they must have the same ones")

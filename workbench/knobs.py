@@ -105,11 +105,12 @@ class Knob:
         number = float(value)
         if self.kind == "integer" and not number.is_integer():
             raise wrong
+        given = int(number) if self.kind == "integer" else value
         low, high = self.accepted
         if not low <= number <= high:
             bounds = f"below {low:g}" if math.isinf(high) else f"outside [{low:g}, {high:g}]"
-            raise ValueError(f"{where}{name} = {shown(number)} is {bounds}; {about}.")
-        return int(number) if self.kind == "integer" else number
+            raise ValueError(f"{where}{name} = {given!r} is {bounds}; {about}.")
+        return given if self.kind == "integer" else number
 
     def parsed(self, name: str, text: str) -> Any:
         """The value a person typed: `0.2`, `5`, `bitonic`, `yes`, `0.5,0.5`."""

@@ -54,7 +54,7 @@ def report(
     if rules is None:
         K = min(5, max(1, table.n_classes - 1))
         rules = [TopK(1), *([TopK(K), AverageK(float(K))] if K > 1 else [])]
-    rules = [checked_rule(rule) for rule in rules]
+    rules = [rule if isinstance(rule, FittedRule) else checked_rule(rule) for rule in rules]
     if val is None and any(isinstance(rule, Rule) and rule.needs_fit for rule in rules):
         val, table = table.split(seed=seed)
         warnings.warn(

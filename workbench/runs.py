@@ -24,7 +24,7 @@ from workbench.features import check_weights
 from workbench.knobs import Knobbed, knob, shown
 from workbench.losses import CrossEntropy, Loss, from_spec
 from workbench.models import BACKBONES, Network, backbone_named, build_network, weights_digest
-from workbench.store import Store, StoredRun
+from workbench.store import Store, StoredRun, chosen_store
 from workbench.tables import LogitTable
 
 FORMAT = 1  # of run.json and of the key; a change makes every run a new one
@@ -106,7 +106,7 @@ class Run(Knobbed):
             raise ValueError(f"model = {self.model!r}; give {', '.join(BACKBONES)}, module:factory or a torch Module")
         if not isinstance(self.dataset, (str, os.PathLike, Dataset)):
             raise ValueError(f"dataset = {self.dataset!r}; give a name, a path or a Dataset")
-        if self.monitor is not None and self.monitor not in MONITORS:
+        if self.monitor is not None and self.monitor not in tuple(MONITORS):
             raise ValueError(f"monitor = {self.monitor!r} is not watched; give one of {', '.join(MONITORS)}, or None")
         if self.patience is not None:
             if not isinstance(self.patience, int) or self.patience < 1:
@@ -117,9 +117,9 @@ class Run(Knobbed):
             known = ", ".join(f"{kind.__name__}()" for kind in transforms.TRANSFORMS)
             raise ValueError(f"transforms = {self.transforms!r}; give a tuple of some of {known}")
         object.__setattr__(self, "transforms", tuple(self.transforms))
+        if not _rising_shares(self.drops):
+            raise ValueError(f"drops = {self.drops!r}; give rising shares of the training, such as (0.5, 0.75)")
         object.__setattr__(self, "drops", tuple(self.drops))
-        if not all(0 < share < 1 for share in self.drops) or list(self.drops) != sorted(set(self.drops)):
-            raise ValueError(f"drops = {self.drops}; give rising shares of the training, such as (0.5, 0.75)")
         if isinstance(self.features, TrainedRun):
             object.__setattr__(self, "features", self.features.run.key)
         if self.features == "cached":
@@ -237,7 +237,7 @@ class TrainedRun:
     @classmethod
     def open(cls, key: str, store: Store | None = None) -> Self:
         """The stored run of this key, or of the only key that starts so."""
-        stored = (store or Store()).open(key)
+        stored = chosen_store(store).open(key)
         return cls(Run.from_json(stored.info), stored)
 
     @property
@@ -260,6 +260,11 @@ class TrainedRun:
         """
         return self.stored.history
 
+    @property
+    def kept(self) -> dict[str, float]:
+        """The row of the history of the epoch whose weights were kept."""
+        return self.history.iloc[self.stored.info["kept_epoch"]].to_dict()
+
     @cached_property
     def model(self) -> Network:
         """The trained network: it takes inputs as the dataset holds them and returns scores."""
@@ -279,6 +284,11 @@ class TrainedRun:
 def network_weights(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The weights without the state of the loss."""
     return {name: value for name, value in weights.items() if not name.startswith("loss_state.")}
+
+
+def _rising_shares(drops: Any) -> bool:
+    numbers = isinstance(drops, (tuple, list)) and all(isinstance(share, (int, float)) for share in drops)
+    return numbers and all(0 < share < 1 for share in drops) and list(drops) == sorted(set(drops))
 
 
 def _learns_of_rows(loss: Loss) -> bool:

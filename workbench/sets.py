@@ -200,10 +200,10 @@ class FittedRule:
         return f"{self.rule!r}{at}"
 
 
-def checked_rule(given: Any) -> Rule | FittedRule:
-    """The rule, fitted or not, or an error for anything else."""
-    if not isinstance(given, (Rule, FittedRule)):
-        raise ValueError(f"{given!r} is not a rule; give one such as AverageK(K=5), with the brackets")
+def checked_rule(given: Any) -> Rule:
+    """The rule that is to be fitted, or an error for anything else."""
+    if not isinstance(given, Rule):
+        raise ValueError(f"rule = {given!r}; give a rule such as AverageK(K=5), with the brackets and not yet fitted")
     return given
 
 

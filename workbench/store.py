@@ -142,6 +142,13 @@ class Store:
                     shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
 
 
+def chosen_store(given: Store | None) -> Store:
+    """The store that was given, or the user's own; an error for anything else, such as a path."""
+    if given is not None and not isinstance(given, Store):
+        raise ValueError(f"store = {given!r}; give a Store, Store('path/to/runs'), or nothing for the one in {home()}")
+    return Store() if given is None else given
+
+
 @dataclass(frozen=True, repr=False)
 class StoredRun:
     """One run on disk. Files are read when asked for, each checked against its checksum once."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from workbench.datasets import Dataset, load_dataset
+from workbench.datasets import Dataset, load_dataset, load_spec
 from workbench.metrics import (
     Metric,
     accuracy,
@@ -24,11 +24,12 @@ from workbench.metrics import (
     negative_log_likelihood,
     top_k_accuracy,
 )
+from workbench.metrics.base import checked_metrics
 from workbench.reporting import report
 from workbench.seeds import mean_over_seeds
-from workbench.sets import AverageK, Rule
-from workbench.store import Store
-from workbench.training import Run, TrainedRun, train
+from workbench.sets import AverageK, Rule, checked_rule
+from workbench.store import Store, chosen_store
+from workbench.training import Run, TrainedRun, check_run, train
 
 METRICS = (accuracy, macro_accuracy, mean_size, top_k_accuracy, negative_log_likelihood, expected_calibration_error)
 
@@ -44,10 +45,10 @@ def sweep(
 ) -> Sweep:
     """Train a run in every setting of some of its fields, and judge each on val and on test.
 
-    `over` names fields of the run (`seed`, `learning_rate`, `model`, …) or, after `loss.`, knobs of its loss. A mapping
-    of names to values is a grid: all combinations are trained. A list of mappings is trained as it stands. A run that is
-    stored is not trained again, so a sweep that was interrupted goes on where it stopped. A run whose loss diverges is
-    told of in `failed`, and the others go on.
+    `over` names fields of the run (`seed`, `learning_rate`, `model`, …) or, after `loss.` and `data.`, knobs of its loss
+    and of its dataset. A mapping of names to values is a grid: all combinations are trained. A list of mappings is
+    trained as it stands. A run that is stored is not trained again, so a sweep that was interrupted goes on where it
+    stopped. A run whose loss diverges is told of in `failed`, and the others go on.
 
     Sets are made by `rule`, fitted on val (default: average-K for K = 5, or fewer where there are few classes).
 
@@ -59,7 +60,9 @@ def sweep(
     >>> len(found.runs), found.best("accuracy").settings
     (4, {'loss.epsilon': 1.0})
     """
-    store = Store() if store is None else store
+    if not isinstance(run, Run):
+        raise ValueError(f"sweep takes a Run, such as Run('letters', model='mlp'), and not {run!r}")
+    store, metrics = chosen_store(store), checked_metrics(metrics)
     settings = _settings(over)
     runs = _runs(run, settings)
     names = dict.fromkeys(name for setting in settings for name in setting)
@@ -67,7 +70,9 @@ def sweep(
         {name: setting.get(name, _value(one, name)) for name in names}
         for one, setting in zip(runs, settings, strict=True)
     ]
-    rule = AverageK(float(min(5, min(one.data.n_classes for one in runs) - 1))) if rule is None else rule
+    rule = AverageK(float(min(5, min(one.data.n_classes for one in runs) - 1))) if rule is None else checked_rule(rule)
+    for one in runs:
+        check_run(one)
     lines = _Lines(runs, store, progress)
     trained: list[TrainedRun] = []
     kept: list[dict[str, Any]] = []
@@ -80,7 +85,7 @@ def sweep(
         else:
             trained.append(done)
             kept.append(setting)
-    return Sweep(rule, tuple(metrics), tuple(trained), tuple(kept), tuple(failed))
+    return Sweep(rule, metrics, tuple(trained), tuple(kept), tuple(failed))
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,10 +129,7 @@ class Sweep:
 
         Settings with a run that diverged are left out. The first of equals is taken.
         """
-        known = {declared.name: declared for declared in self.metrics}
-        if metric not in known or known[metric].direction == "none":
-            rankable = [name for name, declared in known.items() if declared.direction != "none"]
-            raise ValueError(f"metric = {metric!r} does not rank settings; give one of {', '.join(rankable)}")
+        ranking = ranking_metric(metric, self.metrics)
         if split != "val":
             raise ValueError(f"split = {split!r}: settings are chosen on 'val', so that test stays a judge")
         unstable = [_setting_cells(setting) for setting, _ in self.failed]
@@ -138,7 +140,7 @@ class Sweep:
         means = [_rows(summary, cells, split=split, metric=metric)["mean"].iloc[0] for cells in candidates]
         if np.isnan(means).all():
             raise ValueError(f"{metric} is not defined on these tables; give another metric")
-        place = int(np.nanargmax(means) if known[metric].direction == "higher" else np.nanargmin(means))
+        place = int(np.nanargmax(means) if ranking.direction == "higher" else np.nanargmin(means))
         cells = candidates[place]
         chosen = [at for at, setting in enumerate(self.settings) if _setting_cells(setting) == cells]
         setting = {name: value for name, value in self.settings[chosen[0]].items() if name != "seed"}
@@ -164,6 +166,14 @@ class Best:
         return {name: row[name] for name in ("mean", "low", "high", "seeds")}
 
 
+def ranking_metric(name: str, metrics: Sequence[Metric] = METRICS) -> Metric:
+    """The metric of this name, by which settings are ranked."""
+    rankable = {metric.name: metric for metric in metrics if metric.direction != "none"}
+    if name not in rankable:
+        raise ValueError(f"metric = {name!r} does not rank settings; give one of {', '.join(rankable)}")
+    return rankable[name]
+
+
 class _Lines:
     """Trains runs one after the other and prints a line for each: how far the sweep is and how long it will take."""
 
@@ -174,11 +184,14 @@ class _Lines:
 
     def trained(self, run: Run, setting: Mapping[str, Any]) -> TrainedRun:
         """The run, trained or read, and its line printed; an error has its line too."""
-        new, start, told = not self.store.has(run.key), time.monotonic(), "diverged"
+        new, start, told = not self.store.has(run.key), time.monotonic(), "stopped"
         try:
             done = train(run, store=self.store, progress=False)
-            told = f"val accuracy {done.history['val_accuracy'].iloc[-1]:.1%}" + ("" if new else ", stored")
+            told = f"val accuracy {done.kept['val_accuracy']:.1%}" + ("" if new else ", stored")
             return done
+        except FloatingPointError:
+            told = "diverged"
+            raise
         finally:
             self.at += 1
             if new:
@@ -206,8 +219,10 @@ def _settings(over: Mapping[str, Iterable[Any]] | Sequence[Mapping[str, Any]]) -
             if isinstance(values, str) or not isinstance(values, Iterable):
                 raise ValueError(f"over: {name} = {values!r}; give a list of values to try")
         found = [dict(zip(over, values, strict=True)) for values in itertools.product(*over.values())]
-    else:
+    elif isinstance(over, Iterable) and all(isinstance(setting, Mapping) for setting in over):
         found = [dict(setting) for setting in over]
+    else:
+        raise ValueError(f"over = {over!r}; give a grid, {{'seed': range(3)}}, or a list of settings, [{{'seed': 0}}]")
     if not found or not any(found):
         raise ValueError("over is empty; say what to vary, such as over={'seed': range(3)}")
     return found
@@ -215,15 +230,11 @@ def _settings(over: Mapping[str, Iterable[Any]] | Sequence[Mapping[str, Any]]) -
 
 def _runs(run: Run, settings: Sequence[Mapping[str, Any]]) -> list[Run]:
     """The run in every setting. A dataset that several runs share is loaded once."""
-    loaded = cache(load_dataset)
-
-    def data(dataset: Any) -> Dataset:
-        return dataset if isinstance(dataset, Dataset) else loaded(str(dataset))
-
+    loaded, turned = cache(load_dataset), cache(_turned)
     runs = []
     for setting in settings:
-        fields = {name: value for name, value in setting.items() if not name.startswith("loss.")}
-        knobs = {name.removeprefix("loss."): value for name, value in setting.items() if name.startswith("loss.")}
+        fields = {name: value for name, value in setting.items() if not name.startswith(("loss.", "data."))}
+        knobs = _after("loss.", setting)
         loss = fields.pop("loss", run.loss)
         known = [field.name for field in dataclasses.fields(run)]
         if unknown := [name for name in fields if name not in known]:
@@ -232,15 +243,33 @@ def _runs(run: Run, settings: Sequence[Mapping[str, Any]]) -> list[Run]:
             raise ValueError(
                 f"{type(loss).__name__} has no knob {', '.join(unknown)}; it has {', '.join(loss.knobs()) or 'none'}"
             )
-        fields["dataset"] = data(fields.get("dataset", run.dataset))
+        given = fields.get("dataset", run.dataset)
+        data = given if isinstance(given, Dataset) else loaded(str(given))
+        fields["dataset"] = turned(data, tuple(_after("data.", setting).items()))
         runs.append(dataclasses.replace(run, loss=dataclasses.replace(loss, **knobs), **fields))
     return runs
 
 
+def _after(prefix: str, setting: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a setting whose names start so, by what follows."""
+    return {name.removeprefix(prefix): value for name, value in setting.items() if name.startswith(prefix)}
+
+
+def _turned(data: Dataset, knobs: tuple[tuple[str, Any], ...]) -> Dataset:
+    """The dataset with some of its knobs at other values."""
+    if not knobs:
+        return data
+    if data.spec is None:
+        raise ValueError(f"{data.name} was given as arrays and has no knobs to vary; vary dataset itself")
+    return load_spec({**data.spec, "knobs": data.spec["knobs"] | dict(knobs)})
+
+
 def _value(run: Run, name: str) -> Any:
-    """What a run has where its setting says nothing; "" for a knob that its loss does not have."""
+    """What a run has where its setting says nothing; "" for a knob that its loss or its dataset does not have."""
     if name.startswith("loss."):
         return run.loss.settings().get(name.removeprefix("loss."), "")
+    if name.startswith("data."):
+        return (run.data.spec or {"knobs": {}})["knobs"].get(name.removeprefix("data."), "")
     return getattr(run, name)
 
 

@@ -21,11 +21,11 @@ from workbench import parallel, processes
 from workbench.features import features_of, whole_network
 from workbench.hardware import check_devices, device_named
 from workbench.runs import FORMAT, MONITORS, Run, TrainedRun
-from workbench.store import Store
+from workbench.store import Store, chosen_store
 from workbench.tables import LogitTable
 from workbench.weight_planes import weight_plane
 
-__all__ = ["MONITORS", "Cancelled", "Run", "TrainedRun", "train", "weight_plane", "write_run"]
+__all__ = ["MONITORS", "Cancelled", "Run", "TrainedRun", "check_run", "train", "weight_plane", "write_run"]
 
 
 OnEpoch = Callable[[dict[str, float]], None]
@@ -60,11 +60,12 @@ def train(
     >>> sorted(trained.tables), len(trained.history)
     (['test', 'val'], 3)
     """
-    store = Store() if store is None else store
+    if not isinstance(run, Run):
+        raise ValueError(f"train takes a Run, such as Run('letters', model='mlp'), and not {run!r}")
+    store = chosen_store(store)
     if store.has(run.key) and not again:
         return TrainedRun(run, store.open(run.key))
-    _check_labels(run)
-    _check_pieces(run)
+    check_run(run)
     with store.explained():  # better to fail now than after the first epoch
         store.unfinished(run.key).parent.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=store.unfinished(run.key).parent).close()
@@ -137,6 +138,16 @@ def write_run(
     pd.DataFrame(history).to_csv(directory / "history.csv", index=False)
     for name, table in tables.items():  # a table's folder comes before those inside it
         table.save(directory / name)
+
+
+def check_run(run: Run) -> None:
+    """Refuses a run whose loss, data and batches do not go together, before anything is trained."""
+    _check_labels(run)
+    _check_pieces(run)
+    n_classes, loss = run.data.n_classes, run.loss.for_classes(run.data.class_counts)
+    scores = torch.zeros(2, 2, n_classes) if loss.heads == 2 else torch.zeros(2, n_classes)
+    labels = torch.zeros(2, n_classes).bool() if loss.labels == "many" else torch.zeros(2).long()
+    loss(scores, labels)  # K may be too large for the classes
 
 
 def _check_pieces(run: Run) -> None:

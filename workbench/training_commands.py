@@ -14,7 +14,7 @@ from workbench.losses import class_named
 from workbench.models import BACKBONES
 from workbench.processes import node_number
 from workbench.store import Store
-from workbench.sweeps import sweep
+from workbench.sweeps import ranking_metric, sweep
 from workbench.training import MONITORS, Run, train
 
 
@@ -29,15 +29,16 @@ def train_command(arguments: list[str]) -> int:
     parser.add_argument("--again", action="store_true", help="train anew even if this run is stored already")
     run, options = _described_run(parser, arguments)
     done = train(run, progress=not options.json, again=options.again)
-    last = done.history.iloc[-1].to_dict()
     if node_number(run.nodes) > 0:  # node 0 tells of the run
         return 0
     if options.json:
-        found = {"key": run.key, "path": str(done.path), "title": run.title, **last}
+        found = {"key": run.key, "path": str(done.path), "title": run.title, **done.kept}
         print(json.dumps(found, indent=2, ensure_ascii=False))
     else:
         print(f"{run.title}: kept as {run.key[:12]} in {done.path.parent}")
-        print(", ".join(f"{name} {value:.4g}" for name, value in last.items()))
+        measured = {name: value for name, value in done.kept.items() if name != "epoch"}
+        print(f"epoch {done.kept['epoch'] + 1:.0f} of {len(done.history)}, whose weights were kept: ", end="")
+        print(", ".join(f"{name} {value:.4g}" for name, value in measured.items()))
         print(f"next: workbench evaluate {run.key[:12]}, or workbench app")
     return 0
 
@@ -47,25 +48,38 @@ def sweep_command(arguments: list[str]) -> int:
         prog="workbench sweep",
         description="Train a model in every combination of some settings, choose the best one on validation rows and "
         "report it on test rows. Runs that are stored are not trained again, so an interrupted sweep goes on.",
-        epilog="--loss NAME --help lists the knobs of that loss, which --over loss.KNOB varies.",
+        epilog="--loss NAME --help lists the knobs of that loss, which --over loss.KNOB varies; those of the dataset, --over "
+        "data.KNOB.",
     )
-    parser.add_argument(
+    settings = parser.add_mutually_exclusive_group(required=True)
+    settings.add_argument(
         "--over",
         action="append",
         nargs="+",
-        required=True,
         metavar=("NAME", "VALUE"),
-        help="a training option, or loss.KNOB, and the values to try; may be given several times",
+        help="a training option, loss.KNOB or data.KNOB, and the values to try; given several times, every combination is "
+        "trained",
+    )
+    settings.add_argument(
+        "--setting",
+        action="append",
+        nargs="+",
+        metavar="NAME=VALUE",
+        help="one setting of a list in place of a grid, such as learning_rate=0.1 seed=0; may be given several times",
     )
     parser.add_argument("--rule", metavar="RULE", help="the rule that makes sets (default: average-5)")
     parser.add_argument("--metric", default="accuracy", help="what to choose by on validation rows (default: accuracy)")
     run, options = _described_run(parser, arguments)
-    knobs = {**run.knobs(), **{f"loss.{name}": declared for name, declared in run.loss.knobs().items()}}
-    over: dict[str, list[Any]] = {}
-    for name, *values in options.over:
-        if name not in ("model", *knobs):
-            raise ValueError(f"--over {name} is not known; give one of model, {', '.join(knobs)}")
-        over[name] = values if name == "model" else [knobs[name].parsed(name, value) for value in values]
+    ranking_metric(options.metric)
+    over: dict[str, list[Any]] | list[dict[str, Any]]
+    if options.setting:
+        over = [
+            dict(_varied(run, options.dataset, *pair.partition("=")[::2]) for pair in one) for one in options.setting
+        ]
+    else:
+        over = {}
+        for name, *values in options.over:
+            over.setdefault(name, []).extend(_varied(run, options.dataset, name, value)[1] for value in values)
     rule = rule_from_text(options.rule) if options.rule else None
     found = sweep(run, over, rule=rule, progress=not options.json)
     best = found.best(options.metric)
@@ -77,10 +91,25 @@ def sweep_command(arguments: list[str]) -> int:
         print(found.summary().to_string(index=False, float_format="{:.4g}".format))
         chosen = ", ".join(f"{name} = {value}" for name, value in best.settings.items()) or "the only setting"
         print(f"best {options.metric} on val: {chosen}")
-        print("on test: {mean:.4g} [{low:.4g}, {high:.4g}], 95 % t-interval over {seeds} seeds".format(**best.test))
+        interval = "[{low:.4g}, {high:.4g}], 95 % t-interval over {seeds} seeds".format(**best.test)
+        print(f"on test: {best.test['mean']:.4g} {interval if best.test['seeds'] > 1 else '(one seed: no interval)'}")
         for setting, message in found.failed:
             print(f"diverged: {setting}: {message}")
     return 0
+
+
+def _varied(run: Run, dataset: str, name: str, text: str) -> tuple[str, Any]:
+    """A name that a sweep varies, and a value for it that a person typed."""
+    knobs = {
+        **run.knobs(),
+        **{f"loss.{knob}": declared for knob, declared in run.loss.knobs().items()},
+        **{f"data.{knob}": declared for knob, declared in recipe_class(dataset).knobs().items()},
+    }
+    if name == "model":
+        return name, text
+    if name not in knobs:
+        raise ValueError(f"{name} is nothing that a sweep varies; give one of model, {', '.join(knobs)}")
+    return name, knobs[name].parsed(name, text)
 
 
 def _described_run(parser: argparse.ArgumentParser, arguments: list[str]) -> tuple[Run, argparse.Namespace]:

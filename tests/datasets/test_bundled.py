@@ -53,6 +53,11 @@ def test_an_unknown_name_or_a_path_lists_the_names_there_are(name):
         load_dataset(name)
 
 
+def test_arrays_are_no_name_of_a_dataset():
+    with pytest.raises(ValueError, match=r"the name or the path of a dataset, not \[\[1\]\]; Dataset.from_arrays"):
+        load_dataset([[1]])
+
+
 def test_an_unknown_knob_lists_the_knobs_there_are():
     with pytest.raises(ValueError, match="letters has no knob size; it has seed"):
         load_dataset("letters", size=3)

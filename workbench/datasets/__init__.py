@@ -18,6 +18,7 @@ data.transformed(LabelNoise(0.2), LongTail(100), ZeroLabels(2)) changes a datase
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,10 @@ def load_dataset(name_or_path: str | Path, **knobs: Any) -> Dataset:
 
 def recipe_class(name_or_path: str | Path) -> type[Garden] | type[Meadow] | type[Letters] | type[Digits] | type[OnDisk]:
     """The class that makes the dataset of this name or path; its `knobs()` are what `load_dataset` takes."""
+    if not isinstance(name_or_path, (str, os.PathLike)):
+        raise ValueError(
+            f"give the name or the path of a dataset, not {name_or_path!r}; Dataset.from_arrays takes arrays"
+        )
     if (name := str(name_or_path)) in DATASETS:
         return DATASETS[name]
     if (path := Path(name_or_path).expanduser()).exists():
