@@ -39,7 +39,10 @@ def test_the_shelf_forgets_what_was_used_least_recently(shelf):
         write(shelf, key)
         os.utime(shelf.root / key, (place, place))
     shelf.touch("first")
+    with shelf.replacing(shelf.diverged("fourth")) as aside:
+        aside.write_text("weights")
     shelf.forget()
+    assert not shelf.diverged("fourth").exists()
     assert [shelf.has(key) for key in ("first", "second", "third")] == [True, False, True]
 
 

@@ -747,6 +747,44 @@ def test_a_nan_loss_stops_with_the_epoch_the_batch_and_the_likely_knob(store):
     assert not store.has(run.key)
 
 
+@pytest.mark.parametrize("monitor", [None, "val_accuracy"])
+def test_a_loss_that_diverges_leaves_the_weights_of_the_best_epoch(store, tmp_path, monkeypatch, monitor):
+    run = small(epochs=6, monitor=monitor, learning_rate=0.05)
+    learn = learning.Learner.learn
+
+    def explode(self, batch, batch_idx):
+        if self.epoch == 4:
+            raise FloatingPointError("the loss is nan")
+        learn(self, batch, batch_idx)
+
+    epochs: list[dict[str, np.ndarray]] = []
+    ended = learning.Learner.on_train_epoch_end
+
+    def remember(self):
+        ended(self)
+        epochs.append({name: value.numpy() for name, value in self.weights().items()})
+
+    with monkeypatch.context() as patch:
+        patch.setattr(learning.Learner, "learn", explode)
+        patch.setattr(learning.Learner, "on_train_epoch_end", remember)
+        with pytest.raises(FloatingPointError, match="the loss is nan; the weights of epoch") as stopped:
+            train(run, store=store, progress=False)
+    best = (
+        4 if monitor is None else train(run, store=Store(tmp_path / "whole")).history["val_accuracy"][:4].idxmax() + 1
+    )
+    assert f"the weights of epoch {best}, the best so far, are kept in {store.diverged(run.key)}" in str(stopped.value)
+    assert_same_weights(safetensors.numpy.load_file(store.diverged(run.key)), epochs[best - 1])
+    train(run, store=store, progress=False)
+    assert list((store.root / ".unfinished").iterdir()) == []
+
+
+def test_a_loss_that_diverges_at_once_leaves_nothing(store):
+    run = small(loss=Exploding(), learning_rate=100.0, batch_size=32)
+    with pytest.raises(FloatingPointError, match="epoch 1 "):
+        train(run, store=store, progress=False)
+    assert list((store.root / ".unfinished").iterdir()) == []
+
+
 def test_a_folder_that_cannot_be_written_is_noticed_before_the_first_epoch(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setattr(fitting, "fit", lambda *_, **__: pytest.fail("trained first"))

@@ -31,6 +31,7 @@ def fit(learner: Learner, *, progress: bool) -> torch.device:
             _quiet(),
             _out_of_memory_explained(run),
             _keyboard_interrupt_passed_on(learner),
+            _best_kept(learner),
             # A module with dropout draws from the global generators: the user gets them back as they were.
             torch.random.fork_rng(devices=range(torch.cuda.device_count()) if device.type == "cuda" else []),
             learner.progress_bar(disable=not progress or parallel.rank() > 0) as learner.bar,
@@ -88,6 +89,17 @@ def _out_of_memory_explained(run: Run) -> Iterator[None]:
             f"out of memory with batch_size = {run.batch_size} and precision = {run.precision!r}: {halved}"
             + (" or precision='bf16'" if run.precision == "32" else "")
         ) from error
+
+
+@contextlib.contextmanager
+def _best_kept(learner: Learner) -> Iterator[None]:
+    """A loss that diverges does not take the epochs before it along."""
+    try:
+        yield
+    except FloatingPointError as error:
+        if not learner.history:
+            raise
+        raise FloatingPointError(f"{error}; {learner.keep_best()}") from None
 
 
 @contextlib.contextmanager

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 import lightning.pytorch as pl
+import safetensors.torch
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -77,7 +78,7 @@ class Learner(pl.LightningModule):
         self.K = min(max(self.loss.settings().get("K", 5), 1), self.data.n_classes - 1)  # of the average-K accuracy
         self.store, self.checkpoint, self.saved_at = store, store.unfinished(run.key), time.monotonic()
         self.history: list[dict[str, float]] = []
-        self.best: dict[str, Tensor] = {}
+        self.best: dict[str, Tensor] = {}  # weights of the best epoch so far, or of the last one without a monitor
         self.optimizer_state: dict[str, Any] | None = None
         self.first_epoch = 0  # this process trains the epochs from here on
         self.train_losses: list[float] = []
@@ -206,7 +207,7 @@ class Learner(pl.LightningModule):
         )
         last = self.history[-1]
         self.bar.set_postfix(val_loss=f"{last['val_loss']:.3f}", val_accuracy=f"{last['val_accuracy']:.1%}")
-        if self.run.monitor is not None and self.run.best_epoch(self.history) == self.epoch:
+        if self.run.best_epoch(self.history) == self.epoch:
             self.best = self.weights()
         if self.on_epoch is not None:  # before the checkpoint, so that a short run that is cancelled leaves no file
             self.on_epoch(dict(last))
@@ -259,13 +260,20 @@ class Learner(pl.LightningModule):
             return
         content = {
             "weights": self.weights(),
-            "best": self.best,
+            "best": self.best if self.run.monitor is not None else {},
             "history": self.history,
             "optimizer": self._optimizer().state_dict(),
         }
         with self.store.replacing(self.checkpoint) as aside, aside.open("wb") as file:
             torch.save(content, file)
         self.saved_at = time.monotonic()
+
+    def keep_best(self) -> str:
+        """Writes the best weights so far to a file, and says so. Every rank has the same ones, and each may write them."""
+        path = self.store.diverged(self.run.key)
+        with self.store.replacing(path) as aside:
+            safetensors.torch.save_file(self.best, aside)
+        return f"the weights of epoch {self.run.best_epoch(self.history) + 1}, the best so far, are kept in {path}"
 
     def resume(self) -> None:
         """Takes up the checkpoint, if there is one."""
@@ -278,7 +286,8 @@ class Learner(pl.LightningModule):
             name = type(error).__name__
             warnings.warn(f"{self.checkpoint} cannot be read ({name}): training starts anew", stacklevel=2)
             return
-        self.best, self.history, self.optimizer_state = content["best"], content["history"], content["optimizer"]
+        self.best = content["best"] or content["weights"]
+        self.history, self.optimizer_state = content["history"], content["optimizer"]
         self.first_epoch = len(self.history)
 
 

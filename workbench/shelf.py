@@ -48,7 +48,9 @@ class Shelf(Store):
             os.utime(self.root / key)
 
     def forget(self) -> None:
-        """Removes the runs that were used least recently, if there are more than fit."""
+        """Removes the runs that were used least recently, if there are more than fit, and what diverging ones left."""
+        for leftover in self.root.glob(".unfinished/*.safetensors"):
+            leftover.unlink(missing_ok=True)
         own = [checksums.parent for checksums in self.root.glob("[!.]*/" + CHECKSUMS)]
         for path in sorted(own, key=lambda path: path.stat().st_mtime, reverse=True)[self.size :]:
             shutil.rmtree(path, ignore_errors=True)

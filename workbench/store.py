@@ -116,6 +116,10 @@ class Store:
         """The file that holds the last checkpoint of a run in progress (or would hold it)."""
         return self.root / ".unfinished" / f"{key}.ckpt"
 
+    def diverged(self, key: str) -> Path:
+        """The file that holds the best weights of a run whose loss diverged (or would hold them)."""
+        return self.unfinished(key).with_suffix(".safetensors")
+
     @contextlib.contextmanager
     def explained(self) -> Iterator[None]:
         """Turns a full disk or a folder that cannot be written into an error that says where and what to do."""

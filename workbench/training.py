@@ -85,7 +85,8 @@ def _train_here(run: Run, store: Store, progress: bool, again: bool, on_epoch: O
     if parallel.rank() == 0:
         with store.writing(run.key, replace=again) as directory:
             write_run(directory, run, learner.weights(), learner.history, learner.tables(device))
-        store.unfinished(run.key).unlink(missing_ok=True)
+        for leftover in (store.unfinished(run.key), store.diverged(run.key)):
+            leftover.unlink(missing_ok=True)
 
 
 def _train_on_ranks(run: Run, store: Store, progress: bool, again: bool, on_epoch: OnEpoch | None) -> None:
