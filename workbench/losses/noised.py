@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import NormalDist
 
 import torch
@@ -73,9 +74,15 @@ def noised_deficit(
         return kth_largest(scores, loss.K + 1) - score_of_label(scores, labels)
     holders, drawn = noised_holders(scores, loss.K + 1, loss.epsilon, loss.n_samples, noise, generator)
     gathered = scores.gather(-1, torch.cat([holders, labels.unsqueeze(-1)], -1))  # (n, M + 1)
-    M = holders.shape[-1]
-    mean_minus_label = scores.new_tensor([1 / M] * M + [-1.0])
-    return torch.addmv(drawn.mean(-1), gathered, mean_minus_label, beta=loss.epsilon)
+    weights = _mean_minus_last(holders.shape[-1], scores.dtype, scores.device)
+    return torch.addmv(drawn.mean(-1), gathered, weights, beta=loss.epsilon)
+
+
+@lru_cache(maxsize=16)
+def _mean_minus_last(n: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """(n + 1,): weights that take the mean of n numbers and subtract one more."""
+    with torch.inference_mode(False):  # what is kept must also serve training, whoever asks first
+        return torch.tensor([1 / n] * n + [-1.0], dtype=dtype, device=device)
 
 
 @dataclass(frozen=True)

@@ -96,12 +96,14 @@ def _threshold(above: Tensor, budget: Tensor) -> Tensor:
     total = above.clamp(min=0).sum(-1, keepdim=True) + (gaps * adding).cumsum(-1)
     rounding = 4 * torch.finfo(above.dtype).eps * budget.clamp(min=1)
     reached = (total < budget - rounding).sum(-1, keepdim=True)
-    overshot = total.gather(-1, reached) - budget
-    threshold = events.gather(-1, reached) + overshot / adding.gather(-1, reached).clamp(min=1)
-    # The total went through many events. Sum afresh at the threshold, and mend what rounding did.
-    entries = (above - threshold).clamp(0, 1)
-    n_middle = ((entries > 0) & (entries < 1)).sum(-1, keepdim=True).clamp(min=1)
-    return threshold + (entries.sum(-1, keepdim=True) - budget) / n_middle
+    event = events.gather(-1, reached)
+    # Before that event these classes add, up to λ = event. Sum them afresh: the total went through many events.
+    full = above - 1 > event
+    adds = (above > event) & ~full
+    n_adds = adds.sum(-1, keepdim=True)
+    of_adding = budget - full.sum(-1, keepdim=True)
+    threshold = (above.where(adds, 0).sum(-1, keepdim=True) - of_adding) / n_adds
+    return threshold.where(n_adds > 0, event)
 
 
 def _sorted(scores: Tensor) -> Tensor:
