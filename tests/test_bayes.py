@@ -194,3 +194,15 @@ def test_the_garden_knows_its_own_bayes_accuracies_and_they_are_ours():
         assert bayes.average_k_accuracy(p, K, looks) == pytest.approx(garden.bayes_average_k_accuracy(K))
     frame = bayes.top_k_against_average_k(p, [2, 3, 5], looks)
     assert (frame["gap"] > 0.01).all()  # flower-only photographs are far more ambiguous than others
+
+
+@pytest.mark.parametrize("asked", [bayes.posterior_of, bayes.posterior_table, bayes.human_sets])
+def test_what_is_asked_of_a_table_wants_one(asked):
+    with pytest.raises(ValueError, match="a LogitTable is wanted here, not list"):
+        asked([[0.5, 0.5]])
+
+
+@pytest.mark.parametrize("asked", [bayes.expected_accuracy, bayes.regret])
+def test_what_is_asked_of_sets_wants_some(asked):
+    with pytest.raises(ValueError, match="PredictionSets are wanted here, not list"):
+        asked([[True, False]])

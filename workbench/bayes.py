@@ -14,14 +14,14 @@ import numpy as np
 import pandas as pd
 
 from workbench.selection import threshold_at_mean_size
-from workbench.sets import PredictionSets, Rule, Threshold, TopK
+from workbench.sets import PredictionSets, Rule, Threshold, TopK, checked_rule, checked_sets
 from workbench.table_checks import array_of
-from workbench.tables import LogitTable
+from workbench.tables import LogitTable, checked_table
 
 
 def posterior_of(table: LogitTable) -> np.ndarray:
     """(n, L) float64: the known posterior of a table, or the shares of the votes people gave."""
-    if table.posterior is not None:
+    if checked_table(table).posterior is not None:
         return np.asarray(table.posterior, dtype=np.float64)
     if table.votes is None:
         raise ValueError("this table knows neither the true posterior nor human votes; give posterior= or votes=")
@@ -33,8 +33,9 @@ def posterior_of(table: LogitTable) -> np.ndarray:
 
 def posterior_table(table: LogitTable) -> LogitTable:
     """The same rows with the true probabilities in place of the network's."""
+    posterior = posterior_of(table)
     fields = {name: getattr(table, name) for name in ("class_names", "groups", "class_counts", "attributes", "ids")}
-    return LogitTable.from_probabilities(posterior_of(table), table.labels, posterior=posterior_of(table), **fields)
+    return LogitTable.from_probabilities(posterior, table.labels, posterior=posterior, **fields)
 
 
 def sets(table: LogitTable, rule: Rule) -> PredictionSets:
@@ -45,7 +46,7 @@ def sets(table: LogitTable, rule: Rule) -> PredictionSets:
     [0, 1]
     """
     known = posterior_table(table)
-    return rule.bayes(known).sets(known)
+    return checked_rule(rule).bayes(known).sets(known)
 
 
 def top_k_accuracy(posterior: Any, K: int, weights: Any = None) -> float:
@@ -97,7 +98,7 @@ def mean_size_at_confidence(posterior: Any, confidence: float, weights: Any = No
 
 def expected_accuracy(prediction: PredictionSets) -> float:
     """The accuracy that sets have under the true posterior of their rows: no luck with the labels in it."""
-    p = posterior_of(prediction.table)
+    p = posterior_of(checked_sets(prediction).table)
     return float(sum((p[rows] * mask).sum() for rows, _, mask in prediction.blocks()) / prediction.table.n)
 
 
@@ -106,7 +107,7 @@ def regret(prediction: PredictionSets) -> float:
 
     Zero for the Bayes classifier, never negative; it does not depend on the labels that happened to be drawn.
     """
-    rule = getattr(prediction.rule, "rule", None)
+    rule = getattr(checked_sets(prediction).rule, "rule", None)
     if isinstance(rule, TopK):
         best = top_k_accuracy(prediction.table, min(rule.K, prediction.table.n_classes))
     else:
@@ -132,6 +133,7 @@ def top_k_against_average_k(posterior: Any, K_values: Iterable[int] | None = Non
 
 def human_sets(table: LogitTable, min_votes: int = 1) -> PredictionSets:
     """The classes that at least `min_votes` people chose, as sets."""
+    checked_table(table)
     if table.votes is None:
         raise ValueError("this table has no votes; give LogitTable(..., votes=) how many people chose each class")
     return PredictionSets.from_matrix(table, table.votes >= min_votes)
@@ -139,7 +141,7 @@ def human_sets(table: LogitTable, min_votes: int = 1) -> PredictionSets:
 
 def contains(outer: PredictionSets, inner: PredictionSets) -> np.ndarray:
     """(n,) bool: whether each set contains the whole other set, as a model's set should that of the people."""
-    if outer.table.n != inner.table.n:
+    if checked_sets(outer).table.n != checked_sets(inner).table.n:
         raise ValueError(f"the sets are of {outer.table.n} and {inner.table.n} rows; give sets of the same rows")
     pairs = zip(outer.blocks(), inner.blocks(), strict=True)
     return np.concatenate([~(inside & ~mask).any(1) for (_, _, mask), (_, _, inside) in pairs])
@@ -153,10 +155,10 @@ def against_expert(
     Columns `who`, `mean_size`, `error`. Sets of equal probability enter together, so with ties the size of a model may
     exceed that of the expert. Garcin, thesis, Sec. 3.3.3 and Fig. 3.7.
     """
-    K = float(expert.sizes.mean())
+    K = float(checked_sets(expert).sizes.mean())
     lines = [(expert_name, K, 1 - float(expert.hits.mean()))]
     for name, table in tables.items():
-        if table.n != expert.table.n:
+        if checked_table(table).n != expert.table.n:
             raise ValueError(f"{name} has {table.n} rows and the expert saw {expert.table.n}; give the same rows")
         found = Threshold(threshold_at_mean_size(table, K)).fit(table).sets(table)
         lines.append((name, float(found.sizes.mean()), 1 - float(found.hits.mean())))

@@ -200,6 +200,16 @@ class FittedRule:
         return f"{self.rule!r}{at}"
 
 
+def checked_sets(given: Any) -> PredictionSets:
+    """The sets, or an error for anything else that says how it becomes some."""
+    if not isinstance(given, PredictionSets):
+        raise ValueError(
+            f"PredictionSets are wanted here, not {type(given).__name__}: a rule makes them of a table, "
+            "such as AverageK(3).fit(val)(test)"
+        )
+    return given
+
+
 def checked_rule(given: Any) -> Rule:
     """The rule that is to be fitted, or an error for anything else."""
     if not isinstance(given, Rule):

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from workbench.sets import PredictionSets
-from workbench.tables import LogitTable
+from workbench.sets import checked_sets
+from workbench.tables import checked_table
 
 Value = float | dict[str, float]
 CHUNK = 2**22  # weights held at a time: 32 MB
@@ -116,12 +116,7 @@ class Metric:
         """Refuses a table where sets are meant and the reverse, and one label where many are meant."""
         if self.subject == "tables" or not subjects:  # those may be confidences as well
             return
-        wanted: type[PredictionSets | LogitTable] = PredictionSets if "sets" in self.subject else LogitTable
-        if not isinstance(subjects[0], wanted):
-            made = "LogitTable(scores, labels)" if wanted is LogitTable else "rule.fit(val)(test)"
-            given = type(subjects[0]).__name__
-            raise ValueError(f"{self.name} is a metric of {wanted.__name__}, not of {given}; {made} makes one")
-        table: LogitTable = subjects[0].table if isinstance(subjects[0], PredictionSets) else subjects[0]
+        table = checked_sets(subjects[0]).table if "sets" in self.subject else checked_table(subjects[0])
         if self.labels == "many" and table.labels is not None and not table.many_labels:
             raise ValueError(
                 f"{self.name} is for rows with many labels or none; these have one: give (n, L) bool labels"
