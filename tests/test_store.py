@@ -174,6 +174,15 @@ def test_the_first_writer_stays_unless_replace_is_set(store):
     assert leftovers(store) == [KEY]
 
 
+def test_a_folder_that_is_no_run_any_more_makes_room_for_one(store):
+    write(store, title="first")
+    (store.root / KEY / "checksums.json").unlink()
+    assert not store.has(KEY)
+    write(store, title="second")
+    assert store.open(KEY).title == "second"
+    assert leftovers(store) == [KEY]
+
+
 def test_a_half_written_directory_of_a_killed_writer_is_swept_after_a_day(store):
     old, fresh = store.root / ".writing-old", store.root / ".writing-fresh"
     old.mkdir(parents=True)
@@ -222,11 +231,12 @@ def test_a_missing_file_is_refused(store):
         store.open(KEY).history
 
 
-def test_a_damaged_run_is_left_out_of_the_list_with_a_warning(store):
+@pytest.mark.parametrize(("file", "content"), [("run.json", "{"), ("checksums.json", "{"), ("checksums.json", "1")])
+def test_a_damaged_run_is_left_out_of_the_list_with_a_warning(store, file, content):
     write(store)
     write(store, "cd" * 32, title="whole")
-    (store.root / KEY / "run.json").write_text("{")
-    with pytest.warns(UserWarning, match=r"a run is left out: .*run.json is damaged"):
+    (store.root / KEY / file).write_text(content)
+    with pytest.warns(UserWarning, match=rf"a run is left out: .*{file} is damaged"):
         assert [run.title for run in store.runs()] == ["whole"]
 
 

@@ -199,8 +199,8 @@ class StoredRun:
     def checksums(self) -> dict[str, str]:
         """File, relative to the run directory → SHA-256."""
         try:
-            return json.loads((self.path / CHECKSUMS).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+            return dict(json.loads((self.path / CHECKSUMS).read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError) as error:
             raise ValueError(f"{self._damaged(CHECKSUMS)} ({error})") from None
 
     def verified(self, name: str) -> Path:
@@ -299,7 +299,7 @@ def _sync(path: Path) -> None:
 
 
 def _publish(aside: Path, target: Path, replace: bool) -> None:
-    """Renames `aside` to `target`. If `target` is taken it stays, or makes room when `replace` is set."""
+    """Renames `aside` to `target`. A run that is there already stays, unless `replace` is set; what is no run makes room."""
     retired = aside.with_name(aside.name + "-retired")
     while True:
         try:
@@ -307,7 +307,7 @@ def _publish(aside: Path, target: Path, replace: bool) -> None:
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
-            if not replace:
+            if not replace and (target / CHECKSUMS).is_file():
                 return
             with contextlib.suppress(FileNotFoundError):  # another writer may have moved it away just now
                 os.rename(target, retired)
