@@ -150,6 +150,9 @@ def test_a_cancelled_run_leaves_nothing_and_the_next_is_trained(worker):
         ({"dataset": {"name": "nowhere", "knobs": {}}}, "there is no dataset 'nowhere'"),
         ({"dataset_key": "another"}, "has changed"),
         ({"epochs": {}}, "epochs"),
+        ({"dataset": {}}, "not how run.json describes a run (KeyError: 'name')"),
+        ({"dataset": "letters"}, "not how run.json describes a run"),
+        ({"loss": "CrossEntropy"}, "not how run.json describes a run"),
     ],
 )
 def test_what_cannot_be_trained_is_told_in_words_and_the_worker_lives_on(worker, change, words):

@@ -77,10 +77,10 @@ class Worker:
 
     def _sort(self, message: dict[str, Any]) -> Any:
         """A request takes the place of the one that waits; a cancel removes that, or else its id is returned."""
-        if "cancel" in message and (self.waiting is None or self.waiting["id"] != message["cancel"]):
+        if "cancel" in message and (self.waiting is None or self.waiting.get("id") != message["cancel"]):
             return message["cancel"]
         if self.waiting is not None:
-            self._tell(self.waiting["id"], "cancelled")
+            self._tell(self.waiting.get("id"), "cancelled")
         self.waiting = None if "cancel" in message else message
         return None
 
@@ -132,14 +132,20 @@ class Worker:
 
 def run_described(described: Mapping[str, Any]) -> Run:
     """The run of a request. The dataset's spec tells of its transforms; datasets that were read last stay in memory."""
-    data = _dataset(json.dumps(described["dataset"], sort_keys=True))
+    try:
+        data = _dataset(json.dumps(described["dataset"], sort_keys=True))
+        known = {field.name for field in dataclasses.fields(Run)}
+        fields = {name: value for name, value in described.items() if name in known}
+        if "loss" in fields:
+            fields["loss"] = from_spec(fields["loss"])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"this is not how run.json describes a run ({type(error).__name__}: {error}); the least is "
+            "{'dataset': {'name': 'letters', 'knobs': {}}}"
+        ) from error
     if described.get("dataset_key", data.key) != data.key:
         raise ValueError(f"{data.name} has changed since it was described: its content is not the same")
-    known = {field.name for field in dataclasses.fields(Run)}
-    fields = {name: value for name, value in described.items() if name in known} | {"dataset": data, "transforms": ()}
-    if "loss" in fields:
-        fields["loss"] = from_spec(fields["loss"])
-    return Run(**fields)
+    return Run(**fields | {"dataset": data, "transforms": ()})
 
 
 @lru_cache(maxsize=DATASETS_IN_MEMORY)
