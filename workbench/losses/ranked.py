@@ -17,7 +17,7 @@ from workbench.knobs import knob
 from workbench.losses.base import Loss
 from workbench.operators.networks import KINDS
 from workbench.operators.order import largest
-from workbench.operators.ranking import log_ranks_of_last
+from workbench.operators.ranking import log_worth_of_last
 
 MASKED = 1e4  # a class masked by −inf stands this far below the label, in units of 1 / steepness
 
@@ -85,15 +85,10 @@ class DifferentiableTopK(Loss):
             object.__setattr__(self, "p_k", p_k)
         else:
             super().__post_init__()
-        if self.largest_k() > self.m:
+        if (k := largest_k(self.p_k)) > self.m:
             raise ValueError(
-                f"DifferentiableTopK: p_k reaches rank {self.largest_k()} and m = {self.m} classes are ranked;"
-                " raise m or shorten p_k"
+                f"DifferentiableTopK: p_k reaches rank {k} and m = {self.m} classes are ranked; raise m or shorten p_k"
             )
-
-    def largest_k(self) -> int:
-        """The last k with P_K(k) > 0."""
-        return int(np.flatnonzero(np.atleast_2d(np.array(self.p_k)).any(axis=0))[-1]) + 1
 
     def __call__(self, scores: Tensor, labels: Tensor, *, p_k: Tensor | None = None, **_: Any) -> Tensor:
         """As every loss; `p_k` (n, k) is P_K for each row, in place of the knob."""
@@ -101,37 +96,34 @@ class DifferentiableTopK(Loss):
         return self.values(scores, self._checked_labels(scores, labels), p_k=p_k)
 
     def values(self, scores: Tensor, labels: Tensor, *, p_k: Tensor | None = None, **_: Any) -> Tensor:
-        of_softmax, log_weights = self._weights(scores, labels, p_k)
+        of_softmax, of_ranks = self._weights(scores, labels, p_k)
         kept = self._kept(scores, labels)
-        k = log_weights.shape[-1]
-        log_terms = log_weights + log_ranks_of_last(kept, k, self.operator, self.steepness)  # (n, k)
+        log_worth = log_worth_of_last(kept, of_ranks, self.operator, self.steepness)  # (n,)
         if self.top1 == "softmax":
-            log_first = of_softmax.log() + kept.log_softmax(-1)[..., -1:]
-            log_terms = torch.cat([log_first, log_terms], dim=-1)
-        beyond_top1 = -log_terms.logsumexp(-1)
+            log_worth = torch.logaddexp(log_worth, of_softmax.log().squeeze(-1) + kept.log_softmax(-1)[:, -1])
         if self.top1 != "cross_entropy":
-            return beyond_top1
+            return -log_worth
         top1 = of_softmax.squeeze(-1)
-        return top1 * F.cross_entropy(scores, labels, reduction="none") + (1 - top1) * beyond_top1
+        return top1 * F.cross_entropy(scores, labels, reduction="none") - (1 - top1) * log_worth
 
     def _weights(self, scores: Tensor, labels: Tensor, p_k: Tensor | None) -> tuple[Tensor, Tensor]:
-        """What the top-1 term is worth outside the ranking (1 or n, 1) and the log-worth of each rank (1 or n, k)."""
+        """What the top-1 term is worth outside the ranking (1 or n, 1), and what each rank is worth (1 or n, k)."""
         if p_k is not None:
             return weights(self._checked_p_k(p_k, scores), self.top1)
-        k, n_classes = self.largest_k(), scores.shape[-1]
+        of_softmax, of_ranks = _weights_of_knob(self.p_k, self.top1, scores.dtype, scores.device)
+        k, n_classes = of_ranks.shape[-1], scores.shape[-1]
         if k >= n_classes:
             raise ValueError(
                 f"DifferentiableTopK: p_k reaches k = {k} with {n_classes} classes; k must be smaller than the number of"
                 " classes"
             )
-        of_softmax, log_weights = _weights_of_knob(self.p_k, k, self.top1, scores.dtype, scores.device)
         if not isinstance(self.p_k[0], tuple):
-            return of_softmax, log_weights
+            return of_softmax, of_ranks
         if len(self.p_k) != n_classes:
             raise ValueError(
                 f"DifferentiableTopK: p_k has {len(self.p_k)} rows, one per class, and scores {n_classes} classes"
             )
-        return of_softmax[labels], log_weights[labels]
+        return of_softmax[labels], of_ranks[labels]
 
     def _checked_p_k(self, p_k: Tensor, scores: Tensor) -> Tensor:
         n, m = len(scores), min(self.m, scores.shape[-1] - 1)
@@ -152,24 +144,30 @@ class DifferentiableTopK(Loss):
         return torch.where(kept == -math.inf, kept[:, -1:].detach() - MASKED / self.steepness, kept)
 
 
+def largest_k(p_k: tuple[Any, ...]) -> int:
+    """The last k with P_K(k) > 0, for any class."""
+    return int(np.flatnonzero(np.atleast_2d(np.array(p_k)).any(axis=0))[-1]) + 1
+
+
 @lru_cache(maxsize=64)
 def _weights_of_knob(
-    p_k: tuple[Any, ...], k: int, top1: str, dtype: torch.dtype, device: torch.device
+    p_k: tuple[Any, ...], top1: str, dtype: torch.dtype, device: torch.device
 ) -> tuple[Tensor, Tensor]:
     """The weights of the knob, (1, ·) or one row per class: kept, because a dozen small steps cost as much as a layer."""
+    k = largest_k(p_k)
     with torch.inference_mode(False):  # what is kept must also serve training, whoever asks first
         return weights(torch.tensor(p_k, dtype=dtype, device=device)[..., :k].reshape(-1, k), top1)
 
 
 def weights(p_k: Tensor, top1: str) -> tuple[Tensor, Tensor]:
-    """What the top-1 term is worth outside the ranking (n, 1), and the logarithm of what each rank is worth (n, k)."""
+    """What the top-1 term is worth outside the ranking (n, 1), and what each rank is worth (n, k)."""
     if top1 == "sort":
-        return torch.zeros_like(p_k[:, :1]), rank_weights(p_k).log()
+        return torch.zeros_like(p_k[:, :1]), rank_weights(p_k)
     of_softmax, beyond_top1 = p_k[:, :1], torch.cat([torch.zeros_like(p_k[:, :1]), p_k[:, 1:]], dim=-1)
     of_ranks = rank_weights(beyond_top1)
     if top1 == "cross_entropy":  # P_K(1) = 1 leaves 0 · log 0, whatever the ranks: keep the logarithm finite
         of_ranks = torch.where(beyond_top1.any(-1, keepdim=True), of_ranks, 1.0)
-    return of_softmax, of_ranks.log()
+    return of_softmax, of_ranks
 
 
 def rank_weights(p_k: Tensor) -> Tensor:

@@ -121,6 +121,10 @@ def _budget(scores: Tensor, K: int | float | Tensor) -> Tensor:
         )
     n_classes = scores.shape[-1]
     wrapped = torch._C._functorch.is_functorch_wrapped_tensor(budget)
-    if not wrapped and not bool(((budget >= 0) & (budget <= n_classes)).all()):
-        raise ValueError(f"K must be from 0 to {n_classes}, the number of classes")
+    if not wrapped and budget.numel():
+        low, high = (float(end) for end in torch.aminmax(budget))
+        if not (low >= 0 and high <= n_classes):
+            raise ValueError(
+                f"K goes from {low:g} to {high:g}; give numbers from 0 to {n_classes}, that of the classes"
+            )
     return budget.expand(scores.shape[:-1]).unsqueeze(-1)

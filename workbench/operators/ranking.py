@@ -114,18 +114,19 @@ def comparator_network_sort(
     return P.to(scores.dtype)
 
 
-def log_ranks_of_last(scores: Tensor, k: int, operator: str, steepness: float) -> Tensor:
-    """(..., k): the log-probability that the last class holds rank 1, …, k, by the operator of that name.
+def log_worth_of_last(scores: Tensor, weights: Tensor, operator: str, steepness: float) -> Tensor:
+    r"""(n,): $\log \sum_{r \le k} w_r P_{r,n}$, what the last class is worth when rank r is worth w_r.
 
-    One column of P is all that a loss needs. Its temperature is 1 / steepness, and networks are relaxed by the Cauchy
-    distribution. Probabilities too small for a float32 are no trouble: softmaxes stay logarithms throughout, and those
-    of a network are logarithms before they leave double precision.
+    One column of P, that of the last of the scores (n, m), is all that a loss needs. The weights are (1 or n, k), the
+    temperature is 1 / steepness, and networks are relaxed by the Cauchy distribution. Probabilities too small for a
+    float32 are no trouble: softmaxes stay logarithms throughout, and those of a network are summed in double precision.
     """
+    m, k = scores.shape[-1], weights.shape[-1]
     if operator in _LOGITS:
-        return _LOGITS[operator](scores, k, 1 / steepness).log_softmax(-1)[..., -1]
-    rows = scores.reshape(-1, scores.shape[-1])
-    log_ranks, *_ = _LogRanksOfLast.apply(rows, k, steepness, *_wiring(rows.shape[-1], k, operator, scores.device))
-    return log_ranks.reshape(*scores.shape[:-1], k)
+        log_column = _LOGITS[operator](scores, k, 1 / steepness).log_softmax(-1)[..., -1]
+        return (log_column + weights.log()).logsumexp(-1)
+    log_worth, *_ = _LogWorthOfLast.apply(scores, weights, steepness, *_wiring(m, k, operator, scores.device))
+    return log_worth
 
 
 def _neural_sort_logits(scores: Tensor, k: int, temperature: float) -> Tensor:
@@ -194,8 +195,8 @@ def _wiring(n: int, k: int, kind: str, device: torch.device) -> tuple[tuple[Tens
         return tuple(partners), wants
 
 
-class _LogRanksOfLast(torch.autograd.Function):
-    """The logarithm of the last column of M_t ⋯ M_1, first k rows, for Cauchy comparators.
+class _LogWorthOfLast(torch.autograd.Function):
+    """The logarithm of the weighted sum of the last column of M_t ⋯ M_1, first k rows, for Cauchy comparators.
 
     The matrix of a layer acts on any vector v as v + f·(v[partner] − v). So the column, which starts as the indicator of
     the last wire, travels with the values: one pass where k rows need two. The backward pass is written out because
@@ -207,11 +208,13 @@ class _LogRanksOfLast(torch.autograd.Function):
     @staticmethod
     def forward(
         scores: Tensor,  # (rows, n)
-        k: int,
+        weights: Tensor,  # (1 or rows, k)
         steepness: float,
         partners: tuple[Tensor, ...],  # (n,) each
         wants: Tensor,  # (depth, n)
-    ) -> tuple[Tensor, ...]:  # log-ranks (rows, k); and for the way back ranks (k, rows), gaps and swaps of all layers
+    ) -> tuple[
+        Tensor, ...
+    ]:  # log-worth (rows,); and for the way back worth, ranks (k, rows), gaps, swaps of all layers
         values = (steepness * _exact(scores)).T  # (n, rows): a layer picks whole wires
         column = torch.zeros_like(values)
         column[-1] = 1
@@ -223,22 +226,25 @@ class _LogRanksOfLast(torch.autograd.Function):
             carried = torch.addcmul(carried, swap, gap)
             gaps.append(gap)
             swaps.append(swap)
-        ranks = carried[1, :k].clamp(min=torch.finfo(carried.dtype).tiny)
-        return ranks.log().T.to(scores.dtype), ranks, torch.stack(gaps), torch.stack(swaps)
+        ranks = carried[1, : weights.shape[-1]]
+        worth = (weights.T * ranks).sum(0).clamp(min=torch.finfo(values.dtype).tiny)
+        return worth.log().to(scores.dtype), worth, ranks, torch.stack(gaps), torch.stack(swaps)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        _, _, ctx.steepness, ctx.partners, wants = inputs
+        _, weights, ctx.steepness, ctx.partners, wants = inputs
         _, *kept = output
         ctx.mark_non_differentiable(*kept)
-        ctx.save_for_backward(wants, *kept)
+        ctx.save_for_backward(weights, wants, *kept)
 
     @staticmethod
-    def backward(ctx: Any, into_log_ranks: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
-        wants, ranks, gaps, swaps = ctx.saved_tensors  # gaps (depth, 2, n, rows), swaps (depth, n, rows)
+    def backward(ctx: Any, into_log_worth: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
+        weights, wants, worth, ranks, gaps, swaps = (
+            ctx.saved_tensors
+        )  # gaps (depth, 2, n, rows), swaps (depth, n, rows)
+        into_worth = (into_log_worth / worth).where(worth > torch.finfo(worth.dtype).tiny, 0)
         into = torch.zeros_like(gaps[0])  # into the values, and into the column
-        possible = ranks > torch.finfo(ranks.dtype).tiny
-        into[1, : len(ranks)] = (into_log_ranks.T / ranks).where(possible, 0)
+        into[1, : len(ranks)] = weights.T * into_worth
         # A gap of values also moves the swap, by the density of the distribution, and with it values and column.
         density = _over_pi(wants, gaps) / (1 + gaps[:, 0].square())
         through_swap = gaps * density.unsqueeze(1)
@@ -249,7 +255,9 @@ class _LogRanksOfLast(torch.autograd.Function):
             difference = into.index_select(1, partner) - into
             into = torch.addcmul(into, same, difference)
             into[0].addcmul_(from_column, difference[1])
-        return (ctx.steepness * into[0].T).to(into_log_ranks.dtype), None, None, None, None
+        into_scores = (ctx.steepness * into[0].T).to(into_log_worth.dtype)
+        into_weights = (ranks * into_worth).T.to(weights.dtype) if ctx.needs_input_grad[1] else None
+        return into_scores, into_weights, None, None, None
 
 
 def _over_pi(wants: Tensor, like: Tensor) -> Tensor:
