@@ -30,7 +30,6 @@ from workbench.figures.style import PLOTLY_CONFIG
 
 HERE = Path(__file__).parent
 PLOTLY_PACKAGE = Path(plotly.__file__).parent
-COLOUR_BAR = 70  # pixels of one that stands beside a picture
 
 
 @dataclass(frozen=True)
@@ -176,12 +175,9 @@ def _shape(figure: go.Figure) -> dict[str, float]:
     layout = figure.layout
     if layout.yaxis.scaleanchor is None:
         return {"ratio": 0, "beside": 0, "above": 0}
-    bars = [trace.marker.colorbar for trace in figure.data if trace.type == "scatter" and trace.marker.showscale]
-    standing = any(bar.orientation != "h" for bar in bars)
     margin = {**layout.template.layout.margin.to_plotly_json(), **layout.margin.to_plotly_json()}
     across, up = (abs(axis.range[1] - axis.range[0]) for axis in (layout.xaxis, layout.yaxis))
-    beside = margin["l"] + margin["r"] + (COLOUR_BAR if standing else 0)
-    return {"ratio": up / across, "beside": beside, "above": margin["t"] + margin["b"]}
+    return {"ratio": up / across, "beside": margin["l"] + margin["r"], "above": margin["t"] + margin["b"]}
 
 
 def cards(

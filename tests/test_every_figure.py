@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import subprocess
 import sys
@@ -228,6 +229,20 @@ def test_it_says_how_many_rows_stand_behind_it(figure, plot, static):
     assert figure.subtitle in [text.get_text() for text in static.texts]
 
 
+def assert_header_on_paper(static):
+    paper = static.get_window_extent()
+    assert all(text.get_window_extent().x1 < paper.x1 for text in static.texts[-2:])
+
+
+def test_title_and_subtitle_end_on_the_paper(static):
+    assert_header_on_paper(static)
+
+
+def test_a_subtitle_with_much_to_say_ends_on_the_paper():
+    loss = wb.losses.DifferentiableTopK(p_k=(0.5, 0.5))  # five knobs
+    assert_header_on_paper(wb.figures.conditional_risk(loss, K=2, steps=5).static())
+
+
 def test_the_words_are_sentences_with_numbers(figure):
     assert figure.text.endswith(".")
     assert len(re.findall(r"\d", figure.text)) > 4
@@ -273,6 +288,14 @@ def test_a_notebook_shows_words_where_it_cannot_show_pictures(small):
 def test_it_cannot_be_changed(small):
     with pytest.raises(AttributeError):
         small.title = "another"
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMES) - {"binary_surrogates", "smoothing_bounds"}))
+def test_what_it_is_not_made_of_is_refused_in_words(name):
+    draw = getattr(wb.figures, name)
+    needed = [each for each in inspect.signature(draw).parameters.values() if each.default is each.empty]
+    with pytest.raises(ValueError, match=r"wanted here|a landscape is that of a loss|class_counts has shape"):
+        draw(*[object()] * max(1, len(needed)))
 
 
 @pytest.mark.parametrize("name", OF_TABLES)

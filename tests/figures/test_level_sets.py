@@ -306,6 +306,7 @@ def test_a_common_colour_range_makes_two_settings_comparable():
     figure = wb.figures.level_sets(wb.losses.CrossEntropy(), steps=11, rescale=False, value_range=(0, 4))
     bar = next(trace for trace in figure.plot().data if trace.marker.showscale)
     assert (bar.marker.cmin, bar.marker.cmax) == (0, 4)
+    assert bar.marker.colorbar.orientation == "h"  # below the triangle, which then has the whole width of a column
 
 
 def test_the_bands_cover_the_triangle_once():
@@ -439,6 +440,13 @@ def test_the_gallery_draws_noise_on_request():
 def test_the_gallery_refuses_in_words(arguments, message):
     with pytest.raises(ValueError, match=message):
         wb.figures.gallery(**arguments)
+
+
+def test_one_loss_alone_needs_no_brackets():
+    loss = wb.losses.NoisedTopK(K=1)
+    for draw in (wb.figures.gallery, wb.figures.line_profile, wb.figures.gradient_sparsity):
+        assert draw(loss).frame.equals(draw([loss]).frame)
+    assert wb.figures.gallery(wb.losses.CrossEntropy, steps=5).panels[0].title == "Cross-entropy"
 
 
 def test_a_line_profile_equals_the_loss_called_directly():

@@ -131,3 +131,22 @@ def test_one_run_alone_has_no_differences(table):
     alone = wb.comparison.compare({"a": table, "b": table}, wb.Threshold(0.5), [wb.metrics.mean_size], resamples=5)
     with pytest.raises(ValueError, match="no difference to draw"):
         wb.figures.paired_differences(alone)
+
+
+def test_below_a_photograph_many_labels_fill_lines_and_none_is_said_in_words():
+    names = ["Dulcimera", "Glimmera", "Iridelle", "an apple of a very long name"]
+    labels = np.array([[True, True, True, False], [False] * 4])
+    table = wb.LogitTable(np.array([[-1.0, -1, -1, 2], [-3] * 4]), labels, link="sigmoid", class_names=names)
+    sets = wb.Threshold(0.5).fit(table).sets(table)
+    first, second = wb.figures.samples(sets, np.zeros((2, 8, 8, 3), np.uint8)).cells(LIGHT)
+    assert (first.heading, first.lines) == (
+        ["✗ Dulcimera, Glimmera,", "Iridelle"],
+        [("an apple of a very… 88%", False)],
+    )
+    assert (second.heading, second.lines) == (["✓ no label"], [("no class", False)])
+
+
+def test_two_metrics_are_named_as_in_a_sentence():
+    tables = {"a": meadow(50), "b": meadow(50, seed=0, link="softmax")}
+    compared = wb.comparison.compare(tables, wb.Threshold(0.5), [wb.metrics.micro_f1, wb.metrics.accuracy], resamples=5)
+    assert wb.figures.on_two_metrics(compared, "micro_f1", "accuracy").title == "Accuracy against micro F1"

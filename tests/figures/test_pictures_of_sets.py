@@ -217,7 +217,7 @@ def test_samples_mark_hits_and_misses_by_sign_and_by_colour(sets):
     rows = [int(np.flatnonzero(sets.hits)[0]), int(np.flatnonzero(~sets.hits)[0])]
     figure = wb.figures.samples(sets, np.zeros((240, 8, 8, 3), np.uint8), rows=rows)
     hit, miss = figure.cells(LIGHT)
-    assert (hit.heading[0], hit.colour, miss.heading[0], miss.colour) == ("✓", LIGHT.hit, "✗", LIGHT.miss)
+    assert (hit.heading[0][0], hit.colour, miss.heading[0][0], miss.colour) == ("✓", LIGHT.hit, "✗", LIGHT.miss)
     assert figure.frame.groupby("row", sort=False)["rank"].max().tolist() == sets.sizes[rows].tolist()
 
 

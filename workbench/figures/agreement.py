@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from workbench.figures.base import Figure, counted, paper
 from workbench.figures.style import Theme
 from workbench.metrics.base import ratio
-from workbench.tables import LogitTable
+from workbench.tables import LogitTable, checked_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
@@ -36,11 +36,13 @@ def f1_against_threshold(tables: Mapping[str, LogitTable], at: float | None = No
     >>> f1_against_threshold({"mine": table}).best["mine"]
     (0.27, 1.0)
     """
+    if not isinstance(tables, Mapping):
+        raise ValueError(f"tables by their names, {{name: table}}, are wanted here, not {type(tables).__name__}")
     if not tables:
         raise ValueError("there is no table to draw; give {name: table} with at least one")
     frame = pd.concat(
         [
-            pd.DataFrame({"table": name, "threshold": THRESHOLDS, "micro_f1": _f1(table)})
+            pd.DataFrame({"table": name, "threshold": THRESHOLDS, "micro_f1": _f1(checked_table(table))})
             for name, table in tables.items()
         ],
         ignore_index=True,

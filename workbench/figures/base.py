@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,11 @@ import plotly.graph_objects as go
 
 from workbench.figures import style
 from workbench.figures.style import Theme
+from workbench.index import SetIndex
+from workbench.sets import PredictionSets
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
-
-    from workbench.sets import PredictionSets
 
 HEADER = 0.68  # inches above a static picture, for its title and subtitle
 
@@ -63,7 +64,9 @@ class Figure:
             if figure.get_layout_engine() is not None:  # a sheet that places its parts itself has none
                 figure.set_layout_engine("constrained", rect=(0, 0, 1, 1 - HEADER / height))
             figure.text(0.12 / width, 1 - 0.12 / height, self.title, va="top", weight="bold", size=13)
-            figure.text(0.12 / width, 1 - 0.38 / height, self.subtitle, va="top", color=theme.muted)
+            told = figure.text(0.12 / width, 1 - 0.38 / height, self.subtitle, va="top", color=theme.muted)
+            too_wide = told.get_window_extent().width / ((width - 0.24) * figure.dpi)
+            told.set_fontsize(told.get_fontsize() / max(1, too_wide))  # on one line, however much it says
             figure.draw_without_rendering()  # ticks are made on the first drawing: make them in this style
         return figure
 
@@ -138,6 +141,31 @@ def round_count(value: float) -> float:
     """
     power = 10 ** max(0, len(str(int(value))) - 1)
     return next(float(limit * power) for limit in (1, 1.5, 2, 3, 4, 6, 8, 10, 12) if value <= 0.95 * limit * power)
+
+
+def checked_sets(given: Any) -> PredictionSets:
+    """The sets, or an error for anything else that says how it becomes some."""
+    if not isinstance(given, PredictionSets):
+        raise ValueError(
+            f"PredictionSets are wanted here, not {type(given).__name__}: a rule makes them of a table, "
+            "such as AverageK(3).fit(val)(test)"
+        )
+    return given
+
+
+def checked_index(given: Any) -> SetIndex:
+    """The index, or an error for anything else that says how it becomes one."""
+    if not isinstance(given, SetIndex):
+        raise ValueError(f"a SetIndex is wanted here, not {type(given).__name__}: SetIndex(table) makes one of a table")
+    return given
+
+
+def checked_frame(given: Any, columns: Collection[str], source: str) -> pd.DataFrame:
+    """The frame, or an error for one without these columns, or for anything else, that says what makes it."""
+    if not isinstance(given, pd.DataFrame) or not set(columns) <= set(given.columns):
+        named = ", ".join(sorted(columns))
+        raise ValueError(f"a frame with the columns {named} is wanted here, not {type(given).__name__}: {source}")
+    return given
 
 
 def chosen_by(sets: PredictionSets) -> str:

@@ -11,7 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from workbench.counts import SHOTS, shot_groups
-from workbench.figures.base import Figure, chosen_by, code_of_sets, counted, paper, round_count
+from workbench.figures.base import Figure, checked_sets, chosen_by, code_of_sets, counted, paper, round_count
 from workbench.figures.style import Theme
 from workbench.groups import means
 from workbench.metrics import class_accuracy
@@ -38,7 +38,7 @@ def per_class(sets: PredictionSets) -> PerClass:
     >>> per_class(wb.Threshold(0.5).fit(table)(table)).frame[["name", "n", "accuracy"]].to_numpy().tolist()
     [['class 0', 1, 1.0], ['class 1', 2, 0.5]]
     """
-    table = sets.table
+    table = checked_sets(sets).table
     rows, classes = table.positives()
     n = np.bincount(classes, minlength=table.n_classes)
     accuracy = class_accuracy(sets)  # NaN for a class without rows

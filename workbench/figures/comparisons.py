@@ -11,13 +11,16 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from workbench.figures.base import Figure, counted, paper
+from workbench.figures.base import Figure, checked_frame, counted, paper
 from workbench.figures.style import Theme
 from workbench.metrics import METRICS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
 
+COLUMNS = ("table", "metric", "group", "value", "low", "high", "difference", "n")
+SOURCE = "wb.comparison.compare(tables, rule) makes one"
+FINE = 0.04  # differences below this are told in tenths of a per cent
 CODE = "import workbench as wb\n\n# comparison: the frame that wb.comparison.compare gives\n"
 
 
@@ -34,6 +37,7 @@ def on_two_metrics(comparison: pd.DataFrame, x: str = "accuracy", y: str = "macr
 
     Paper: Garcin, thesis, Figures 3.5 to 3.8.
     """
+    checked_frame(comparison, COLUMNS, SOURCE)
     named = comparison.assign(named=names_of_metrics(comparison))
     known = list(dict.fromkeys(named["named"]))
     for metric in (x, y):
@@ -51,9 +55,9 @@ def on_two_metrics(comparison: pd.DataFrame, x: str = "accuracy", y: str = "macr
     )
     return OnTwoMetrics(
         frame=frame,
-        title=f"{in_words(y)} against {in_words(x)}",
+        title=f"{in_words(y)} against {in_words(x, within=True)}",
         subtitle=f"n = {counted(n, 'row')}, {counted(len(frame), 'run')}; lines are 95 % intervals",
-        text=f"{in_words(y)} against {in_words(x)} of {counted(len(frame), 'run')} on n = {n} rows: {placed}.",
+        text=f"{in_words(y)} against {in_words(x, within=True)} of {counted(len(frame), 'run')} on n = {n} rows: {placed}.",
         code=f"{CODE}figure = wb.figures.on_two_metrics(comparison, {x!r}, {y!r})\nfigure.plot()\n",
         names=(in_words(x), in_words(y)),
     )
@@ -73,6 +77,7 @@ def paired_differences(comparison: pd.DataFrame, metrics: Sequence[str] | None =
     >>> paired_differences(comparison).frame[["metric", "table", "difference", "better"]].to_numpy().tolist()
     [['accuracy', 'two', 0.5, 'yes']]
     """
+    checked_frame(comparison, COLUMNS, SOURCE)
     shares = {metric.name: metric.direction for metric in METRICS if metric.bounds == (0, 1)}
     wanted = shares if metrics is None else set(metrics) & shares.keys()
     base = comparison["metric"].str.partition(",")[0]  # `top_k_accuracy, K = 3` is a `top_k_accuracy`
@@ -101,7 +106,7 @@ def paired_differences(comparison: pd.DataFrame, metrics: Sequence[str] | None =
     )
     n, clear = int(comparison["n"].max()), frame[frame["better"] != "open"]
     said = "; ".join(
-        f"{name} on {in_words(metric).lower()} by {difference:+.1%}"
+        f"{name} on {in_words(metric, within=True)} by {difference:+.1%}"
         for name, metric, difference in clear[["table", "metric", "difference"]].to_numpy()
     )
     chosen = "" if metrics is None else f", metrics={list(metrics)!r}"
@@ -121,10 +126,10 @@ def names_of_metrics(comparison: pd.DataFrame) -> pd.Series:
     return (comparison["metric"] + " " + comparison["group"].astype(str)).str.strip()
 
 
-def in_words(metric: str) -> str:
-    """`macro_accuracy` as a person writes it."""
+def in_words(metric: str, within: bool = False) -> str:
+    """`macro_accuracy` as a person writes it, alone or within a sentence."""
     words = metric.replace("top_k", "top-K").replace("f1", "F1").replace("_", " ")
-    return words[:1].upper() + words[1:]
+    return words if within else words[:1].upper() + words[1:]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -229,7 +234,7 @@ class PairedDifferences(Figure):
             )
         metrics, limit = self.metrics(), self.limit()
         ticks = {"tickvals": list(range(len(metrics))), "ticktext": [in_words(metric) for metric in metrics]}
-        across = {"range": (-limit, limit), "tickformat": "+.0%" if limit > 0.04 else "+.1%"}
+        across = {"range": (-limit, limit), "tickformat": "+.0%" if limit > FINE else "+.1%"}
         no_difference = {"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "y domain"}
         layout = {
             "shapes": [{**no_difference, "line": {"color": theme.ink, "width": 1}}],
@@ -254,7 +259,7 @@ class PairedDifferences(Figure):
         axes.axvline(0, color=theme.ink, linewidth=0.8)
         axes.set_yticks(range(len(metrics)), [in_words(metric) for metric in metrics])
         axes.set(xlim=(-self.limit(), self.limit()), ylim=(len(metrics) - 0.5, -0.5), xlabel="difference")
-        axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=1))
+        axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0 if self.limit() > FINE else 1))
         if len(self.tables) > 2:
             axes.legend()
         return figure

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from workbench import bayes
 from workbench.counts import SHOTS
-from workbench.figures.base import Figure, chosen_by, code_of_sets, counted, paper
+from workbench.figures.base import Figure, checked_index, chosen_by, code_of_sets, counted, paper
 from workbench.figures.style import Theme
 from workbench.index import SetIndex
 from workbench.sets import PredictionSets
@@ -39,7 +39,7 @@ def accuracy_against_size(index: SetIndex, sets: PredictionSets | None = None) -
 
     Paper: Garcin, thesis, Section 2.2.5.
     """
-    index.table.checked_labels()
+    checked_index(index).table.checked_labels()
     curve = index.curve()
     shots = [name for name in SHOTS if name in curve and curve[name].notna().any()]
     columns = {"average-K": "accuracy"} | ({name: name for name in shots} or {MACRO: "macro_accuracy"})

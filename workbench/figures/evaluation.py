@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -111,6 +111,11 @@ def losses_in_code(losses: Sequence[type[Loss] | Loss]) -> tuple[str, list[str]]
         if not ours:
             imports.append(f"from {home} import {name.split('(')[0]}")
     return "\n".join(dict.fromkeys(imports)) + "\n\n", names
+
+
+def listed(losses: Any) -> list[Any]:
+    """The losses as a list; one alone is a list of one."""
+    return list(losses) if isinstance(losses, Iterable) else [losses]
 
 
 def check_loss(

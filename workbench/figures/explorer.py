@@ -14,7 +14,7 @@ from plotly.subplots import make_subplots
 from workbench.figures.base import Figure, counted, paper, round_limit
 from workbench.figures.style import PLOTLY_CONFIG, SEQUENTIAL, Theme
 from workbench.index import SetIndex
-from workbench.tables import LogitTable
+from workbench.tables import LogitTable, checked_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
@@ -39,7 +39,7 @@ def explore(val: LogitTable, test: LogitTable, K_max: float = 10.0, step: float 
 
     Paper: Garcin et al. 2023, Algorithm 1.
     """
-    if val.n_classes != test.n_classes:
+    if checked_table(val).n_classes != checked_table(test).n_classes:
         raise ValueError(f"val has {val.n_classes} classes and test {test.n_classes}; they must have the same ones")
     test.checked_labels()
     val_index, test_index = SetIndex(val, K_max, step), SetIndex(test, K_max, step)

@@ -70,8 +70,7 @@ class Gallery(Figure):
             ],
             hovertemplate="%{customdata}<extra></extra>",
         )
-        below: dict[str, Any] = {"x": 1, "xanchor": "right", "y": 0, "yanchor": "top", "len": 0.4}
-        figure.add_trace(colour_bar(self.panels[0], orientation="h", **below))
+        figure.add_trace(colour_bar(self.panels[0], x=1, xanchor="right", len=0.4))
         for panel, caption, (x, y) in zip(self.panels, self.captions, self.places(), strict=True):
             title = "<br>".join(wrap(panel.title, TITLE_WIDTH, break_on_hyphens=False))
             text = f'<b>{title}</b><br><span style="color: {theme.muted}; font-size: 11px">{caption}</span>'
@@ -105,6 +104,7 @@ class Gallery(Figure):
             axes.text(0.5, -0.05, "\n".join(title), weight="bold", size=9.5, **below)
             axes.text(0.5, -0.06 - 0.105 * len(title), caption, color=theme.muted, size=8.5, **below)
             axes.set_ylim(-0.5, 0.92)
-        bar = figure.colorbar(filled, ax=grid, shrink=0.5, aspect=30, ticks=ticks(panel), label=panel.units)
+        shrink = 0.5 if n_rows > 1 else 0.9  # a bar of one line of triangles has no height to spare
+        bar = figure.colorbar(filled, ax=grid, shrink=shrink, aspect=30, ticks=ticks(panel), label=panel.units)
         bar.outline.set_visible(False)
         return figure

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from workbench.figures.base import Figure, chosen_by, code_of_sets, counted, paper, round_limit
+from workbench.figures.base import Figure, checked_sets, chosen_by, code_of_sets, counted, paper, round_limit
 from workbench.figures.style import Theme
 from workbench.sets import PredictionSets
 
@@ -30,8 +30,8 @@ def most_improved(before: PredictionSets, after: PredictionSets, most: int = 10)
     >>> most_improved(small, large).frame[["name", "before", "after", "gained", "lost"]].to_numpy().tolist()
     [['class 1', 0.0, 1.0, 1, 0], ['class 0', 1.0, 1.0, 0, 0]]
     """
-    table = after.table
-    if before.table.scores.shape != table.scores.shape or not np.array_equal(
+    table = checked_sets(after).table
+    if checked_sets(before).table.scores.shape != table.scores.shape or not np.array_equal(
         before.table.checked_labels(), table.checked_labels()
     ):
         raise ValueError(

@@ -13,6 +13,7 @@ from workbench.figures.evaluation import (
     Background,
     check_loss,
     knobs_in_words,
+    listed,
     loss_gradients,
     loss_values,
     losses_in_code,
@@ -128,7 +129,7 @@ def level_sets(
 
 
 def gallery(
-    losses: Iterable[type[Loss] | Loss] | None = None,
+    losses: type[Loss] | Loss | Iterable[type[Loss] | Loss] | None = None,
     label: int = 2,
     K: int = 2,
     steps: int = 51,
@@ -150,7 +151,7 @@ def gallery(
     """
     from workbench.losses import LOSSES
 
-    chosen = list(LOSSES if losses is None else losses)
+    chosen = listed(LOSSES if losses is None else losses)
     if not chosen:
         raise ValueError("losses is empty; give at least one loss, such as wb.losses.CrossEntropy")
     drawn = [on_three_classes(loss, K) if isinstance(loss, type) else loss for loss in chosen]

@@ -11,7 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from workbench.figures.base import Figure, counted, paper
+from workbench.figures.base import Figure, checked_frame, counted, paper
 from workbench.figures.risks import round_up
 from workbench.figures.style import Theme
 
@@ -42,6 +42,7 @@ def learning_curves(history: pd.DataFrame, epochs: int | None = None) -> Learnin
 
     Paper: Garcin et al. 2022, Fig. 2 (scores with a gradient); Liao et al., Fig. 2 (normalisers).
     """
+    checked_frame(history, [], "a trained run has one, wb.train(run).history")
     parts = [
         pd.DataFrame({"panel": panel, "curve": name, "epoch": history["epoch"] + 1, "value": history[column]})
         for panel, columns in PANELS.items()

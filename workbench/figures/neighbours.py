@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from workbench.figures.base import Figure, chosen_by, code_of_sets, counted, paper
+from workbench.figures.base import Figure, checked_sets, chosen_by, code_of_sets, counted, paper
 from workbench.figures.style import SEQUENTIAL, Theme, sequential_scale
 from workbench.sets import PredictionSets
 
@@ -47,7 +47,7 @@ def shared_sets(sets: PredictionSets, around: int, most: int = 16) -> SharedSets
     >>> shared_sets(wb.Threshold(0.3).fit(table)(table), around=0).frame[["name", "with_name", "share"]].to_numpy().tolist()
     [['class 0', 'class 1', 0.5], ['class 1', 'class 0', 1.0]]
     """
-    table = sets.table
+    table = checked_sets(sets).table
     if not 0 <= around < table.n_classes:
         raise ValueError(f"around = {around}; give one of the {table.n_classes} classes, 0 to {table.n_classes - 1}")
     together = co_members(sets)

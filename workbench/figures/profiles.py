@@ -12,7 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from workbench.figures.base import Figure, counted, paper
-from workbench.figures.evaluation import check_loss, loss_values, losses_in_code
+from workbench.figures.evaluation import check_loss, listed, loss_values, losses_in_code
 from workbench.figures.style import Theme
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def binary_surrogates(reach: float = 2.5, steps: int = 201) -> Lines:
 
 
 def line_profile(
-    losses: Sequence[Loss], others: Sequence[float] = (0.0, -1.0), reach: float = 3.0, steps: int = 241
+    losses: Loss | Sequence[Loss], others: Sequence[float] = (0.0, -1.0), reach: float = 3.0, steps: int = 241
 ) -> Lines:
     """Losses while the score of the label climbs past the scores of the other classes, which stay where they are.
 
@@ -75,7 +75,7 @@ def line_profile(
     >>> figure.frame[["score", "value"]].to_numpy().tolist()
     [[-2.0, 2.0], [-1.0, 1.0], [0.0, 1.0], [1.0, 0.0], [2.0, 0.0]]
     """
-    losses, others = list(losses), [float(score) for score in others]
+    losses, others = listed(losses), [float(score) for score in others]
     if not 1 <= len(losses) <= MOST_LINES:
         raise ValueError(f"there are {len(losses)} losses; a picture holds 1 to {MOST_LINES}")
     if not others or not np.isfinite(others).all():

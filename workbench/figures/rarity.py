@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from workbench.counts import FEW, MANY, SHOTS
-from workbench.figures.base import Figure, chosen_by, code_of_sets, counted, paper
+from workbench.figures.base import Figure, checked_sets, chosen_by, code_of_sets, counted, paper
 from workbench.figures.classes import HOVER, names_and_hovers, per_class
 from workbench.figures.style import Theme
 from workbench.groups import training_images
@@ -32,7 +32,7 @@ def accuracy_against_count(sets: PredictionSets) -> AccuracyAgainstCount:
 
     Paper: Garcin et al. 2023, Table 2 (the shot groups).
     """
-    training_images(sets.table)
+    training_images(checked_sets(sets).table)
     frame = per_class(sets).frame
     present = frame[frame["n"] > 0]
     of_shots = present.groupby("shots")["accuracy"].mean()

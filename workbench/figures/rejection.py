@@ -14,7 +14,7 @@ from plotly.subplots import make_subplots
 from workbench.figures.base import Figure, counted, paper, round_limit
 from workbench.figures.style import Theme
 from workbench.metrics import auroc, confidences
-from workbench.tables import LogitTable
+from workbench.tables import LogitTable, checked_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
@@ -40,7 +40,7 @@ def none_of_these(table: LogitTable, threshold: float = 0.5) -> NoneOfThese:
 
     Paper: Liao et al., Table II.
     """
-    kinds = kinds_of_rows(table)
+    kinds = kinds_of_rows(checked_table(table))
     edges = np.linspace(0, 1, BINS + 1)
     parts = [
         {

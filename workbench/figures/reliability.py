@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from workbench.figures.base import Figure, counted, paper, round_limit
 from workbench.figures.style import Theme
 from workbench.metrics import expected_calibration_error, reliability_bins, top_k_calibration_error
-from workbench.tables import LogitTable
+from workbench.tables import LogitTable, checked_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +34,7 @@ def reliability(table: LogitTable, bins: int = 15, K: int = 1) -> Reliability:
 
     Paper: Liao et al., Figure 3 (K = 4, 10 bins).
     """
-    frame = reliability_bins(table, bins=bins, K=K, band=BAND)
+    frame = reliability_bins(checked_table(table), bins=bins, K=K, band=BAND)
     error = expected_calibration_error(table, bins=bins) if K == 1 else top_k_calibration_error(table, K=K, bins=bins)
     filled = frame[frame["count"] > 0]
     mean = {

@@ -5,13 +5,14 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from workbench.figures.base import HEADER, Figure, chosen_by, code_of_sets, counted, paper
+from workbench.figures.base import HEADER, Figure, checked_sets, chosen_by, code_of_sets, counted, paper
 from workbench.figures.sprites import as_photos, data_url
 from workbench.figures.style import Theme
 from workbench.sets import PredictionSets
@@ -20,11 +21,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
 
 COLUMNS = 6
+COLUMNS_ON_A_PAGE = 4  # there the width is not ours to choose, and names must not run into each other
 MOST_PHOTOS = 60
 LINES = 3  # of the set are written below a photograph; the pointer shows the rest
+LETTERS = 24  # of a line; longer names are cut
 MOST_HOVERED = 30
 SIDE, FRAME = 144, 6  # pixels of a photograph on the sheet, and of the coloured frame around it
-CELL_HEIGHT = 250  # pixels of a photograph with its lines
+CELL_HEIGHT = 264  # pixels of a photograph with its lines
 
 
 def samples(sets: PredictionSets, images: Any = None, rows: Sequence[int] | None = None) -> Samples:
@@ -40,7 +43,7 @@ def samples(sets: PredictionSets, images: Any = None, rows: Sequence[int] | None
     >>> figure.frame[["row", "label", "hit", "rank", "name"]].to_numpy().tolist()
     [[0, 'elm', True, 1, 'oak'], [0, 'elm', True, 2, 'elm'], [1, 'elm', False, 1, 'oak']]
     """
-    table = sets.table
+    table = checked_sets(sets).table
     photos = _photos(sets, images)
     shown = (
         np.unique(np.linspace(0, table.n - 1, 2 * COLUMNS).astype(int))
@@ -85,7 +88,7 @@ class Cell(NamedTuple):
     """One photograph of the sheet."""
 
     picture: np.ndarray  # with its frame
-    heading: str  # the label, with the sign of a hit or a miss
+    heading: list[str]  # the lines of the label, with the sign of a hit or a miss
     colour: str  # of a hit or a miss
     lines: list[tuple[str, bool]]  # the beginning of the set, and whether each line names the label
     members: list[str]  # the whole set
@@ -93,7 +96,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Samples(Figure):
-    """Rows of six photographs, each with the beginning of its set written below it."""
+    """Rows of photographs, each with the beginning of its set written below it."""
 
     photos: np.ndarray  # (photographs, height, width, 3) bytes, in the order of the frame
 
@@ -105,18 +108,21 @@ class Samples(Figure):
             sign, colour = {True: ("✓ ", theme.hit), False: ("✗ ", theme.miss), None: ("", theme.muted)}[first["hit"]]
             members = part[part["rank"] > 0]
             pairs = list(zip(members["name"], members["probability"], members["is_label"], strict=True))
-            lines = [(f"{name} {probability:.0%}", is_label) for name, probability, is_label in pairs[:LINES]]
+            lines = [
+                (f"{_cut(name, LETTERS - 5)} {probability:.0%}", is_label)
+                for name, probability, is_label in pairs[:LINES]
+            ]
             if len(pairs) > LINES:
                 lines.append((f"and {len(pairs) - LINES} more", any(is_label for *_, is_label in pairs[LINES:])))
             listed = [f"{name} {probability:.1%}" for name, probability, _ in pairs]
-            heading = f"{sign}{first['label']}"
+            heading = [_cut(line) for line in wrap(f"{sign}{first['label'] or ('no label' if sign else '')}", LETTERS)]
             cells.append(Cell(_framed(photo, colour), heading, colour, lines or [("no class", False)], listed))
         return cells
 
     def _plotly(self, theme: Theme) -> go.Figure:
-        cells = self.cells(theme)
-        n_rows = -(-len(cells) // COLUMNS)
-        across, down = np.arange(len(cells)) % COLUMNS + 0.5, np.arange(len(cells)) // COLUMNS
+        cells, columns = self.cells(theme), COLUMNS_ON_A_PAGE
+        n_rows = -(-len(cells) // columns)
+        across, down = np.arange(len(cells)) % columns + 0.5, np.arange(len(cells)) // columns
         figure = go.Figure()
         for cell, x, y in zip(cells, across, down, strict=True):
             figure.add_layout_image(
@@ -124,7 +130,8 @@ class Samples(Figure):
                 **{"x": x, "y": y, "sizex": 0.94, "sizey": 0.62, "xanchor": "center", "yanchor": "top"},
             )
             lines = [f"<b>{html.escape(text)}</b>" if is_label else html.escape(text) for text, is_label in cell.lines]
-            heading = f'<b><span style="color: {cell.colour}">{html.escape(cell.heading)}</span></b>'
+            label = "<br>".join(html.escape(line) for line in cell.heading)
+            heading = f'<b><span style="color: {cell.colour}">{label}</span></b>'
             text = "<br>".join([heading, *lines])
             figure.add_annotation(x=x, y=y + 0.63, text=text, yanchor="top", showarrow=False, font_size=13)
         hover = ["<br>".join(html.escape(member) for member in cell.members[:MOST_HOVERED]) for cell in cells]
@@ -133,7 +140,7 @@ class Samples(Figure):
         figure.add_scatter(
             x=across, y=down + 0.31, mode="markers", marker=unseen, customdata=hover, hovertemplate=template
         )
-        figure.update_xaxes(range=(0, COLUMNS), visible=False, fixedrange=True)
+        figure.update_xaxes(range=(0, columns), visible=False, fixedrange=True)
         figure.update_yaxes(range=(n_rows, 0), visible=False, fixedrange=True)
         margin = {"l": 16, "r": 16, "t": 80, "b": 8}
         return figure.update_layout(
@@ -154,7 +161,8 @@ class Samples(Figure):
             axes.imshow(cell.picture)
             axes.axis("off")
             lines = [(text, theme.ink, "bold" if is_label else "normal") for text, is_label in cell.lines]
-            for number, (text, colour, weight) in enumerate([(cell.heading, cell.colour, "bold"), *lines]):
+            heading = [(text, cell.colour, "bold") for text in cell.heading]
+            for number, (text, colour, weight) in enumerate(heading + lines):
                 middle, down = (left + width / 2) / full_width, (top - side - 0.08 - number * line) / full_height
                 figure.text(middle, down, text, color=colour, weight=weight, size=8.5, ha="center", va="top")
         return figure
@@ -186,6 +194,11 @@ def _labels(sets: PredictionSets, row: int) -> list[int]:
     if labels is None:
         return []
     return np.flatnonzero(labels[row]).tolist() if sets.table.many_labels else [int(labels[row])]
+
+
+def _cut(text: str, letters: int = LETTERS) -> str:
+    """The text, or so many letters of it."""
+    return text if len(text) <= letters else f"{text[: letters - 1]}…"
 
 
 def _in_words(part: pd.DataFrame) -> str:

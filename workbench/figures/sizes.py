@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from workbench.figures.base import Figure, chosen_by, code_of_sets, counted, paper, round_limit
+from workbench.figures.base import Figure, checked_sets, chosen_by, code_of_sets, counted, paper, round_limit
 from workbench.figures.style import Theme
 from workbench.groups import rows_by
 from workbench.sets import PredictionSets
@@ -41,6 +41,7 @@ def set_sizes(sets: PredictionSets, by: Any = None, other: PredictionSets | None
 
     Paper: Garcin et al. 2023, Figure 4.
     """
+    checked_sets(sets)
     groups, names = (np.zeros(len(sets), int), ("all rows",)) if by is None else rows_by(sets.table, by)
     if len(names) > MOST_GROUPS:
         raise ValueError(f"by = {by!r} makes {len(names)} groups; a picture holds at most {MOST_GROUPS} of them")

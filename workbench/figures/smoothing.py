@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from workbench.figures.base import Figure, counted, paper
-from workbench.figures.evaluation import check_loss, loss_gradients, losses_in_code
+from workbench.figures.evaluation import check_loss, listed, loss_gradients, losses_in_code
 from workbench.figures.profiles import MOST_LINES, Lines, few_ticks, logarithmic
 from workbench.figures.style import Theme
 from workbench.tables import LogitTable
@@ -49,7 +49,7 @@ def gradient_sparsity(
 
     Paper: Garcin et al. 2022, Figure 2.
     """
-    chosen = [losses] if not isinstance(losses, Sequence) else list(losses)
+    chosen = listed(losses)
     grid = np.geomspace(1e-3, 10, 17).round(6) if epsilons is None else np.asarray(epsilons, float)
     if not 1 <= len(chosen) <= MOST_LINES:
         raise ValueError(f"there are {len(chosen)} losses; a picture holds 1 to {MOST_LINES}")

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from workbench.figures.base import Figure, counted, paper
+from workbench.figures.base import Figure, checked_frame, counted, paper
 from workbench.figures.comparisons import in_words
 from workbench.figures.learning import ACROSS, small_multiples
 from workbench.figures.style import Theme
@@ -37,6 +37,7 @@ def against_knob(summary: pd.DataFrame, knob: str, split: str = "test") -> Again
     >>> against_knob(summary, "loss.epsilon").frame[["x", "mean"]].to_numpy().tolist()
     [[0.1, 0.05], [0.5, 0.25], [1.0, 0.5]]
     """
+    checked_frame(summary, OF_SUMMARY, "wb.sweep(...).summary() makes one")
     varied = [name for name in summary.columns if name not in OF_SUMMARY]
     if knob not in varied or not pd.api.types.is_numeric_dtype(summary[knob]):
         numbers = [name for name in varied if pd.api.types.is_numeric_dtype(summary[name])]

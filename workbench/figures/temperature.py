@@ -13,7 +13,7 @@ from workbench.calibration import TemperatureScaling, at_temperature
 from workbench.figures.base import Figure, counted, paper
 from workbench.figures.style import Theme
 from workbench.metrics import negative_log_likelihood
-from workbench.tables import LogitTable
+from workbench.tables import LogitTable, checked_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
@@ -40,7 +40,7 @@ def temperatures(val: LogitTable, test: LogitTable, at: float | None = None) -> 
     fitted = TemperatureScaling().fit(val)
     records = [
         {"rows": name, "temperature": T, "loss": negative_log_likelihood(at_temperature(table, T))}
-        for name, table in (("validation", val.rows(slice(ROWS))), ("test", test.rows(slice(ROWS))))
+        for name, table in (("validation", val.rows(slice(ROWS))), ("test", checked_table(test).rows(slice(ROWS))))
         for T in TEMPERATURES
     ]
     unmarked = Temperatures(

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from workbench.figures.base import Figure, counted, paper
+from workbench.figures.base import Figure, checked_index, counted, paper
 from workbench.figures.style import Theme
 from workbench.index import SetIndex
 
@@ -41,6 +41,7 @@ def size_against_threshold(val: SetIndex, test: SetIndex, threshold: float | Non
     """
     if threshold is not None and not threshold > 0:
         raise ValueError(f"threshold = {threshold:g} has no place on a logarithmic axis; give one above 0")
+    val, test = checked_index(val), checked_index(test)
     of_K = np.unique(val.thresholds[val.thresholds > 0])
     lowest, highest = (of_K[0], of_K[-1]) if len(of_K) else (0.5, 0.5)
     thresholds = np.unique([*of_K, *np.geomspace(min(highest, 1), 1, ABOVE), lowest])

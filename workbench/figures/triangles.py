@@ -26,6 +26,7 @@ CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, HEIGHT]])  # where all of the 
 CORNER_NAMES = ("bottom left", "bottom right", "top")
 X_RANGE, Y_RANGE = (-0.12, 1.12), (-0.1, 0.97)
 SYMBOLS = {"circle": "o", "star": "*", "diamond": "D"}  # Plotly's name → matplotlib's
+SIZES = {"circle": 13, "star": 26, "diamond": 17}  # pixels: much of a star is its rim
 Trace = dict[str, Any]  # a scatter trace of Plotly, which checks it once, when the figure is made
 
 
@@ -60,7 +61,7 @@ class LevelSets(Figure):
 
     def _plotly(self, theme: Theme) -> go.Figure:
         traces = [*bands(self), border(theme), *outlined(self), *arrows(self), hover_points(self)]
-        traces += [*marked(self, theme), colour_bar(self)]
+        traces += [*marked(self, theme), colour_bar(self, x=0.5, xanchor="center", len=0.8)]
         names: list[dict[str, Any]] = []
         for corner, (x, y) in enumerate(CORNERS):
             name, colour = _corner(self, corner, theme)
@@ -74,9 +75,9 @@ class LevelSets(Figure):
             "annotations": names,
             "xaxis": {"range": X_RANGE, **still},
             "yaxis": {"range": Y_RANGE, "scaleanchor": "x", **still},
-            "margin": {"l": 24, "t": 76, "b": 20},
+            "margin": {"l": 12, "r": 12, "t": 76, "b": 80},
         }
-        return go.Figure(traces, {**layout, "showlegend": False, "hovermode": "closest", "height": 540})
+        return go.Figure(traces, {**layout, "showlegend": False, "hovermode": "closest", "height": 600})
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
         figure = paper(5.6, 5.2)
@@ -135,8 +136,7 @@ def marked(figure: LevelSets, theme: Theme) -> list[Trace]:
     """The marks, each with its name under the pointer."""
     drawn = []
     for place, symbol, colour, name in all_marks(figure):
-        size = 13 if symbol == "circle" else 17
-        marker = {"color": getattr(theme, colour), "size": size, "symbol": symbol}
+        marker = {"color": getattr(theme, colour), "size": SIZES[symbol], "symbol": symbol}
         marker["line"] = {"color": theme.paper, "width": 2}
         x, y = np.array([place]) @ CORNERS[:, 0], np.array([place]) @ CORNERS[:, 1]
         point = {"x": x, "y": y, "mode": "markers", "marker": marker, "name": name, "cliponaxis": False}
@@ -250,7 +250,7 @@ def draw_on(axes: Axes, figure: LevelSets, theme: Theme, named: bool = True) -> 
         chip = {"facecolor": LIGHT.paper, "edgecolor": "none", "alpha": 0.85, "pad": 1.5}
         axes.text(across, up, name, color=LIGHT.ink, ha="center", va="center", size=9, bbox=chip)
     for place, symbol, colour, _ in all_marks(figure):
-        size = (9 if named else 6) * (1.6 if symbol == "star" else 1)
+        size = (0.7 if named else 0.45) * SIZES[symbol]
         looks = {"color": getattr(theme, colour), "markeredgecolor": theme.paper, "markersize": size, "zorder": 4}
         axes.plot(*(np.array(place) @ CORNERS), SYMBOLS[symbol], **looks)
     for corner, (across, up) in enumerate(CORNERS if named else ()):
@@ -282,24 +282,22 @@ def _corner(figure: LevelSets, corner: int, theme: Theme) -> tuple[str, str]:
     return figure.corners[corner], theme.muted
 
 
-def colour_bar(figure: LevelSets, **looks: Any) -> Trace:
-    """A trace without a point that carries the colour bar, upright unless its `looks` say otherwise."""
-    places = np.linspace(0, 1, BANDS + 1).repeat(2)[1:-1]
-    steps = [[place, colour] for place, colour in zip(places, np.repeat(SEQUENTIAL, 2), strict=True)]
+def colour_bar(figure: LevelSets, **place: Any) -> Trace:
+    """A trace without a point that carries the colour bar, lying below the axes; `place` says where and how long."""
+    ends = np.linspace(0, 1, BANDS + 1).repeat(2)[1:-1]
+    steps = [[end, colour] for end, colour in zip(ends, np.repeat(SEQUENTIAL, 2), strict=True)]
     low, *_, high = _borders(figure)
     named = ticks(figure)
     bar = {
-        "title": {
-            "text": figure.units,
-            "side": "top" if looks.get("orientation") == "h" else "right",
-            "font": {"size": 14},
-        },
+        "orientation": "h",
+        "title": {"text": figure.units, "side": "top", "font": {"size": 14}},
         "tickvals": named,
         "ticktext": [f"{value:.2g}" for value in named],
         "thickness": 14,
-        "len": 0.8,
         "outlinewidth": 0,
-        **looks,
+        "y": 0,
+        "yanchor": "top",
+        **place,
     }
     marker = {"color": [low], "colorscale": steps, "cmin": low, "cmax": high, "showscale": True, "colorbar": bar}
     return {"x": [None], "y": [None], "mode": "markers", "marker": marker, "hoverinfo": "skip"}

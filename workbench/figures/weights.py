@@ -10,13 +10,14 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from workbench.figures.base import Figure, counted, paper
+from workbench.figures.base import Figure, checked_frame, counted, paper
 from workbench.figures.style import SEQUENTIAL, Theme, sequential_scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
 
 BANDS = len(SEQUENTIAL)
+COLUMNS = ("a", "b", "loss", "accuracy", "K", "n")
 
 
 def weight_plane(plane: pd.DataFrame) -> WeightPlane:
@@ -30,9 +31,9 @@ def weight_plane(plane: pd.DataFrame) -> WeightPlane:
     >>> weight_plane(pd.DataFrame(points, columns=["a", "b", "loss", "accuracy", "threshold", "K", "n"])).subtitle
     'n = 50 test rows, 9 points, sets of 2 classes on average'
     """
-    wanted = {"a", "b", "loss", "accuracy", "K", "n"}
-    if not isinstance(plane, pd.DataFrame) or not wanted <= set(plane.columns) or not len(plane):
-        raise ValueError(f"a plane is a frame with the columns {', '.join(sorted(wanted))}: training.weight_plane(run)")
+    checked_frame(plane, COLUMNS, "training.weight_plane(run) makes one")
+    if plane.empty:
+        raise ValueError("the plane has no points; give the frame of training.weight_plane(run)")
     sides = plane["a"].nunique(), plane["b"].nunique()
     if sides[0] * sides[1] != len(plane) or plane.duplicated(["a", "b"]).any():
         raise ValueError(f"{len(plane)} points are no lattice of {sides[0]} × {sides[1]}; give all rows of a plane")
