@@ -264,10 +264,11 @@ def test_the_history_has_one_row_per_epoch_and_gets_better(store):
     assert (history["val_average_K_accuracy"] >= history["val_accuracy"]).all()  # sets of 5 of 6 classes
 
 
-def test_the_last_row_of_the_history_is_what_the_library_says_of_the_val_table(store):
+@pytest.mark.parametrize("loss", [losses.NoisedTopK(K=2), losses.AverageKTwoHead(K=2.0)], ids=repr)
+def test_the_last_row_of_the_history_is_what_the_library_says_of_the_val_table(store, loss):
     from workbench.sets import AverageK, TopK
 
-    trained = train(small(loss=losses.class_named("NoisedTopK")(K=2)), store=store, progress=False)
+    trained = train(small(loss=loss), store=store, progress=False)
     val, last = trained.tables["val"], trained.history.iloc[-1]
     assert last["val_accuracy"] == pytest.approx(TopK(1).fit(val)(val).hits.mean())
     assert last["val_average_K_accuracy"] == pytest.approx(AverageK(2).fit(val)(val).hits.mean())
@@ -655,6 +656,27 @@ def test_a_run_stopped_after_any_epoch_ends_with_the_same_bits(tmp_path, stop, m
     resumed = train(run, store=store, progress=False)
     assert saves == list(range(8))  # no epoch was trained twice
     assert_same_weights(weights(resumed), weights(uninterrupted))
+
+
+@pytest.mark.parametrize("loss", [losses.ROLE(K=2.0), losses.Quasibinary(), losses.AverageKTwoHead(K=2.0)], ids=repr)
+def test_what_a_loss_remembers_is_taken_up_again(tmp_path, loss, monkeypatch):
+    run = small(loss=loss, epochs=4)
+    uninterrupted = train(run, store=Store(tmp_path / "elsewhere"), progress=False)
+    monkeypatch.setattr(learning, "CHECKPOINT_SECONDS", 0)
+    save, store = learning.Learner.save, Store(tmp_path / "runs")
+
+    def save_and_stop(self):
+        save(self)
+        raise RuntimeError("power cut")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(learning.Learner, "save", save_and_stop)
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="power cut"):
+                train(run, store=store, progress=False)
+    resumed = train(run, store=store, progress=False)
+    assert_same_weights(weights(resumed), weights(uninterrupted))
+    np.testing.assert_array_equal(resumed.tables["test"].scores, uninterrupted.tables["test"].scores)
 
 
 def test_ctrl_c_leaves_a_run_that_resumes_and_a_session_that_lives_on(store, monkeypatch):
