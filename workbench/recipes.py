@@ -82,6 +82,8 @@ def sgd(
 
 # On CIFAR-100 both papers of Garcin et al. train alike.
 CIFAR = sgd(0.1, epochs=300, drop_after=(150, 225), batch_size=64, model="densenet40-40")
+# Liao et al. have one protocol for CIFAR and its like.
+SMALL_IMAGES = sgd(0.1, epochs=200, drop_after=(100, 150), batch_size=64, model="resnet18-small")
 NO_AUGMENTATION = "no augmentation of the images is told of, and none is done"
 PRETRAINED = "ImageNet's weights come by model=with_weights('{name}', file) or model='torchvision:{name}:DEFAULT'"
 NOT_MACRO = "the papers stop early by macro-average top-K accuracy, which a run cannot monitor"
@@ -290,14 +292,14 @@ RECIPES: dict[str, Recipe] = {
         note="as imagenet1k-head",
     ),
     "quasibinary-resnet18": Recipe(
-        settings=sgd(0.1, epochs=200, drop_after=(100, 150), batch_size=64, model="resnet18-small"),
+        settings=SMALL_IMAGES,
         compared=of([CrossEntropy(), BinaryCrossEntropy(), Quasibinary()]),
         paper="Liao et al.",
         place="section V, common training protocol; Table I",
         note="the paper prints a momentum of 1e-4, which we read as weight decay; the momentum here is 0.9",
     ),
     "quasibinary-zero-labels": Recipe(
-        settings=sgd(0.1, epochs=200, drop_after=(100, 150), batch_size=64, model="resnet18-small", loss=Quasibinary()),
+        settings=SMALL_IMAGES | {"loss": Quasibinary()},
         compared=of([SoftmaxUniform(), SoftmaxMaxConfidence(), BinaryCrossEntropy(), Quasibinary()]),
         paper="Liao et al.",
         place="section V, common training protocol; section V-B",
