@@ -263,6 +263,14 @@ def test_nothing_is_wider_than_a_small_laptop(landscapes, part):
 
 
 @pytest.mark.browser
+def test_two_triangles_stand_on_one_line_and_fill_their_columns_on_a_small_laptop(landscapes):
+    page = landscapes("Level sets", width=1024, beside="Cross-entropy")
+    left, right = (page.locator(f".st-key-figure-levels-{place} .wb-picture") for place in (0, 1))
+    assert left.bounding_box()["y"] == pytest.approx(right.bounding_box()["y"])
+    assert left.evaluate("picture => picture._fullLayout.xaxis._length / picture.clientWidth") > 0.9
+
+
+@pytest.mark.browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_serious_violation(landscapes, scheme):
     page = landscapes("Level sets", scheme=scheme, beside="Cross-entropy")
