@@ -82,7 +82,7 @@ page = st.navigation(
         st.Page(sets.page, title="Sets", url_path="sets", visibility="hidden"),  # the first page, asked for by its name
     ]
 )
-opening.arrive(page.url_path)
+opening.arrive(page)
 with st.sidebar:
     choose_run()
     open_file()

@@ -1,7 +1,7 @@
 """From one view to another: what was chosen stays chosen, and what is clicked in a picture opens its rows in Samples.
 
-A new page takes over what the old one left behind before any of its widgets is made. The address would not do: Streamlit
-drops what the widgets of the old page wrote there, and prefers what a widget of the same name said last.
+What is asked of a new page is put into its address and into the state of its widgets. The address alone would not do:
+Streamlit keeps out of it what widgets of the old page are bound to, and a default in it does not undo an earlier choice.
 """
 
 from __future__ import annotations
@@ -13,30 +13,39 @@ from typing import Any, NoReturn
 import streamlit as st
 
 from reading import SLIDERS
-from rules import KEPT, ONE_THRESHOLD
+from rules import KEPT, ONE_THRESHOLD, changed
 from workbench.figures.reliability import Reliability
 
 LARGEST = 50  # the last size that can be asked for; it stands for all larger ones, as in the histograms
 DOTS, BARS = 2, 3  # traces of a reliability diagram
-ROWS = ("size", "verdict", "label", "labels", "holds", "by", "group", "sure", "other", "disagreement", "page")
+OF_SAMPLES = (
+    "size",
+    "verdict",
+    "label",
+    "labels",
+    "holds",
+    "group",
+    "sure",
+    "disagreement",
+)  # widgets of no other view
+SHARED = ("by", "other", "page")
+WITH_RULES = ("", "sets", "samples", "classes", "compare")  # views in which a rule can be chosen; "" is the first page
 Rows = dict[str, Any]  # what `open_samples` takes
 
 
-def arrive(view: str) -> None:
+def arrive(page: Any) -> None:
     """Take over, before a page is drawn, what another page asked of it, or else the rule that was chosen last."""
+    view = page.url_path
     before, st.session_state["view"] = st.session_state.get("view"), view
-    asked = st.session_state.pop("asked", None)
-    if asked is None and before not in (None, view) and "rule" not in st.query_params:
+    asked, address = st.session_state.pop("asked", None), {}
+    if asked is None and view in WITH_RULES and before not in (None, view) and "rule" not in st.query_params:
         asked = st.session_state.get(KEPT)
+        address = {} if asked is None else changed(asked)
     if asked is not None:
         st.session_state.update(asked)
-        st.rerun()  # only what was said in an earlier run is written into the address
-
-
-def go(page: Any, asked: dict[str, Any], **query: str) -> NoReturn:
-    """Go to another page, whose widgets then say what is `asked`; `query` is what no widget says."""
-    st.session_state["asked"] = asked
-    st.switch_page(page, query_params=query)
+        # Once more: Streamlit writes into the address only what it knows from an earlier run.
+        address |= {name: st.query_params.get_all(name) for name in st.query_params}
+        st.switch_page(page, query_params=address)
 
 
 def open_samples(
@@ -53,6 +62,7 @@ def open_samples(
     other: str | None = None,
     disagreement: str | None = None,
     row: int | None = None,
+    of_sliders: bool = False,
 ) -> NoReturn:
     """Go to the Samples view of a run with these rows chosen: `open_samples(key, sizes=(3, 3))` for the bar of size 3.
 
@@ -60,7 +70,8 @@ def open_samples(
     `labels` how many there are ("none", "at least one" or "several") and `holds` names of classes in the set; `by` and
     `group` are a grouping of the rows and one of its groups, such as "organ" and "leaf"; `sure` are the bounds of the
     largest probability, as of a bin of a reliability diagram; `other` is the short key of another run and `disagreement`
-    one of `workbench.rows.DISAGREEMENTS`; `row` opens one row. The sets are those of the present page.
+    one of `workbench.rows.DISAGREEMENTS`; `row` opens one row. The sets are those of the rule that was chosen
+    last, or `of_sliders` where the present page knows no other.
     """
     from views.samples import page  # only here: that view opens rows itself
 
@@ -76,14 +87,22 @@ def open_samples(
         "other": other,
         "disagreement": disagreement,
     }
-    for name in ROWS:
-        st.session_state.pop(name, None)  # what was asked for at an earlier visit
+    for name in (*OF_SAMPLES, *SHARED):
+        if given.get(name) is None:
+            st.session_state.pop(name, None)  # what was asked for at an earlier visit
     sliders = {name: st.query_params[name] for name in SLIDERS if name in st.query_params}
-    rule = dict(st.session_state.get(KEPT) or {"rule": ONE_THRESHOLD})
-    if sliders and "rule" not in st.query_params:
-        rule["rule"] = ONE_THRESHOLD  # the present page knows no other
-    asked = {"run": key, **rule, **{name: value for name, value in given.items() if value is not None}}
-    go(st.Page(page, url_path="samples"), asked, run=key, **sliders, **({} if row is None else {"row": str(row)}))
+    kept = st.session_state.get(KEPT)
+    rule = {"rule": ONE_THRESHOLD} if of_sliders or kept is None else kept
+    asked = {name: value for name, value in given.items() if value is not None}
+    st.session_state["asked"] = {"run": key, **rule, **asked}
+    written = {name: _written(value) for name, value in asked.items() if name in OF_SAMPLES}
+    query = {"run": key, **sliders, **written, **({} if row is None else {"row": str(row)})}
+    st.switch_page(st.Page(page, url_path="samples"), query_params=query)
+
+
+def _written(value: Any) -> str | list[str]:
+    """A value, or several, as in an address."""
+    return [f"{each:g}" if isinstance(each, float) else each for each in value] if isinstance(value, tuple) else value
 
 
 def rows_of_class(key: str, clicked: dict[str, Any]) -> Rows | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
@@ -15,6 +16,7 @@ import workbench as wb
 from headline import numbers_of, strip
 from places import CONFIDENCES, places
 from workbench.conformal import RULES, ConformalRule
+from workbench.knobs import shown
 from workbench.sets import Rule
 
 STEPS = {"confidence": CONFIDENCES}
@@ -46,6 +48,13 @@ class Answer:
     def of(self, key: str) -> wb.PredictionSets:
         """The sets that the rule, fitted on the validation rows of a run, gives its test rows."""
         return reading.sets_by(key, repr(self.rule))
+
+
+def changed(kept: dict[str, Any]) -> dict[str, Any]:
+    """Of a rule that was kept, what stands in the address: its name, and the knobs that are not at their default."""
+    knobs = OTHERS[kept["rule"]].knobs()
+    moved = {name: kept[f"rule_{name}"] for name, knob in knobs.items() if kept[f"rule_{name}"] != knob.default}
+    return {"rule": kept["rule"], **{f"rule_{name}": shown(value).lower() for name, value in moved.items()}}
 
 
 def answer(view: str, key: str) -> Answer:

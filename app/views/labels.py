@@ -148,7 +148,8 @@ def moving_picture(channel: str, key: str, threshold: float, title: str, dark: b
         test = reading.run(key).tables["test"]
         handout(f"confidence-{key}", key, lambda: wb.figures.none_of_these(test, threshold), dark)
     if clicked is not None and clicked["trace"] % 2 == 0:  # bars and curves take turns
-        open_samples(key, sure=(clicked["point"] / CONFIDENCE_BINS, (clicked["point"] + 1) / CONFIDENCE_BINS))
+        low, high = (place / CONFIDENCE_BINS for place in (clicked["point"], clicked["point"] + 1))
+        open_samples(key, sure=(low, high), of_sliders=True)
 
 
 @st.cache_resource(show_spinner="Drawing…", max_entries=32)

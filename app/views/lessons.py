@@ -142,7 +142,7 @@ def flowers(key: str, dark: bool) -> None:
     rows = alone[organs(key)[alone] == "flower"][:FLOWERS]
     opened = photos.on_cards(answered, rows, dark, key="flowers")
     if opened is not None:
-        open_samples(key, row=opened)
+        open_samples(key, row=opened, of_sliders=True)
     _, K = places(key).at(row)
     with st.container(key="figure-organs"):
         live.figure(key, **sizes_by_organ(key, dark)._asdict(), key="sizes by organ")

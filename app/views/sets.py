@@ -98,7 +98,7 @@ def picture(
     else:
         clicked = drawn(name, answer.key, make, dark, other=other, clickable=name in OPEN_ROWS)
     if clicked is not None and (rows := rows_behind(name, clicked, answer, by, other)) is not None:
-        open_samples(**rows)
+        open_samples(**rows, of_sliders=answer.row is not None)
 
 
 def following(

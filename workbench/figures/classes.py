@@ -11,11 +11,11 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from workbench.counts import SHOTS, shot_groups
-from workbench.figures.base import Figure, checked_sets, chosen_by, code_of_sets, counted, paper, round_count
+from workbench.figures.base import Figure, chosen_by, code_of_sets, counted, paper, round_count
 from workbench.figures.style import Theme
 from workbench.groups import means
 from workbench.metrics import class_accuracy
-from workbench.sets import PredictionSets
+from workbench.sets import PredictionSets, checked_sets
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,11 +10,11 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from workbench.counts import FEW, MANY, SHOTS
-from workbench.figures.base import Figure, checked_sets, chosen_by, code_of_sets, counted, paper
+from workbench.figures.base import Figure, chosen_by, code_of_sets, counted, paper
 from workbench.figures.classes import HOVER, names_and_hovers, per_class
 from workbench.figures.style import Theme
 from workbench.groups import training_images
-from workbench.sets import PredictionSets
+from workbench.sets import PredictionSets, checked_sets
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
