@@ -143,16 +143,6 @@ def round_count(value: float) -> float:
     return next(float(limit * power) for limit in (1, 1.5, 2, 3, 4, 6, 8, 10, 12) if value <= 0.95 * limit * power)
 
 
-def checked_sets(given: Any) -> PredictionSets:
-    """The sets, or an error for anything else that says how it becomes some."""
-    if not isinstance(given, PredictionSets):
-        raise ValueError(
-            f"PredictionSets are wanted here, not {type(given).__name__}: a rule makes them of a table, "
-            "such as AverageK(3).fit(val)(test)"
-        )
-    return given
-
-
 def checked_index(given: Any) -> SetIndex:
     """The index, or an error for anything else that says how it becomes one."""
     if not isinstance(given, SetIndex):

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from workbench.figures.base import Figure, checked_sets, chosen_by, code_of_sets, counted, paper, round_limit
+from workbench.figures.base import Figure, chosen_by, code_of_sets, counted, paper, round_limit
 from workbench.figures.style import Theme
-from workbench.sets import PredictionSets
+from workbench.sets import PredictionSets, checked_sets
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
