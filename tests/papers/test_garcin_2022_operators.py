@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
+from trying import draw, exact_top_sum, gradient
 
 from workbench.operators import exact_noised_kth_largest, kth_largest, noised_kth_largest, top_sum
 
@@ -21,21 +22,6 @@ EXAMPLE = torch.tensor([2.4, 2.6, 2.3, 0.5], dtype=torch.float64)  # Sec. 3.2, I
 EXAMPLE_NOISE = torch.tensor(
     [[0.2, -0.1, 0.1, 0.3], [0.1, 0.1, -0.1, 0.1], [-0.1, -0.1, 0.1, -0.1]], dtype=torch.float64
 )
-
-
-def draw(*shape, seed=0, size=1.0, dtype=torch.float64):
-    return size * torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
-
-
-def gradient(function, scores, *rest, **named):
-    scores = scores.detach().clone().requires_grad_()
-    function(scores, *rest, **named).sum().backward()
-    return scores.grad
-
-
-def exact_top_sum(scores, K, epsilon):
-    """topΣ_{K,ε} of Definition 3.2, as a sum of its terms."""
-    return sum(exact_noised_kth_largest(scores, k, epsilon) for k in range(1, K + 1))
 
 
 # Eq. 1 and 2: the top-K operators
