@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import pandas as pd
@@ -238,3 +239,13 @@ def test_an_option_that_does_not_exist_is_refused(capsys):
         main(["runs", "--jason"])
     assert exit_.value.code == 2
     assert "--jason" in capsys.readouterr().err
+
+
+def test_a_loss_of_ones_own_is_found_in_the_folder_one_works_in(tmp_path, capsys, monkeypatch):
+    code = "from workbench.losses import CrossEntropy\n\n\nclass Mine(CrossEntropy):\n    title = 'Mine'\n"
+    (tmp_path / "a_module_of_mine.py").write_text(code, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [folder for folder in sys.path if folder])  # as the installed command finds it
+    model = ["--dataset", "digits", "--model", "linear", "--epochs", 1]
+    run(capsys, "train", *model, "--loss", "a_module_of_mine:Mine")
+    assert "Mine()" in run(capsys, "runs")

@@ -31,6 +31,8 @@ examples:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit code is 0 when it worked and 2 when the input was wrong."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if "" not in sys.path:  # modules of one's own, such as --loss my_module:Mine, are found in the folder one works in
+        sys.path.append("")
     parser = _parser()
     options, rest = parser.parse_known_args(arguments)
     # `train` and `sweep` learn their options from the loss that was named, so they read the rest themselves.
