@@ -680,7 +680,6 @@ def test_what_a_loss_remembers_is_taken_up_again(tmp_path, loss, monkeypatch):
 
 
 def test_ctrl_c_leaves_a_run_that_resumes_and_a_session_that_lives_on(store, monkeypatch):
-    monkeypatch.setattr(learning, "CHECKPOINT_SECONDS", 0)
     step = learning.Learner.learn
 
     def interrupted(self, batch, batch_idx):
@@ -691,6 +690,9 @@ def test_ctrl_c_leaves_a_run_that_resumes_and_a_session_that_lives_on(store, mon
     handler = signal.getsignal(signal.SIGINT)
     with monkeypatch.context() as patch:
         patch.setattr(learning.Learner, "learn", interrupted)
+        with pytest.raises(KeyboardInterrupt, match="stopped in epoch 3 of 4; the same call starts anew"):
+            train(small(epochs=4), store=store, progress=False)
+        patch.setattr(learning, "CHECKPOINT_SECONDS", 0)
         with pytest.raises(KeyboardInterrupt, match="stopped in epoch 3 of 4; the same call goes on"):
             train(small(epochs=4), store=store, progress=False)
     assert signal.getsignal(signal.SIGINT) is handler

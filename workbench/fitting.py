@@ -112,8 +112,10 @@ def _keyboard_interrupt_passed_on(learner: Learner) -> Iterator[None]:
     except SystemExit as error:
         if not isinstance(error.__context__, KeyboardInterrupt):
             raise
+        kept = learner.checkpoint.is_file()
+        then = "goes on from the last checkpoint" if kept else "starts anew, for there is no checkpoint yet"
         raise KeyboardInterrupt(
-            f"stopped in epoch {learner.epoch + 1} of {learner.run.epochs}; the same call goes on from the last checkpoint"
+            f"stopped in epoch {learner.epoch + 1} of {learner.run.epochs}; the same call {then}"
         ) from None
     finally:
         if in_main_thread:

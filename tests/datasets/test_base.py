@@ -151,6 +151,8 @@ def test_groups_and_attributes_must_have_their_lengths():
         Dataset.from_arrays(X20, Y20, groups=["a", "b", "c"])
     with pytest.raises(ValueError, match=r"attribute 'author' has shape \(3,\)"):
         Dataset.from_arrays(X20, Y20, attributes={"author": ["x", "y", "z"]})
+    with pytest.raises(ValueError, match=r"attributes = \['x'\]; give \{name: one value per row\}"):
+        Dataset.from_arrays(X20, Y20, attributes=["x"])
     with pytest.raises(ValueError, match="3 groups for 2 classes"):
         Dataset.from_arrays(*rows_of([10, 2]), groups=["a", "b", "c"], drop_small=True)
 

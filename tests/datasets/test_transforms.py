@@ -218,6 +218,8 @@ def test_what_a_transform_cannot_change_is_refused():
     for transform in (LabelNoise(), LongTail(), ZeroLabels()):
         with pytest.raises(ValueError, match="one label per row"):
             dataset().transformed(ZeroLabels(1), transform)
+    with pytest.raises(ValueError, match="'LongTail' is no transform; give some such as"):
+        dataset().transformed("LongTail")
     with pytest.raises(ValueError, match="leaves 1 class"):
         dataset((20, 20), groups=("g", "g")).transformed(ZeroLabels(1))
     with pytest.raises(ValueError, match=r"probability = 1\.5 is outside"):

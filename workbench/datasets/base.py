@@ -146,6 +146,8 @@ class Dataset:
             raise ValueError(f"X has {len(inputs)} rows and y has {len(labels)}; give one label per row")
         if len(inputs) == 0:
             raise ValueError("X has no rows; a dataset needs some")
+        if attributes is not None and not isinstance(attributes, Mapping):
+            raise ValueError(f"attributes = {attributes!r}; give {{name: one value per row}}")
         columns = {key: np.asarray(values) for key, values in (attributes or {}).items()}
         n_classes = labels.shape[1] if labels.ndim == 2 else max(int(labels.max()) + 1, len(class_names or ()))
         names = tuple(f"class {j}" for j in range(n_classes)) if class_names is None else tuple(class_names)
@@ -163,6 +165,8 @@ class Dataset:
         """This dataset after each of the transforms in turn; name, key and spec of the result tell of them."""
         dataset = self
         for transform in transforms:
+            if not callable(transform):
+                raise ValueError(f"{transform!r} is no transform; give some such as LabelNoise(0.2), with the brackets")
             dataset = transform(dataset)
         return dataset
 
