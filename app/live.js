@@ -56,7 +56,7 @@ function move(channel, row) {
   });
 }
 
-const KINDS = { sliders, figure, cards, drawing, answer, preload: () => ({ draw: () => {} }) };
+const KINDS = { sliders, figure, cards, drawing, answer };
 const SIGNS = { hit: "✓ ", miss: "✗ ", "": "" };
 
 // Sliders that say the same in different words. The one that was moved last says it exactly; the others follow.
@@ -71,6 +71,7 @@ function sliders(root, data, channel, live) {
     const input = add(box, "input");
     Object.assign(input, { type: "range", min: 0, max: slider.rows.length - 1, step: 1, name: slider.name });
     input.setAttribute("aria-label", slider.label);
+    input.setAttribute("aria-description", slider.help);
     input.addEventListener("input", () => {
       held = slider.name;
       move(channel, slider.rows[input.value]);
@@ -385,14 +386,14 @@ function reader({ dtype, shape, bdata, distinct, at }) {
   return (row) => matrix.subarray(row * shape[1], (row + 1) * shape[1]);
 }
 
-// plotly.js is served from the installed plotly package: once per page, and never from the network.
+// plotly.js is served with the app, never from the network. A page asks for it in its head; if that did not work, we do.
 function loadPlotly(address) {
   plotly ??= new Promise((resolve, reject) => {
-    const script = document.createElement("script");
-    script.src = address;
-    script.onload = () => resolve(globalThis.Plotly);
-    script.onerror = () => reject(new Error(`plotly.js could not be read from ${address}`));
-    document.head.append(script);
+    if (globalThis.Plotly) return resolve(globalThis.Plotly);
+    const script = document.querySelector(`script[src="${address}"]`) ?? document.createElement("script");
+    script.addEventListener("load", () => resolve(globalThis.Plotly));
+    script.addEventListener("error", () => reject(new Error(`plotly.js could not be read from ${address}`)));
+    if (!script.isConnected) document.head.append(Object.assign(script, { src: address }));
   });
   return plotly;
 }

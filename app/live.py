@@ -20,16 +20,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import plotly
 import plotly.graph_objects as go
 import streamlit as st
-from streamlit.components.v2.get_bidi_component_manager import get_bidi_component_manager
-from streamlit.components.v2.manifest_scanner import ComponentConfig, ComponentManifest
 
+import plotly_js
 from workbench.figures.style import PLOTLY_CONFIG
 
 HERE = Path(__file__).parent
-PLOTLY_PACKAGE = Path(plotly.__file__).parent
 
 
 @dataclass(frozen=True)
@@ -107,12 +104,6 @@ class AnswerLine:
     texts: Sequence[str]
     pictures: Sequence[int]
     captions: Sequence[str]  # what each picture is, in words
-
-
-def preload() -> None:
-    """Let the browser begin to load plotly.js (4.8 MB) while the page is still being made."""
-    with st.container(key="preload"):
-        _mount("preload", "preload", {}, "plotly")
 
 
 def sliders(
@@ -228,7 +219,7 @@ def answer(
 
 
 def _mount(kind: str, channel: str, parts: dict[str, Any], key: str) -> Any:
-    data = {"kind": kind, "channel": channel, "plotly": _plotly_address(), **parts}
+    data = {"kind": kind, "channel": channel, "plotly": plotly_js.address(), **parts}
     return _element()(
         data=data if "id" in data else _with_id(data), key=key, on_place_change=_keep, on_clicked_change=_keep
     )
@@ -259,17 +250,10 @@ def _encoded(values: np.ndarray | list[Any]) -> dict[str, Any]:
 
 @st.cache_resource(show_spinner=False)
 def _element() -> Any:
-    """The component. plotly.js (4.8 MB, too much for a message) is served from the installed plotly package."""
-    manifest = ComponentManifest("workbench", "1", [ComponentConfig("live", asset_dir="package_data")])
-    get_bidi_component_manager().register_from_manifest(manifest, PLOTLY_PACKAGE)
+    """The component."""
     return st.components.v2.component(
-        "workbench.live",
+        "live",
         js=(HERE / "live.js").read_text(encoding="utf-8"),
         css=(HERE / "live.css").read_text(encoding="utf-8"),
         isolate_styles=False,
     )
-
-
-def _plotly_address() -> str:
-    base = st.get_option("server.baseUrlPath").strip("/")
-    return f"{'/' + base if base else ''}/_stcore/bidi-components/workbench.live/plotly.min.js"

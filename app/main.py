@@ -9,7 +9,6 @@ from pathlib import Path
 
 import streamlit as st
 
-import live
 import memory
 import opening
 import reading
@@ -67,7 +66,6 @@ st.set_page_config(page_title="workbench", page_icon=str(HERE / "icon.svg"), lay
 colours = theme(st.context.theme.type == "dark")
 css = (HERE / "frame.css").read_text(encoding="utf-8")
 st.html(f"<style>:root {{ --wb-paper: {colours.paper}; --wb-ink: {colours.ink}; }}\n{css}</style>")
-live.preload()
 page = st.navigation(
     [
         st.Page(sets.page, title="Sets", icon=":material/stacks:", url_path="start", default=True),

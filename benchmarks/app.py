@@ -133,7 +133,7 @@ def of_views(browser, port: int, presses: int) -> dict[str, np.ndarray]:
         page = browser.new_page(viewport={"width": 1440, "height": 1000})
         page.set_default_timeout(120_000)
         page.goto(f"http://{ADDRESS}:{port}/{address}")
-        page.locator(".wb-live:not(.wb-preload)").first.wait_for()
+        page.locator(".wb-live").first.wait_for()
         page.wait_for_timeout(4000)
         page.locator(".stApp[data-test-script-state=notRunning]").wait_for()  # the photographs may take longer
         page.evaluate(ANY_PAGE)

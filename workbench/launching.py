@@ -51,15 +51,16 @@ def free_port(first: int = FIRST_PORT, tries: int = 100) -> int:
 def app_command(port: int, *, headless: bool) -> list[str]:
     """The command that serves the app.
 
-    The app's own config.toml says the same about address and statistics, but a config.toml in the folder where
+    The app's own config.toml says the same about address, prompt and statistics, but a config.toml in the folder where
     somebody happens to stand would override it; the command line overrides both.
     """
     return [
         sys.executable,
-        *(str(app_script().with_name("serve.py")), "run", str(app_script())),
+        str(app_script().with_name("serve.py")),
         f"--server.address={ADDRESS}",
         f"--server.port={port}",
         f"--server.headless={str(headless).lower()}",
+        "--server.showEmailPrompt=false",
         "--browser.gatherUsageStats=false",
     ]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import tomllib
@@ -14,6 +16,7 @@ import workbench as wb
 from workbench import glossary
 from workbench import store as stores
 from workbench.figures.style import streamlit_theme
+from workbench.launching import app_command, free_port, start_server
 
 APP = Path(__file__).resolve().parents[2] / "app"
 SETTINGS = tomllib.loads((APP / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
@@ -29,7 +32,11 @@ def test_the_theme_is_the_palette_of_the_figures():
 
 
 def test_the_app_listens_here_only_sends_no_statistics_and_shows_no_stack_trace():
-    assert SETTINGS["server"] == {"address": "127.0.0.1", "allowedHosts": ["127.0.0.1", "localhost"]}
+    assert SETTINGS["server"] == {
+        "address": "127.0.0.1",
+        "allowedHosts": ["127.0.0.1", "localhost"],
+        "showEmailPrompt": False,
+    }
     assert SETTINGS["browser"] == {"gatherUsageStats": False}
     assert SETTINGS["client"]["showErrorDetails"] == "none"
     assert SETTINGS["client"]["showErrorLinks"] is False
@@ -98,3 +105,20 @@ def test_the_code_that_is_shown_makes_the_picture_again(monkeypatch, store, app_
     made = {}
     exec(reading.code("aaaaaaaaaaaa", drawn), made)
     assert made["figure"].frame.equals(drawn.frame)
+
+
+def test_a_first_start_asks_for_nothing_opens_the_browser_and_ends_in_peace_at_ctrl_c(tmp_path):
+    port, opened, log = free_port(8600 + os.getpid() % 400), tmp_path / "opened", tmp_path / "log"
+    (tmp_path / "browser").write_text(f'#!/bin/sh\necho "$1" > {opened}\n')
+    (tmp_path / "browser").chmod(0o755)
+    # A home in which Streamlit was never started, where it would ask for an address to send mail to.
+    environment = {"HOME": str(tmp_path), "WORKBENCH_HOME": str(tmp_path), "BROWSER": str(tmp_path / "browser")}
+    with (
+        log.open("w") as written,
+        start_server(app_command(port, headless=False), port, environment, log=written) as app,
+    ):
+        app.server.send_signal(signal.SIGINT)
+        assert app.server.wait(60) == 0
+    assert opened.read_text().strip() == app.url
+    assert "email" not in log.read_text().lower()
+    assert "Abort" not in log.read_text()
