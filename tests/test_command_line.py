@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import workbench as wb
+from workbench import sweeps
 from workbench.__main__ import main
 from workbench.datasets import LongTail
 from workbench.losses import LOSSES
@@ -124,6 +125,16 @@ def test_a_sweep_by_an_unknown_metric_is_refused_before_anything_is_trained(caps
     assert not home.exists()
 
 
+def test_a_sweep_in_which_everything_diverges_says_why(capsys, monkeypatch):
+    def diverges(*_, **__):
+        raise FloatingPointError("the loss is nan in batch 3")
+
+    monkeypatch.setattr(sweeps, "train", diverges)
+    told = failed(capsys, "sweep", "--dataset", "digits", "--model", "linear", "--over", "seed", 0)
+    assert "diverged: {'seed': 0}: the loss is nan in batch 3" in told
+    assert "every setting has a run that diverged" in told
+
+
 def test_a_sweep_takes_a_list_of_settings_and_knobs_of_the_data(capsys):
     arguments = ["sweep", "--dataset", "digits", "--model", "linear", "--epochs", 1, "--rule", "AverageK(K=2)"]
     listed = ["--setting", "learning_rate=0.1", "data.seed=1", "--setting", "learning_rate=0.01", "data.seed=2"]
@@ -158,6 +169,17 @@ def test_a_loss_of_ones_own_is_trained_by_its_module_and_class(capsys, tmp_path,
         3,
     )
     assert "Weighted(weight=3.0)" in text
+
+
+def test_a_knob_that_has_the_name_of_an_option_is_refused(capsys, tmp_path, monkeypatch):
+    (tmp_path / "seeded.py").write_text(
+        "from dataclasses import dataclass\nfrom workbench.knobs import knob\nfrom workbench.losses import CrossEntropy\n"
+        "@dataclass(frozen=True)\nclass Seeded(CrossEntropy):\n"
+        "    seed: int = knob(0, low=0, high=9, meaning='seed of the loss')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    told = failed(capsys, "train", "--dataset", "digits", "--loss", "seeded:Seeded")
+    assert "knobs of Seeded: --seed means something else here already; rename the knob" in told
 
 
 def test_importing_one_file_splits_it_in_halves_and_says_so(capsys, logits):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -44,6 +45,27 @@ def train_command(arguments: list[str]) -> int:
 
 
 def sweep_command(arguments: list[str]) -> int:
+    run, options = _described_run(_sweep_parser(), arguments)
+    ranking_metric(options.metric)
+    rule = rule_from_text(options.rule) if options.rule else None
+    found = sweep(run, _over(run, options), rule=rule, progress=not options.json)
+    for setting, message in found.failed:
+        print(f"diverged: {setting}: {message}", file=sys.stderr)
+    best = found.best(options.metric)
+    if options.json:
+        result = {"settings": best.settings, "test": best.test, "runs": [done.stored.key for done in best.runs]}
+        lines = json.loads(found.frame.to_json(orient="records"))
+        print(json.dumps({"best": result, "frame": lines}, indent=2, ensure_ascii=False))
+    else:
+        print(found.summary().to_string(index=False, float_format="{:.4g}".format))
+        chosen = ", ".join(f"{name} = {value}" for name, value in best.settings.items()) or "the only setting"
+        print(f"best {options.metric} on val: {chosen}")
+        interval = "[{low:.4g}, {high:.4g}], 95 % t-interval over {seeds} seeds".format(**best.test)
+        print(f"on test: {best.test['mean']:.4g} {interval if best.test['seeds'] > 1 else '(one seed: no interval)'}")
+    return 0
+
+
+def _sweep_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="workbench sweep",
         description="Train a model in every combination of some settings, choose the best one on validation rows and "
@@ -69,47 +91,31 @@ def sweep_command(arguments: list[str]) -> int:
     )
     parser.add_argument("--rule", metavar="RULE", help="the rule that makes sets (default: average-5)")
     parser.add_argument("--metric", default="accuracy", help="what to choose by on validation rows (default: accuracy)")
-    run, options = _described_run(parser, arguments)
-    ranking_metric(options.metric)
-    over: dict[str, list[Any]] | list[dict[str, Any]]
-    if options.setting:
-        over = [
-            dict(_varied(run, options.dataset, *pair.partition("=")[::2]) for pair in one) for one in options.setting
-        ]
-    else:
-        over = {}
-        for name, *values in options.over:
-            over.setdefault(name, []).extend(_varied(run, options.dataset, name, value)[1] for value in values)
-    rule = rule_from_text(options.rule) if options.rule else None
-    found = sweep(run, over, rule=rule, progress=not options.json)
-    best = found.best(options.metric)
-    if options.json:
-        result = {"settings": best.settings, "test": best.test, "runs": [done.stored.key for done in best.runs]}
-        lines = json.loads(found.frame.to_json(orient="records"))
-        print(json.dumps({"best": result, "frame": lines}, indent=2, ensure_ascii=False))
-    else:
-        print(found.summary().to_string(index=False, float_format="{:.4g}".format))
-        chosen = ", ".join(f"{name} = {value}" for name, value in best.settings.items()) or "the only setting"
-        print(f"best {options.metric} on val: {chosen}")
-        interval = "[{low:.4g}, {high:.4g}], 95 % t-interval over {seeds} seeds".format(**best.test)
-        print(f"on test: {best.test['mean']:.4g} {interval if best.test['seeds'] > 1 else '(one seed: no interval)'}")
-        for setting, message in found.failed:
-            print(f"diverged: {setting}: {message}")
-    return 0
+    return parser
 
 
-def _varied(run: Run, dataset: str, name: str, text: str) -> tuple[str, Any]:
-    """A name that a sweep varies, and a value for it that a person typed."""
+def _over(run: Run, options: argparse.Namespace) -> dict[str, list[Any]] | list[dict[str, Any]]:
+    """What a sweep varies, as a person typed it: a list of settings, or a grid."""
     knobs = {
         **run.knobs(),
-        **{f"loss.{knob}": declared for knob, declared in run.loss.knobs().items()},
-        **{f"data.{knob}": declared for knob, declared in recipe_class(dataset).knobs().items()},
+        **{f"loss.{name}": declared for name, declared in run.loss.knobs().items()},
+        **{f"data.{name}": declared for name, declared in recipe_class(options.dataset).knobs().items()},
     }
-    if name == "model":
-        return name, text
-    if name not in knobs:
-        raise ValueError(f"{name} is nothing that a sweep varies; give one of model, {', '.join(knobs)}")
-    return name, knobs[name].parsed(name, text)
+
+    def value(name: str, text: str) -> Any:
+        if name == "model":
+            return text
+        if name not in knobs:
+            raise ValueError(f"{name} is nothing that a sweep varies; give one of model, {', '.join(knobs)}")
+        return knobs[name].parsed(name, text)
+
+    if options.setting:
+        settings = [dict(pair.partition("=")[::2] for pair in pairs) for pairs in options.setting]
+        return [{name: value(name, text) for name, text in setting.items()} for setting in settings]
+    grid: dict[str, list[Any]] = {}
+    for name, *texts in options.over:
+        grid.setdefault(name, []).extend(value(name, text) for text in texts)
+    return grid
 
 
 def _described_run(parser: argparse.ArgumentParser, arguments: list[str]) -> tuple[Run, argparse.Namespace]:
@@ -127,6 +133,34 @@ def _described_run(parser: argparse.ArgumentParser, arguments: list[str]) -> tup
     loss_class = class_named(chosen.loss)
     data_knobs = recipe_class(chosen.dataset).knobs()
 
+    _add_options(parser)
+    _add_knobs(parser, "training", "", Run.knobs())
+    _add_knobs(parser, f"knobs of {loss_class.__name__}", "", loss_class.knobs())
+    _add_knobs(parser, f"knobs of {chosen.dataset}", "data.", data_knobs)
+    options = parser.parse_args(arguments)
+
+    data = load_dataset(chosen.dataset, **_turned(options, "data.", data_knobs))
+    model = "cnn" if len(data.input_shape) == 3 else "mlp"
+    features = options.features
+    if features not in (None, "cached"):
+        source = Store().open(features)
+        features, model = source.key, source.info["model"]
+    run = Run(
+        dataset=data,
+        model=options.model or model,
+        loss=loss_class(**_turned(options, "", loss_class.knobs())),
+        features=features,
+        transforms=tuple(from_text(text, TRANSFORMS, "transform") for text in options.transforms),
+        monitor=options.monitor,
+        patience=options.patience,
+        drops=tuple(options.drops),
+        **_turned(options, "", Run.knobs()),
+    )
+    return run, options
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    """The fields of a run that are no knobs."""
     parser.add_argument(
         "--model",
         metavar="NAME",
@@ -158,29 +192,6 @@ def _described_run(parser: argparse.ArgumentParser, arguments: list[str]) -> tup
     parser.add_argument("--monitor", choices=MONITORS, help="keep the weights of the epoch that was best in this")
     parser.add_argument("--patience", type=int, metavar="N", help="stop after N epochs without a better one")
     parser.add_argument("--json", action="store_true", help="print the result as JSON, and no progress")
-    _add_knobs(parser, "training", "", Run.knobs())
-    _add_knobs(parser, f"knobs of {loss_class.__name__}", "", loss_class.knobs())
-    _add_knobs(parser, f"knobs of {chosen.dataset}", "data.", data_knobs)
-    options = parser.parse_args(arguments)
-
-    data = load_dataset(chosen.dataset, **_turned(options, "data.", data_knobs))
-    model = "cnn" if len(data.input_shape) == 3 else "mlp"
-    features = options.features
-    if features not in (None, "cached"):
-        source = Store().open(features)
-        features, model = source.key, source.info["model"]
-    run = Run(
-        dataset=data,
-        model=options.model or model,
-        loss=loss_class(**_turned(options, "", loss_class.knobs())),
-        features=features,
-        transforms=tuple(from_text(text, TRANSFORMS, "transform") for text in options.transforms),
-        monitor=options.monitor,
-        patience=options.patience,
-        drops=tuple(options.drops),
-        **_turned(options, "", Run.knobs()),
-    )
-    return run, options
 
 
 def _add_knobs(parser: argparse.ArgumentParser, title: str, prefix: str, knobs: Mapping[str, Knob]) -> None:
@@ -188,11 +199,11 @@ def _add_knobs(parser: argparse.ArgumentParser, title: str, prefix: str, knobs: 
     group = parser.add_argument_group(title)
     for name, declared in knobs.items():
         default = str(declared.default).strip("()")
-        group.add_argument(
-            f"--{prefix}{name}",
-            metavar="VALUE",
-            help=f"{declared.meaning}; {declared.accepts()} (default: {default})".replace("%", "%%"),
-        )
+        meaning = f"{declared.meaning}; {declared.accepts()} (default: {default})".replace("%", "%%")
+        try:
+            group.add_argument(f"--{prefix}{name}", metavar="VALUE", help=meaning)
+        except argparse.ArgumentError:
+            raise ValueError(f"{title}: --{prefix}{name} means something else here already; rename the knob") from None
 
 
 def _turned(options: argparse.Namespace, prefix: str, knobs: Mapping[str, Knob]) -> dict[str, Any]:
