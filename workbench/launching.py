@@ -61,6 +61,7 @@ def app_command(port: int, *, headless: bool) -> list[str]:
         f"--server.port={port}",
         f"--server.headless={str(headless).lower()}",
         "--server.showEmailPrompt=false",
+        "--server.fileWatcherType=none",  # looking for changed modules after every run holds up what is sent
         "--browser.gatherUsageStats=false",
     ]
 
