@@ -87,12 +87,12 @@ function sliders(root, data, channel, live) {
     return { texts, output: add(tile, "dd") };
   });
 
-  // A held arrow key is one move, not forty.
+  // A held arrow key, which comes every 30 to 40 ms, is one move and not forty.
   let timer = null;
   function tellSoon(slider) {
     const { name, values, places } = slider;
     clearTimeout(timer);
-    timer = setTimeout(() => live.tell("place", { name, value: values[places[channel.row]] }), 100);
+    timer = setTimeout(() => live.tell("place", { name, value: values[places[channel.row]] }), 50);
   }
 
   function draw(row) {
