@@ -20,7 +20,7 @@ READING_HALF = (
     {"knobs", "counts", "decimals", "links", "cards", "glossary", "lookup"},
     {"tables", "table_checks", "table_directories"},
     {"selection", "groups", "ranks"},
-    {"sets", "conformal", "index", "files", "store"},
+    {"prediction_sets", "sets", "conformal", "index", "files", "store"},
     {"calibration", "bayes", "metrics", "rows", "votes"},
     {"reporting", "comparison", "imports", "shelf", "seeds", "stored_sweeps"},
     {"figures", "lessons"},

@@ -18,7 +18,7 @@ _HOMES = {
     "TopK": "sets",
     "AverageK": "sets",
     "Threshold": "sets",
-    "PredictionSets": "sets",
+    "PredictionSets": "prediction_sets",
     "LAC": "conformal",
     "APS": "conformal",
     "RAPS": "conformal",
@@ -70,8 +70,9 @@ if TYPE_CHECKING:
     from workbench.files import import_table
     from workbench.index import SetIndex
     from workbench.launching import open_app
+    from workbench.prediction_sets import PredictionSets
     from workbench.reporting import report
-    from workbench.sets import AverageK, PredictionSets, Threshold, TopK
+    from workbench.sets import AverageK, Threshold, TopK
     from workbench.sweeps import sweep
     from workbench.tables import LogitTable
     from workbench.training import Run, train

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from workbench.prediction_sets import PredictionSets, checked_sets
 from workbench.selection import threshold_at_mean_size
-from workbench.sets import PredictionSets, Rule, Threshold, TopK, checked_rule, checked_sets
+from workbench.sets import Rule, Threshold, TopK, checked_rule
 from workbench.table_checks import array_of
 from workbench.tables import LogitTable, checked_table
 

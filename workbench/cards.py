@@ -16,7 +16,7 @@ from workbench.counts import SHOTS
 if TYPE_CHECKING:
     import pandas as pd
 
-    from workbench.sets import PredictionSets
+    from workbench.prediction_sets import PredictionSets
     from workbench.store import StoredRun
     from workbench.tables import LogitTable
 

@@ -20,7 +20,8 @@ from workbench.metrics import (
     top_k_calibration_error,
 )
 from workbench.metrics.base import checked_metrics, interval_of, named, resampled
-from workbench.sets import PredictionSets, Rule, Threshold, checked_rule
+from workbench.prediction_sets import PredictionSets
+from workbench.sets import Rule, Threshold, checked_rule
 from workbench.tables import LogitTable, checked_table
 
 

@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from workbench.figures import style
 from workbench.figures.style import Theme
 from workbench.index import SetIndex
-from workbench.sets import PredictionSets
+from workbench.prediction_sets import PredictionSets
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure

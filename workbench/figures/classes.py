@@ -15,7 +15,7 @@ from workbench.figures.base import Figure, chosen_by, code_of_sets, counted, pap
 from workbench.figures.style import Theme
 from workbench.groups import means
 from workbench.metrics import class_accuracy
-from workbench.sets import PredictionSets, checked_sets
+from workbench.prediction_sets import PredictionSets, checked_sets
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,7 +14,7 @@ from workbench.counts import SHOTS
 from workbench.figures.base import Figure, checked_index, chosen_by, code_of_sets, counted, paper
 from workbench.figures.style import Theme
 from workbench.index import SetIndex
-from workbench.sets import PredictionSets
+from workbench.prediction_sets import PredictionSets
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure

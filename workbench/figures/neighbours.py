@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 
 from workbench.figures.base import Figure, chosen_by, code_of_sets, counted, paper
 from workbench.figures.style import SEQUENTIAL, Theme, sequential_scale
-from workbench.sets import PredictionSets, checked_sets
+from workbench.prediction_sets import PredictionSets, checked_sets
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure

@@ -14,7 +14,7 @@ from workbench.figures.base import Figure, chosen_by, code_of_sets, counted, pap
 from workbench.figures.classes import HOVER, names_and_hovers, per_class
 from workbench.figures.style import Theme
 from workbench.groups import training_images
-from workbench.sets import PredictionSets, checked_sets
+from workbench.prediction_sets import PredictionSets, checked_sets
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure

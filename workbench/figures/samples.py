@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 from workbench.figures.base import HEADER, Figure, chosen_by, code_of_sets, counted, paper
 from workbench.figures.sprites import as_photos, data_url
 from workbench.figures.style import Theme
-from workbench.sets import PredictionSets, checked_sets
+from workbench.prediction_sets import PredictionSets, checked_sets
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure

@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 from workbench.figures.base import Figure, chosen_by, code_of_sets, counted, paper, round_limit
 from workbench.figures.style import Theme
 from workbench.groups import rows_by
-from workbench.sets import PredictionSets, checked_sets
+from workbench.prediction_sets import PredictionSets, checked_sets
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.sets import checked_sets
+from workbench.prediction_sets import checked_sets
 from workbench.tables import checked_table
 
 Value = float | dict[str, float]
@@ -40,25 +40,25 @@ class Parts:
 
     def value(self) -> Value:
         """The metric on all rows."""
-        return _as_value(self.formula(self._sums(np.ones((1, self.n_rows)))[0]))
+        return _as_value(self.formula(self._sums(np.ones((self.n_rows, 1)))[0]))
 
     def resampled(self, weights: np.ndarray) -> dict[str, np.ndarray]:
-        """{name: (resamples,)} for weights (resamples, n): how often each row was drawn. One value has the name ""."""
+        """{name: (resamples,)} for weights (n, resamples): how often each row was drawn. One value has the name ""."""
         return named(self.formula(self._sums(weights)))
 
     def _sums(self, weights: np.ndarray) -> np.ndarray:
         """(resamples, cells, columns)."""
         if self.n_cells == 1 and self.rows is None:
-            return (weights @ self.columns)[:, None, :]
+            return (weights.T @ self.columns)[:, None, :]
         from scipy.sparse import csr_array
 
         n_entries, n_columns = self.columns.shape
         rows = np.arange(n_entries) if self.rows is None else self.rows
         cells = np.zeros(n_entries, np.int64) if self.cells is None else self.cells
-        sums = np.empty((len(weights), self.n_cells, n_columns))
+        sums = np.empty((weights.shape[1], self.n_cells, n_columns))
         for column in range(n_columns):
             matrix = csr_array((self.columns[:, column], (cells, rows)), shape=(self.n_cells, self.n_rows))
-            sums[:, :, column] = (matrix @ weights.T).T
+            sums[:, :, column] = (matrix @ weights).T
         return sums
 
 
@@ -72,7 +72,7 @@ class PointParts(Parts):
         return cls(n_rows, np.ones((n_rows, 1)), lambda _: known)
 
     def resampled(self, weights: np.ndarray) -> dict[str, np.ndarray]:
-        return {name: np.full(len(weights), np.nan) for name in named(self.value())}
+        return {name: np.full(weights.shape[1], np.nan) for name in named(self.value())}
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,14 +214,15 @@ def resampled(parts: Sequence[Parts], resamples: int, seed: int) -> list[dict[st
 
 
 def bootstrap_weights(n: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
-    """(some resamples, n): how often each row is drawn when n rows are drawn with replacement; a chunk at a time."""
+    """(n, some resamples): how often each row is drawn when n rows are drawn with replacement; a chunk at a time."""
     if resamples < 1:
         raise ValueError(f"resamples = {resamples}; a bootstrap needs at least one")
     generator = np.random.default_rng(seed)
     at_once = max(1, CHUNK // n)
     for start in range(0, resamples, at_once):
         rows = range(min(at_once, resamples - start))
-        yield np.stack([np.bincount(generator.integers(n, size=n), minlength=n) for _ in rows]).astype(float)
+        counts = np.stack([np.bincount(generator.integers(n, size=n), minlength=n) for _ in rows])
+        yield counts.T.astype(float, order="C")  # what sums over cells would copy it to, each time
 
 
 def interval_of(

@@ -11,7 +11,7 @@ import numpy as np
 from workbench import groups
 from workbench.counts import FEW, MANY, count_bins
 from workbench.metrics.base import Parts, mean, metric, ratio
-from workbench.sets import PredictionSets
+from workbench.prediction_sets import PredictionSets
 
 
 @metric(title="Accuracy", direction="higher")
