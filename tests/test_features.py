@@ -14,7 +14,7 @@ from workbench.datasets import Dataset
 from workbench.features import cache_features
 from workbench.losses import LDAM, AverageKTwoHead, CrossEntropy, NoisedTopK
 from workbench.store import DEMO, Store
-from workbench.training import Run, TrainedRun, train
+from workbench.training import Cancelled, Run, TrainedRun, train
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -51,6 +51,26 @@ def test_the_features_of_a_trained_run_are_those_of_its_model_and_everything_els
         np.testing.assert_array_equal(theirs.labels, ours.labels)
         np.testing.assert_array_equal(theirs.attributes["place"], ours.attributes["place"])
     assert (cached.n_classes, cached.class_names, cached.input_shape) == (6, clouds.class_names, (256,))
+
+
+def test_training_can_be_cancelled_while_features_are_computed_and_leaves_none_behind(
+    clouds, trained, store, monkeypatch
+):
+    monkeypatch.setattr(features, "rows_at_once", lambda shape: 50)
+    batches = []
+
+    def after_two() -> None:
+        batches.append(len(batches))
+        if len(batches) == 2:
+            raise Cancelled
+
+    run = head_run(clouds, trained)
+    with pytest.raises(Cancelled):
+        train(run, store=store, progress=False, on_batch=after_two)
+    assert len(batches) == 2
+    assert not store.has(run.key)
+    assert not any(Store(store.root / ".features").has(name) for name in files(store))
+    train(run, store=store, progress=False)
 
 
 def test_features_are_computed_once_and_anew_for_other_weights_or_other_data(clouds, trained, store, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -140,6 +141,23 @@ def test_a_cancelled_run_leaves_nothing_and_the_next_is_trained(worker):
     worker.ask({**SMALL, "seed": 4})
     assert ended(worker).state == "finished"
     assert worker.shelf.found({**ENDLESS, "seed": 3}) is None
+
+
+def test_a_cancel_is_heard_while_features_are_computed(monkeypatch):
+    from workbench import worker
+
+    answers = io.StringIO()
+    serving = worker.Worker(io.StringIO(), answers)
+
+    def train_whose_features_take_long(run, *, on_batch, **_):
+        on_batch()
+        serving.arrived.put({"cancel": 7})
+        on_batch()
+        pytest.fail("the cancel was not heard")
+
+    monkeypatch.setattr(worker, "train", train_whose_features_take_long)
+    serving._answer({"id": 7, "run": SMALL})
+    assert [json.loads(line)["event"] for line in answers.getvalue().splitlines()] == ["started", "cancelled"]
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,18 @@ def other():
     return wb.Threshold(0.1).fit(table).sets(table)
 
 
+def test_rows_are_asked_for_by_how_many_labels_they_have(sets):
+    labels = np.random.default_rng(1).random((200, 6)) < 0.2
+    table = wb.LogitTable(sets.table.scores, labels, link="sigmoid")
+    many = wb.Threshold(0.1).fit(table).sets(table)
+    n_labels = labels.sum(axis=1)
+    for fewest, most in ((0, 0), (1, 6), (2, 3)):
+        expected = np.flatnonzero((fewest <= n_labels) & (n_labels <= most))
+        assert 0 < len(expected) < 200
+        assert RowFilter(n_labels=(fewest, most)).rows(many).tolist() == expected.tolist()
+    assert len(RowFilter(n_labels=(0, 0)).rows(sets)) == 0
+
+
 def test_nothing_asked_gives_every_row(sets):
     assert RowFilter().rows(sets).tolist() == list(range(200))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,15 +65,25 @@ def cache_features(
     return features_of(network, data, name, chosen_store(store), device)
 
 
-def features_of(network: Network, data: Dataset, name: str, store: Store, device: torch.device | str) -> Dataset:
-    """The dataset with the features of this network as its inputs, from the store or computed now."""
+def features_of(
+    network: Network,
+    data: Dataset,
+    name: str,
+    store: Store,
+    device: torch.device | str,
+    on_batch: Callable[[], None] | None = None,
+) -> Dataset:
+    """The dataset with the features of this network as its inputs, from the store or computed now.
+
+    `on_batch` is called after every batch that is computed. What it raises stops the work, and nothing is kept of it.
+    """
     shelf, key = Store(store.root / ".features"), _key(network, data)
     if not shelf.has(key):
         network = network.to(device).eval()
         with shelf.writing(key) as directory:
             (directory / "features.json").write_text(json.dumps({"dataset": data.name, "backbone": name}), "utf-8")
             for split in SPLITS:
-                _write(directory / f"{split}.npy", network, getattr(data, split).inputs, device)
+                _write(directory / f"{split}.npy", network, getattr(data, split).inputs, device, on_batch)
     stored = shelf.open(key)
     splits = {}
     for split in SPLITS:
@@ -128,7 +139,13 @@ def _key(network: Network, data: Dataset) -> str:
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 
-def _write(path: Path, network: Network, inputs: np.ndarray | ImageFiles, device: torch.device | str) -> None:
+def _write(
+    path: Path,
+    network: Network,
+    inputs: np.ndarray | ImageFiles,
+    device: torch.device | str,
+    on_batch: Callable[[], None] | None,
+) -> None:
     """Writes the features of all inputs, block by block, so that they need not fit in memory."""
     batches = torch.arange(len(inputs)).split(rows_at_once(inputs.shape[1:]))
     file: np.memmap | None = None
@@ -139,6 +156,8 @@ def _write(path: Path, network: Network, inputs: np.ndarray | ImageFiles, device
                 shape = (len(inputs), features.shape[1])
                 file = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)
             file[rows.numpy()] = features
+            if on_batch is not None:
+                on_batch()
     if file is not None:
         file.flush()
 

@@ -52,7 +52,13 @@ class Learner(pl.LightningModule):
 
     bar: tqdm
 
-    def __init__(self, run: Run, store: Store, on_epoch: Callable[[dict[str, float]], None] | None = None) -> None:
+    def __init__(
+        self,
+        run: Run,
+        store: Store,
+        on_epoch: Callable[[dict[str, float]], None] | None = None,
+        on_batch: Callable[[], None] | None = None,
+    ) -> None:
         super().__init__()
         self.on_epoch = on_epoch
         # A step is written out below. The learning rate is a function of the step, so that no scheduler's state can
@@ -68,7 +74,8 @@ class Learner(pl.LightningModule):
         else:  # what learns is the head alone, and the features are its data
             self.whole = whole_network(run, store)
             self.whole.backbone.requires_grad_(False)  # ranks would wait for its gradients
-            self.data = features_of(self.whole, self.data, run.model_name, store, device_named(run.device))
+            device = device_named(run.device)
+            self.data = features_of(self.whole, self.data, run.model_name, store, device, on_batch)
             self.network = Network(nn.Flatten(), self.whole.head, self.data.input_shape, prepared=True)
         if parallel.n_ranks() > 1 and device_named(run.device).type == "cpu":
             parallel.share_batch_statistics(self.network)

@@ -111,7 +111,7 @@ class WarmWorker:
             return self.progress
 
     def cancel(self) -> None:
-        """Stop what is being trained, at the end of its epoch."""
+        """Stop what is being trained, at the end of its epoch, or of a batch while its features are computed."""
         with self._lock:
             self._cancel()
 

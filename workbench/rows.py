@@ -22,10 +22,10 @@ class RowFilter:
     """Which rows are asked for: those of which everything that is given holds.
 
     `sizes` are the smallest and the largest set; `hit` whether the set contains the label (every label of many);
-    `label` the class that is a label of the row and `holds` classes that are in its set, by their numbers; `groups` are
-    pairs such as `("organ", "leaf")` or `("shots", "few")`, in the words of `size_histogram(by=)`; `sure` are the bounds
-    of the largest probability of the row, in (low, high] as the bins of a reliability diagram; `disagreement` is one of
-    `DISAGREEMENTS`.
+    `label` the class that is a label of the row, `n_labels` the fewest and the most labels it has ((0, 0): it shows none of
+    the classes) and `holds` classes that are in its set, by their numbers; `groups` are pairs such as `("organ", "leaf")`
+    or `("shots", "few")`, in the words of `size_histogram(by=)`; `sure` are the bounds of the largest probability of the
+    row, in (low, high] as the bins of a reliability diagram; `disagreement` is one of `DISAGREEMENTS`.
 
     >>> table = LogitTable.from_probabilities([[0.6, 0.4], [0.9, 0.1], [0.2, 0.8]], labels=[1, 1, 1])
     >>> from workbench.sets import Threshold
@@ -39,6 +39,7 @@ class RowFilter:
     sizes: tuple[int, int] | None = None
     hit: bool | None = None
     label: int | None = None
+    n_labels: tuple[int, int] | None = None
     holds: tuple[int, ...] = ()
     groups: tuple[tuple[str, str], ...] = ()
     sure: tuple[float, float] | None = None
@@ -55,6 +56,10 @@ class RowFilter:
         if self.label is not None:
             rows, classes = table.positives()
             wanted &= np.isin(np.arange(table.n), rows[classes == self.label])
+        if self.n_labels is not None:
+            fewest, most = self.n_labels
+            n_labels = np.bincount(table.positives()[0], minlength=table.n)
+            wanted &= (fewest <= n_labels) & (n_labels <= most)
         for member in self.holds:
             wanted &= _holds(sets, member)
         for by, name in self.groups:

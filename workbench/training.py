@@ -29,10 +29,11 @@ __all__ = ["MONITORS", "Cancelled", "Run", "TrainedRun", "check_run", "train", "
 
 
 OnEpoch = Callable[[dict[str, float]], None]
+OnBatch = Callable[[], None]
 
 
 class Cancelled(Exception):
-    """Raised by `on_epoch` to stop training: nothing is kept but the last checkpoint, if there is one."""
+    """Raised by `on_epoch` or `on_batch` to stop training: nothing is kept but the last checkpoint, if there is one."""
 
 
 def train(
@@ -42,12 +43,14 @@ def train(
     progress: bool = True,
     again: bool = False,
     on_epoch: OnEpoch | None = None,
+    on_batch: OnBatch | None = None,
 ) -> TrainedRun:
     """Train a run, or read it from the store if it was trained before (`again` trains it anew).
 
     A run that was interrupted goes on from its last checkpoint. The demo runs that ship with the package count as
     trained; their weights are rounded to half precision. `on_epoch` gets the row of the history of each epoch that is
-    trained, as soon as it ends, and may raise `Cancelled`, which stops the run and comes out of `train`.
+    trained, as soon as it ends, and may raise `Cancelled`, which stops the run and comes out of `train`; so may
+    `on_batch`, which is called while the features of a backbone are computed, after every batch of them.
 
     A run on several ranks is trained in new processes, which this one waits for. Python starts them by importing the
     script again, so a script calls `train` inside `if __name__ == "__main__":`; in a notebook it works too, as long as
@@ -70,17 +73,24 @@ def train(
         store.unfinished(run.key).parent.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=store.unfinished(run.key).parent).close()
     if run.n_ranks == 1:
-        _train_here(run, store, progress, again, on_epoch)
+        _train_here(run, store, progress, again, on_epoch, on_batch)
     else:
-        _train_on_ranks(run, store, progress, again, on_epoch)
+        _train_on_ranks(run, store, progress, again, on_epoch, on_batch)
     return TrainedRun(run, store.open(run.key))
 
 
-def _train_here(run: Run, store: Store, progress: bool, again: bool, on_epoch: OnEpoch | None) -> None:
+def _train_here(
+    run: Run,
+    store: Store,
+    progress: bool,
+    again: bool,
+    on_epoch: OnEpoch | None,
+    on_batch: OnBatch | None = None,
+) -> None:
     """Trains in this process, alone or as one of several ranks; rank 0 writes the run."""
     from workbench import fitting, learning  # Lightning takes seconds to import, and a stored run does without
 
-    learner = learning.Learner(run, store, on_epoch)
+    learner = learning.Learner(run, store, on_epoch, on_batch)
     device = fitting.fit(learner, progress=progress)
     if parallel.rank() == 0:
         with store.writing(run.key, replace=again) as directory:
@@ -89,12 +99,14 @@ def _train_here(run: Run, store: Store, progress: bool, again: bool, on_epoch: O
             leftover.unlink(missing_ok=True)
 
 
-def _train_on_ranks(run: Run, store: Store, progress: bool, again: bool, on_epoch: OnEpoch | None) -> None:
+def _train_on_ranks(
+    run: Run, store: Store, progress: bool, again: bool, on_epoch: OnEpoch | None, on_batch: OnBatch | None
+) -> None:
     """Trains in `devices` new processes on this node."""
     device = device_named(run.device)
     check_devices(device, run.devices)
     if run.features is not None:  # once, before every rank asks for them
-        features_of(whole_network(run, store), run.data, run.model_name, store, device)
+        features_of(whole_network(run, store), run.data, run.model_name, store, device, on_batch)
     try:
         processes.run_on_ranks(
             _train_here,

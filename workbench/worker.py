@@ -13,8 +13,9 @@ where `run` is what `run.json` holds and only its `dataset` is needed, and answe
     {"id": 1, "event": "finished", "key": "4f1c…"}
 
 or, in place of the last, `"cancelled"`, or `"failed"` with a `message` in words. The latest request wins: one that is
-being trained gives way at the end of its epoch. With `keep` a run goes to the store, otherwise to the shelf. When the
-input closes, the process ends at once: whoever asked is gone, and what is written is written as a whole or not at all.
+being trained gives way at the end of its epoch, or of a batch of the features it needs. With `keep` a run goes to the
+store, otherwise to the shelf. When the input closes, the process ends at once: whoever asked is gone, and what is written
+is written as a whole or not at all.
 """
 
 from __future__ import annotations
@@ -108,7 +109,8 @@ class Worker:
             self._tell(asked, "started", epochs=run.epochs)
             self._look_up(asked)
             shelf = Shelf()
-            train(run, store=shelf.store if request.get("keep") else shelf, progress=False, on_epoch=on_epoch)
+            store = shelf.store if request.get("keep") else shelf
+            train(run, store=store, progress=False, on_epoch=on_epoch, on_batch=lambda: self._look_up(asked))
             shelf.touch(run.key)
             shelf.forget()
             self._tell(asked, "finished", key=run.key)
