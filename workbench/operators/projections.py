@@ -51,11 +51,13 @@ def _projection(scores: Tensor, budget: Tensor) -> Tensor:
     n_classes = scores.shape[-1]
     rising = _sorted(scores)
     kth = rising.gather(-1, (n_classes - budget.ceil().long()).clamp(max=n_classes - 1))
+    threshold = _threshold
     if not torch._C._functorch.is_functorch_wrapped_tensor(rising) and rising.numel():
         # Classes 1 or more below the K-th largest stay at 0: solve for the others alone.
         n_zeros = int(torch.searchsorted(rising, kth - 1, right=True).amin())
         rising = rising[..., min(n_zeros, n_classes - 1) :]
-    return (scores - kth).sub_(_threshold(rising - kth, budget)).clamp(0, 1)
+        threshold = _threshold_of_one if bool((budget == 1).all()) else _threshold
+    return (scores - kth).sub_(threshold(rising - kth, budget)).clamp(0, 1)
 
 
 class _Projection(torch.autograd.Function):
@@ -76,6 +78,15 @@ class _Projection(torch.autograd.Function):
         slope = slope.where(middle, 0)
         shared = slope.sum(-1, keepdim=True) / middle.sum(-1, keepdim=True).clamp(min=1)
         return (slope - shared).where(middle, 0), None
+
+
+def _threshold_of_one(above: Tensor, budget: Tensor) -> Tensor:
+    """The same as `_threshold` for a budget of 1, sparsemax: no class gets full before another begins to add."""
+    falling = above.flip(-1)
+    total = falling.cumsum(-1)
+    n = torch.arange(1, above.shape[-1] + 1, dtype=above.dtype, device=above.device)
+    support = (n * falling > total - budget).sum(-1, keepdim=True)
+    return (total.gather(-1, support - 1) - budget) / support
 
 
 def _threshold(above: Tensor, budget: Tensor) -> Tensor:
