@@ -31,7 +31,7 @@ TRAINING_HALF = (
     {"datasets"},
     {"backbones", "pretrained", "models", "parallel", "batches", "scoring", "hardware", "processes"},
     {"features"},
-    {"runs"},
+    {"runs", "run_checks"},
     {"learning", "fitting"},
     {"training", "weight_planes"},
     {"recipes", "sweeps"},

@@ -7,7 +7,6 @@ import hashlib
 import inspect
 import json
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,16 +19,14 @@ from torch import Tensor, nn
 
 from workbench.cards import card, run_card
 from workbench.datasets import Dataset, Transform, load_dataset, load_spec, transforms
-from workbench.features import check_weights
 from workbench.knobs import Knobbed, knob, shown
 from workbench.losses import CrossEntropy, Loss, from_spec
-from workbench.models import BACKBONES, Network, backbone_named, build_network, weights_digest
+from workbench.models import Network, backbone_named, build_network, weights_digest
+from workbench.run_checks import MONITORS, check_course, check_features, check_parts, check_ranks
 from workbench.store import Store, StoredRun, chosen_store
 from workbench.tables import LogitTable
 
 FORMAT = 1  # of run.json and of the key; a change makes every run a new one
-# What a run may watch: column of the history → whether more is better.
-MONITORS = {"val_loss": False, "val_accuracy": True, "val_average_K_accuracy": True}
 NOT_IN_KEY = ("device", "devices", "nodes")  # where a run is trained does not change what it is
 LATER_IN_KEY = ("accumulate", "drops")  # younger than the format: in the key unless at their default, for older runs
 
@@ -96,47 +93,12 @@ class Run(Knobbed):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.loss, Loss):
-            raise ValueError(f"loss = {self.loss!r} is not a loss; give one such as CrossEntropy(), with the brackets")
-        if not self.loss.trains:
-            raise ValueError(f"{self.loss!r} has a zero gradient almost everywhere: nothing can be trained with it")
-        if isinstance(self.model, str):
-            backbone_named(self.model)
-        elif not isinstance(self.model, nn.Module):
-            raise ValueError(f"model = {self.model!r}; give {', '.join(BACKBONES)}, module:factory or a torch Module")
-        if not isinstance(self.dataset, (str, os.PathLike, Dataset)):
-            raise ValueError(f"dataset = {self.dataset!r}; give a name, a path or a Dataset")
-        if self.monitor is not None and self.monitor not in tuple(MONITORS):
-            raise ValueError(f"monitor = {self.monitor!r} is not watched; give one of {', '.join(MONITORS)}, or None")
-        if self.patience is not None:
-            if not isinstance(self.patience, int) or self.patience < 1:
-                raise ValueError(f"patience = {self.patience!r}; give a whole number of epochs ≥ 1, or None")
-            if self.monitor is None:
-                raise ValueError("patience needs a monitor: say what must get better, e.g. monitor='val_loss'")
-        if not isinstance(self.transforms, (tuple, list)) or not all(isinstance(t, Transform) for t in self.transforms):
-            known = ", ".join(f"{kind.__name__}()" for kind in transforms.TRANSFORMS)
-            raise ValueError(f"transforms = {self.transforms!r}; give a tuple of some of {known}")
-        object.__setattr__(self, "transforms", tuple(self.transforms))
-        if not _rising_shares(self.drops):
-            raise ValueError(f"drops = {self.drops!r}; give rising shares of the training, such as (0.5, 0.75)")
-        object.__setattr__(self, "drops", tuple(self.drops))
         if isinstance(self.features, TrainedRun):
             object.__setattr__(self, "features", self.features.run.key)
-        if self.features == "cached":
-            check_weights(self.model)
-        elif self.features is not None and not re.fullmatch("[0-9a-f]{64}", str(self.features)):
-            raise ValueError(f"features = {self.features!r}; give a trained run, the 64 digits of its key, or 'cached'")
-        name = type(self.loss).__name__
-        if self.accumulate > 1 and self.loss.couples_batch:
-            raise ValueError(
-                f"accumulate = {self.accumulate}, but {name} couples the rows of a batch: in pieces it is another loss. Use "
-                "accumulate=1 and, to save memory, a smaller batch_size, precision='bf16' or more devices"
-            )
-        if self.n_ranks > 1 and _learns_of_rows(self.loss):
-            raise ValueError(
-                f"devices = {self.devices} and nodes = {self.nodes}, but {name} learns estimates for each training row, "
-                "which ranks would have to exchange after every step; use devices=1 and nodes=1"
-            )
+        for check in (check_parts, check_course, check_features, check_ranks):
+            check(self)
+        for name in ("transforms", "drops"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
 
     @cached_property
     def data(self) -> Dataset:
@@ -284,17 +246,6 @@ class TrainedRun:
 def network_weights(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The weights without the state of the loss."""
     return {name: value for name, value in weights.items() if not name.startswith("loss_state.")}
-
-
-def _rising_shares(drops: Any) -> bool:
-    numbers = isinstance(drops, (tuple, list)) and all(isinstance(share, (int, float)) for share in drops)
-    return numbers and all(0 < share < 1 for share in drops) and list(drops) == sorted(set(drops))
-
-
-def _learns_of_rows(loss: Loss) -> bool:
-    """Whether the state of the loss has parameters: they belong to training rows."""
-    state = loss.state(n_rows=1, n_classes=2)
-    return state is not None and any(True for _ in state.parameters())
 
 
 def _canonical(value: Any) -> str:
