@@ -39,11 +39,13 @@ def _two_weights(first: float) -> str:
     return f"{first:g}, {1 - first:g}"
 
 
-def slider(name: str, knob: Knob, values: np.ndarray, *, first_row: int, at_rows: np.ndarray, digits: str) -> Slider:
+def slider(
+    name: str, knob: Knob, values: np.ndarray, *, first_row: int, at_rows: np.ndarray, digits: str, note: str = ""
+) -> Slider:
     """A linked slider for a knob.
 
     `values` can be chosen and own the rows from `first_row` on; `at_rows` is the value of the knob at every row of the
-    page, written with the format `digits`.
+    page, written with the format `digits`. `note` says why the slider ends where it ends.
     """
     own = np.arange(len(values))
     nearest = np.abs(at_rows[:, None] - values[None, :]).argmin(axis=1)
@@ -51,7 +53,7 @@ def slider(name: str, knob: Knob, values: np.ndarray, *, first_row: int, at_rows
     return Slider(
         name=name,
         label=f"{knob.symbol}, {knob.meaning}",
-        help=f"{name}: {knob.accepts()}",
+        help=f"{name}: {knob.accepts()}" + (f"; here it ends at {values[-1]:g}: {note}" if note else ""),
         values=values.tolist(),
         rows=(first_row + own).tolist(),
         places=nearest.tolist(),

@@ -26,6 +26,7 @@ from workbench.figures.thresholds import LEFT, POINT, SizeAgainstThreshold
 
 LAST_BARS = np.array([10, 20, 30, 40, 50])  # `compact` counts sizes up to 50
 HEIGHT, PANEL = 320, 80  # pixels of a figure, and of each further panel in it
+BELOW_THE_MEAN = 16  # pixels: there the name of a group does not meet the mean, wherever that moves
 
 
 class Moving(NamedTuple):
@@ -108,6 +109,7 @@ def sizes(figure: SetSizes, compact: dict[str, Any], other: dict[str, Any] | Non
     drawn = untitled(figure.plot(dark)).update_traces(x=np.arange(shares.shape[2]))
     # The mean is written as the label of its line: Plotly moves that alone, but draws all anew for a moving annotation.
     drawn.layout.annotations = [note for note in drawn.layout.annotations if not note.text.startswith(" mean")]
+    drawn.update_annotations(yshift=-BELOW_THE_MEAN)
     moves: list[Move] = []
     for trace in range(shares.shape[1]):
         moves += [Move("y", shares[:, trace], trace), Move("customdata", counts[:, trace], trace)]
@@ -183,7 +185,7 @@ def rarity(figure: AccuracyAgainstCount, compact: dict[str, Any], dark: bool) ->
 
 def untitled(drawn: go.Figure) -> go.Figure:
     top = 34 if drawn.layout.showlegend is not False and len(drawn.data) > 1 else 12
-    drawn.update_layout(title=None, height=None, margin={"l": 64, "r": 12, "t": top, "b": 52})
+    drawn.update_layout(title=None, height=None, margin={"l": 64, "r": 20, "t": top, "b": 52})
     return drawn.update_layout(legend={"font": {"size": 13}, "itemwidth": 30})
 
 

@@ -15,6 +15,7 @@ import streamlit as st
 from reading import SLIDERS
 from rules import KEPT, ONE_THRESHOLD, changed
 from workbench.figures.reliability import Reliability
+from workbench.knobs import shown
 
 LARGEST = 50  # the last size that can be asked for; it stands for all larger ones, as in the histograms
 DOTS, BARS = 2, 3  # traces of a reliability diagram
@@ -98,6 +99,17 @@ def open_samples(
     written = {name: _written(value) for name, value in asked.items() if name in OF_SAMPLES}
     query = {"run": key, **sliders, **written, **({} if row is None else {"row": str(row)})}
     st.switch_page(st.Page(page, url_path="samples"), query_params=query)
+
+
+def open_live_training(key: str, loss: Any) -> NoReturn:
+    """Go to the live panel of the Train view, where a new head on the backbone of a run learns with this loss."""
+    from views.train import LIVE, page  # only here: whoever opens rows need not train
+
+    name = type(loss).__name__
+    knobs = {f"live_{name}_{knob}": getattr(loss, knob) for knob in loss.knobs()}
+    st.session_state["asked"] = {"run": key, "train": LIVE, "live_loss": name, **knobs}
+    written = {knob: shown(value) for knob, value in knobs.items()}
+    st.switch_page(st.Page(page, url_path="train"), query_params={"run": key, **written})
 
 
 def _written(value: Any) -> str | list[str]:

@@ -14,6 +14,7 @@ import workbench as wb
 from live import Slider
 from reading import SLIDERS
 from workbench.conformal import FittedConformalRule, rows_needed
+from workbench.figures.base import counted
 from workbench.groups import rows_by
 from workbench.sets import Rule
 
@@ -30,7 +31,8 @@ class Places:
 
     K and confidence are fitted on the validation rows. `thresholds` (rows,) is the threshold of every row, `K` the mean
     size it gives on the validation rows and `confidence` the coverage it promises (the values asked for, where one is
-    asked for). Without labels there is no confidence, and with few validation rows no high one.
+    asked for). Without labels there is no confidence, and with few validation rows no high one; `why_confidence_ends`
+    says in words what stops it.
     """
 
     K_values: np.ndarray
@@ -39,6 +41,7 @@ class Places:
     K: np.ndarray
     thresholds: np.ndarray
     confidence: np.ndarray
+    why_confidence_ends: str
 
     @property
     def values(self) -> dict[str, np.ndarray]:
@@ -91,6 +94,7 @@ class Places:
                 first_row=self.first(name),
                 at_rows=at_rows[name],
                 digits=WRITTEN[name],
+                note=self.why_confidence_ends if name == "confidence" else "",
             )
             for name, values in self.values.items()
         ]
@@ -103,11 +107,17 @@ def places(key: str) -> Places:
     lowest = val.thresholds.min()
     round_values = [*(float(f"{digits}e{decade - 1}") for decade in DECADES for digits in DIGITS), 1.0]
     threshold_values = np.array([value for value in round_values if value >= lowest])
-    confidence_values = np.array([])
+    confidence_values, why_confidence_ends = np.array([]), ""
     if promises is not None:
         every = wb.LAC.knobs()["confidence"].values(CONFIDENCES)
         kept = [value for value in every.tolist() if rows_needed(value) <= val.table.n]
         confidence_values = np.array([value for value in kept if promises.at(value).threshold >= lowest])
+        if len(confidence_values) < len(kept):
+            why_confidence_ends = f"more would take sets of over {val.K_values[-1]:g} classes on average, where K ends"
+        elif len(kept) < len(every):
+            why_confidence_ends = f"more cannot be promised by {counted(val.table.n, 'validation row')}"
+        else:
+            why_confidence_ends = "more can be asked of the library"
     asked = [*threshold_values, *thresholds_of_confidences(key, confidence_values)]
     thresholds = np.concatenate([val.thresholds, asked])
     confidence = np.full(len(thresholds), np.nan)
@@ -121,6 +131,7 @@ def places(key: str) -> Places:
         K=np.concatenate([val.K_values, [val.mean_size(threshold) for threshold in asked]]),
         thresholds=thresholds,
         confidence=confidence,
+        why_confidence_ends=why_confidence_ends,
     )
 
 

@@ -19,12 +19,14 @@ from headline import strip
 from opening import open_samples
 from places import places
 from several import chosen_runs, opening, titles
+from views.samples import LABELLED, NO_LABEL
 from workbench.comparison import zero_and_many
 from workbench.figures.agreement import F1AgainstThreshold
-from workbench.figures.rejection import ALL, WITHOUT, NoneOfThese, share_answered
+from workbench.figures.rejection import ALL, WITH, WITHOUT, NoneOfThese, share_answered
 from workbench.figures.rejection import BINS as CONFIDENCE_BINS
 
 TALL = 420  # pixels of a picture
+LABELS = {WITHOUT: NO_LABEL, WITH: LABELLED}  # kind of rows in a picture → what the Samples view calls them
 TOP, BINS = 4, 10  # of the reliability of many labels (Liao et al., Fig. 3)
 COLUMNS = {
     "table": st.column_config.TextColumn("Run"),
@@ -149,7 +151,8 @@ def moving_picture(channel: str, key: str, threshold: float, title: str, dark: b
         handout(f"confidence-{key}", key, lambda: wb.figures.none_of_these(test, threshold), dark)
     if clicked is not None and clicked["trace"] % 2 == 0:  # bars and curves take turns
         low, high = (place / CONFIDENCE_BINS for place in (clicked["point"], clicked["point"] + 1))
-        open_samples(key, sure=(low, high), of_sliders=True)
+        kind = list(wb.figures.none_of_these(test).kinds)[clicked["trace"] // 2]
+        open_samples(key, sure=(low, high), labels=LABELS.get(kind), of_sliders=True)
 
 
 @st.cache_resource(show_spinner="Drawing…", max_entries=32)

@@ -19,7 +19,7 @@ import workbench as wb
 from drawings import drawn
 from handout import handout
 from headline import numbers
-from opening import open_samples
+from opening import open_live_training, open_samples
 from pictures import Setting, recipe, shown
 from places import compact, places
 from rules import Answer
@@ -35,6 +35,10 @@ FLOWERS = 6  # photographs on the slide
 LAW = (0.45, 0.3, 0.25)  # of the label, in the third lesson
 HELD = "A slider that is held keeps its keys: click beside it first."
 IN_SIGHT = ("Mean size", "Accuracy")
+TRAINED_ELSEWHERE = (
+    "α changes the loss at once. What it does to the sets must be learnt: the button takes this α to *Train*, where a new "
+    "head learns with it in a second or two (the first one takes longer), and where α can be moved on."
+)
 START = {"K": 3.0, "epsilon": 0.3, "alpha": 1.0}
 
 
@@ -204,13 +208,17 @@ def pseudo_labels(cross_entropy: str, two_heads: str, dark: bool) -> None:
     alpha = controls.widget("alpha", knob, knob.snapped(START["alpha"]), key="alpha")
     with st.container(key="single"), st.spinner("Drawing the landscape…"):
         shown("levels", recipe("level_sets", Setting("AverageKTwoHead", {"K": 2, "alpha": alpha})), dark)
+    st.markdown(TRAINED_ELSEWHERE)
+    if st.button(f"Train a head with α = {alpha:g}", icon=":material/model_training:"):
+        open_live_training(cross_entropy, wb.losses.AverageKTwoHead(K=START["K"], alpha=alpha))
     before, after = (reading.sets(key, "K", START["K"]) for key in (cross_entropy, two_heads))
+    trained_with = reading.run(two_heads).info["loss"]["knobs"]["alpha"]
     drawn(
         "improved",
         two_heads,
         lambda: wb.figures.most_improved(before, after),
         dark,
-        title="From cross-entropy to two heads: which classes gain, which lose",
+        title=f"From cross-entropy to two heads with α = {trained_with:g}: which classes gain, which lose",
         height=600,
         other=cross_entropy,
     )

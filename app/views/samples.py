@@ -19,6 +19,8 @@ from workbench.rows import DISAGREEMENTS, OF_LABELS, ORDERS, RowFilter, in_order
 
 ANY, HITS, MISSES = "any", "hit", "miss"
 ALL, ALL_ROWS = "all", "all rows"
+NO_LABEL, LABELLED, SEVERAL = "none", "at least one", "several"
+FEWEST = {NO_LABEL: 0, LABELLED: 1, SEVERAL: 2}  # labels of a row
 MOST_GROUPS = 200  # of a grouping that can be chosen from
 
 
@@ -70,13 +72,15 @@ def wanted(answer: rules.Answer) -> tuple[RowFilter, str | None]:
         low, high = st.select_slider(
             "Set size", list(range(last + 1)), (0, last), format_func=_size, key="size", bind="query-params"
         )
-        hit = label = None
+        hit = label = n_labels = None
         if table.labels is not None:
             verdict = st.segmented_control(
                 "Hit or miss", [ANY, HITS, MISSES], default=ANY, required=True, key="verdict", bind="query-params"
             )
             hit = {HITS: True, MISSES: False}.get(verdict)
             label = st.selectbox("Truth", [ALL, *names], key="label", bind="query-params")
+        if table.many_labels:
+            n_labels = number_of_labels(table)
         holds = st.multiselect("The set holds", names, key="holds", bind="query-params", placeholder="any classes")
         groups = group(table)
         sure = st.slider(
@@ -88,11 +92,21 @@ def wanted(answer: rules.Answer) -> tuple[RowFilter, str | None]:
         sizes=None if whole else (low, table.n_classes if high == last else high),
         hit=hit,
         label=names.index(label) if label not in (None, ALL) else None,
+        n_labels=n_labels,
         holds=tuple(names.index(name) for name in holds),
         groups=groups,
         sure=None if sure == (0, 1) else sure,
         disagreement=disagreement,
     ), other
+
+
+def number_of_labels(table: wb.LogitTable) -> tuple[int, int] | None:
+    """The fewest and the most labels of a row, where rows can have several or none; in the address as `labels`."""
+    chosen = st.selectbox(
+        "Labels of the row", [ANY, *FEWEST], key="labels", bind="query-params",
+        help="a row without a label shows none of the classes",
+    )  # fmt: skip
+    return None if chosen == ANY else (FEWEST[chosen], 0 if chosen == NO_LABEL else table.n_classes)
 
 
 def _size(size: int) -> str:

@@ -12,6 +12,7 @@ from browsing import KEYS, figure, pressed, serious_violations, settled, too_wid
 import workbench as wb
 from workbench.comparison import zero_and_many
 from workbench.figures.rejection import share_answered
+from workbench.rows import RowFilter
 from workbench.store import DEMO, Store
 
 pytestmark = pytest.mark.browser
@@ -67,9 +68,13 @@ def test_a_table_of_ones_own_with_many_labels_stands_alone(opened, store):
     assert page.get_by_text("On the same rows", exact=True).count() == 0
     assert page.locator(".wb-live img").count() == 0
     page.locator(f".st-key-figure-confidence-{KEYS['many labels'][:12]} .wb-picture").evaluate(
-        """picture => picture.emit("plotly_click", { points: [{ curveNumber: 0, pointNumber: 30 }] })"""
+        """picture => picture.emit("plotly_click", { points: [{ curveNumber: 2, pointNumber: 25 }] })"""
     )
-    page.wait_for_url("**/samples?**sure=0.75&sure=0.775**")
+    page.wait_for_url("**/samples?**sure=0.625&sure=0.65**")  # a bar of the rows without a label
+    sets = wb.Threshold(0.7).fit(table).sets(table)
+    rows = RowFilter(sure=(0.625, 0.65), n_labels=(0, 0)).rows(sets)
+    page.get_by_text(f"{len(rows)} of {len(sets)} test rows").wait_for()
+    assert "labels=none" in page.url
 
 
 def test_with_one_label_a_row_or_none_the_page_says_what_it_still_shows(opened, store):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from browsing import figure, pressed, reads, serious_violations, settled, too_wide
@@ -86,3 +88,17 @@ def test_a_lecture_is_given_with_the_keyboard_and_every_lesson_has_a_link(opened
     page.get_by_role("heading").first.click()
     page.keyboard.press("PageUp")
     heading(page, 3)
+
+
+def test_the_last_lesson_takes_its_alpha_to_the_live_panel_with_one_button(opened):
+    alpha = wb.losses.AverageKTwoHead.knobs()["alpha"].snapped(0.3)
+    page = opened(view="lessons", lesson=4, alpha=alpha, wait_for=".st-key-figure-improved .wb-drawing[data-drawn]")
+    page.get_by_role("button", name=f"Train a head with α = {alpha:g}").click()
+    page.get_by_role("heading", name="Train", level=1).wait_for()
+    page.get_by_role("combobox", name="Loss").wait_for()
+    base = {run.title: run.key for run in Store(DEMO).runs()}[LESSONS[3].runs[0]]
+    page.wait_for_url(lambda address: f"run={base[:12]}" in address and f"AverageKTwoHead_alpha={alpha:g}" in address)
+    for symbol, value in (("α", alpha), ("K", 3.0)):
+        shown = page.get_by_role("slider", name=re.compile(f"^{symbol}")).first
+        assert shown.get_attribute("aria-valuetext") == f"{value:g}"
+    page.get_by_text(f"AverageKTwoHead(K=3, alpha={alpha:g})").first.wait_for()  # it is being trained, or was already

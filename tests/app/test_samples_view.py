@@ -143,6 +143,11 @@ def test_many_labels_no_labels_and_a_file_that_was_brought_are_shown(opened, sto
     sets = sets_of(store, "many labels", wb.AverageK(2.0))
     shows(page, sets, np.arange(60))
     assert page.locator(".wb-photo").count() == 0
+    for chosen, n_labels in (("none", (0, 0)), ("several", (2, 6))):
+        page.get_by_role("combobox", name="Labels of the row").click()
+        page.get_by_role("option", name=chosen, exact=True).click()
+        shows(page, sets, RowFilter(n_labels=n_labels).rows(sets))
+        assert f"labels={chosen}" in page.url
 
     page = samples(opened, "no labels", K=2)
     shows(page, sets_of(store, "no labels", wb.AverageK(2.0)), np.arange(60))

@@ -7,6 +7,8 @@ import pytest
 from browsing import KEYS, figure, numbers, pressed, reads, serious_violations, settled
 
 import workbench as wb
+from workbench.conformal import rows_needed
+from workbench.store import DEMO, Store
 
 pytestmark = pytest.mark.browser
 
@@ -96,6 +98,50 @@ def test_the_confidence_slider_gives_the_sets_of_LAC_and_takes_its_place_in_the_
     assert f"confidence={confidence:g}" in page.url
     assert "K=2" not in page.url
     assert_same_bars(figure(page, "sizes"), wb.figures.set_sizes(sets).frame)
+
+
+def test_home_end_and_page_keys_move_a_slider_as_far_as_people_expect(opened, store):
+    page = opened(K=2)
+    val = store.open(KEYS["garden"]).tables["val"]
+    ends = wb.SetIndex(val).K_values
+    pressed(page, "K", "End")
+    assert float(numbers(page)["K"]) == ends[-1]
+    pressed(page, "K", "PageDown")
+    tenth = ends[-1] - float(numbers(page)["K"])
+    assert 1 < tenth / (ends[1] - ends[0]) < len(ends) / 5
+    pressed(page, "K", "Home")
+    assert float(numbers(page)["K"]) == ends[0]
+    pressed(page, "K", "PageUp")
+    assert float(numbers(page)["K"]) - ends[0] == pytest.approx(tenth)
+
+
+def test_the_confidence_slider_says_why_it_ends_where_it_ends(opened, store):
+    def last_confidence(run):
+        page = opened(run, confidence=0.6)
+        pressed(page, "confidence", "End")
+        return float(numbers(page)["confidence"]), page.locator("input[name=confidence]").get_attribute(
+            "aria-description"
+        )
+
+    def sizes(val, confidence):
+        return wb.LAC(confidence).fit(val).sets(val).sizes.mean()
+
+    last, said = last_confidence("garden")
+    assert last == wb.LAC.knobs()["confidence"].high
+    assert said.endswith(f"here it ends at {last:g}: more can be asked of the library")
+
+    last, said = last_confidence("many labels")
+    assert said.endswith(f"here it ends at {last:g}: more cannot be promised by 60 validation rows")
+    assert rows_needed(last) <= 60 < rows_needed(last + 0.01)
+
+    demo = next(run for run in Store(DEMO).runs() if "AverageKTwoHead" in run.title)
+    val = demo.tables["val"]
+    end_of_K = wb.SetIndex(val).K_values[-1]
+    last, said = last_confidence(demo.key)
+    assert said.endswith(
+        f"ends at {last:g}: more would take sets of over {end_of_K:g} classes on average, where K ends"
+    )
+    assert sizes(val, last) <= end_of_K < sizes(val, last + 0.01)
 
 
 def test_any_other_rule_is_asked_of_the_library_with_its_own_knobs(opened, store):

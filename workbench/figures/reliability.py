@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
 
 BAND = 0.9
-DIAGRAM, COUNTS = (0.278, 1.0), (0.0, 0.228)  # from where to where each panel reaches, upwards
+DIAGRAM, COUNTS = (0.31, 1.0), (0.0, 0.22)  # from where to where each panel reaches, upwards
 
 
 def reliability(table: LogitTable, bins: int = 15, K: int = 1) -> Reliability:
