@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from workbench.operators.applying import applied
 from workbench.operators.order import check_order, in_plain_memory
 
 
@@ -41,10 +42,10 @@ def project_top_k_simplex(scores: Tensor, K: int | float | Tensor) -> Tensor:
     """
     check_order(scores, 0, least=0)
     budget = _budget(scores, K)
-    # A fifth of the time goes into telling autograd, which a loss with a gradient of its own does not need.
+    # Telling autograd takes time, which a loss with a gradient of its own need not spend.
     # Inside `torch.func.grad` a tensor does not say that a gradient is wanted.
     wanted = scores.requires_grad or torch._C._functorch.is_functorch_wrapped_tensor(scores)
-    return _Projection.apply(scores, budget) if wanted else _projection(scores, budget)
+    return applied(_Projection, scores, budget) if wanted else _projection(scores, budget)
 
 
 def _projection(scores: Tensor, budget: Tensor) -> Tensor:

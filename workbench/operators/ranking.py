@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from workbench.operators.applying import applied
 from workbench.operators.networks import selection_network
 
 
@@ -125,7 +126,7 @@ def log_worth_of_last(scores: Tensor, weights: Tensor, operator: str, steepness:
     if operator in _LOGITS:
         log_column = _LOGITS[operator](scores, k, 1 / steepness).log_softmax(-1)[..., -1]
         return (log_column + weights.log()).logsumexp(-1)
-    log_worth, *_ = _LogWorthOfLast.apply(scores, weights, steepness, *_wiring(m, k, operator, scores.device))
+    log_worth, *_ = applied(_LogWorthOfLast, scores, weights, steepness, *_wiring(m, k, operator, scores.device))
     return log_worth
 
 

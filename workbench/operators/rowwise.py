@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from workbench.operators.applying import applied
+
 # rows (n, L), whether the gradient is wanted → values (n,), gradients (n, L) or None
 Evaluate = Callable[[Tensor, bool], tuple[Tensor, Tensor | None]]
 
@@ -20,12 +22,12 @@ def rowwise(scores: Tensor, evaluate: Evaluate) -> Tensor:
     # Inside `torch.func.grad` a tensor does not say that a gradient is wanted: have it ready.
     wanted = scores.requires_grad or torch._C._functorch.is_functorch_wrapped_tensor(scores)
     working = scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
-    return _Rowwise.apply(working, evaluate, wanted and torch.is_grad_enabled())[0].to(scores.dtype)
+    return applied(_Rowwise, working, evaluate, wanted and torch.is_grad_enabled())[0].to(scores.dtype)
 
 
 def with_gradient(scores: Tensor, values: Tensor, gradient: Tensor) -> Tensor:
     """The values (...,), which autograd takes for a function of the scores (..., L) with this gradient."""
-    return _WithGradient.apply(scores, values, gradient)
+    return applied(_WithGradient, scores, values, gradient)
 
 
 class _WithGradient(torch.autograd.Function):
@@ -66,4 +68,4 @@ class _Rowwise(torch.autograd.Function):
     def vmap(
         info: Any, in_dims: tuple[int, None, None], scores: Tensor, evaluate: Evaluate, with_gradient: bool
     ) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:
-        return _Rowwise.apply(scores.movedim(in_dims[0], 0), evaluate, with_gradient), (0, 0)
+        return applied(_Rowwise, scores.movedim(in_dims[0], 0), evaluate, with_gradient), (0, 0)
