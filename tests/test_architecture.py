@@ -20,7 +20,7 @@ READING_HALF = (
     {"knobs", "counts", "decimals", "links", "cards", "glossary", "lookup"},
     {"tables", "table_checks", "table_directories"},
     {"selection", "groups", "ranks"},
-    {"prediction_sets", "sets", "conformal", "index", "files", "store"},
+    {"prediction_sets", "sets", "conformal", "index", "files", "stored_runs", "store"},
     {"calibration", "bayes", "metrics", "rows", "votes"},
     {"reporting", "comparison", "imports", "shelf", "seeds", "stored_sweeps"},
     {"figures", "lessons"},
@@ -49,7 +49,7 @@ NO_TORCH = set.union(*READING_HALF) | {"datasets"} | APART
 def may_import(part: str) -> set[str]:
     """The parts of the workbench that a part may import."""
     if part in APART:
-        return {part, "store", "shelf", "imports", "tables"}
+        return {part, "store", "stored_runs", "shelf", "imports", "tables"}
     for half in (READING_HALF, TRAINING_HALF):
         for floor, names in enumerate(half):
             if part in names:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from workbench import store as store_module
+from workbench import stored_runs
 from workbench.store import Store, StoredRun, home
 from workbench.tables import LogitTable
 
@@ -55,7 +56,7 @@ def test_a_table_is_verified_and_loaded_once(store, monkeypatch):
     write(store)
     tables = store.open(KEY).tables
     first = tables["val"]
-    monkeypatch.setattr(store_module, "_sha256", lambda path: pytest.fail("hashed again"))
+    monkeypatch.setattr(stored_runs, "sha256_of", lambda path: pytest.fail("hashed again"))
     assert tables["val"] is first
 
 
@@ -260,3 +261,8 @@ def test_the_home_is_the_environment_then_a_runs_folder_then_the_users_data(monk
 def test_runs_are_equal_when_they_are_the_same_directory(store):
     write(store)
     assert store.open(KEY) == StoredRun(store.root / KEY)
+
+
+def test_the_tables_of_a_run_say_their_names(store):
+    write(store)
+    assert repr(store.open(KEY).tables) == "the tables val, val/candidates"

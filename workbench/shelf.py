@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from workbench.store import CHECKSUMS, Store, StoredRun
+from workbench.store import Store
+from workbench.stored_runs import CHECKSUMS, StoredRun
 
 SIZE = 32  # runs that fit on the shelf
 
