@@ -148,6 +148,8 @@ def classes(figure: PerClass, compact: dict[str, Any], dark: bool) -> Moving:
         moves.append(Move("yaxis.range", [[0, round_count(most)] for most in np.sum(bars, axis=0).max(axis=1)]))
     else:
         low, high = wilson_interval(hits, n)
+        if "count" not in figure.frame:  # nobody changes places while a slider moves
+            drawn.update_xaxes(title="classes, most accurate at the smallest K first")
         moves = [Move(f"shapes[0].{end}", macro) for end in ("y0", "y1")]
         for trace, part in enumerate(parts):
             moves.append(Move("y", accuracy[:, part], trace))
