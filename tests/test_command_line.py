@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import sys
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas as pd
 import pytest
 
 import workbench as wb
-from workbench import sweeps
+from workbench import launching, sweeps
 from workbench.__main__ import main
 from workbench.datasets import LongTail
 from workbench.losses import LOSSES
@@ -254,6 +255,14 @@ def test_wrong_input_is_said_in_one_line_and_nothing_is_written(arguments, messa
     assert text.startswith("workbench: ")
     assert "Traceback" not in text
     assert not list(home.glob("[!.]*/run.json"))
+
+
+def test_a_port_that_cannot_be_served_on_is_refused(capsys, monkeypatch):
+    monkeypatch.setattr(launching.os, "execv", lambda *_: pytest.fail("the server was started"))
+    assert "port = 70000; give a number from 1 to 65535" in failed(capsys, "app", "--port", 70000)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert f"port {port} cannot be served on (Address already in use)" in failed(capsys, "app", "--port", port)
 
 
 def test_an_option_that_does_not_exist_is_refused(capsys):

@@ -38,14 +38,29 @@ def app_script() -> Path:
 def free_port(first: int = FIRST_PORT, tries: int = 100) -> int:
     """The first port from `first` on that nobody listens to."""
     for port in range(first, first + tries):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((ADDRESS, port))
-            except OSError:
-                continue
+        if _refusal(port) is None:
             return port
     raise OSError(f"no free port between {first} and {first + tries - 1}; choose one with --port")
+
+
+def checked_port(port: int) -> int:
+    """A port that somebody chose, if it can be served on."""
+    if not 0 < port < 2**16:
+        raise ValueError(f"port = {port}; give a number from 1 to 65535, or none for the first free one")
+    if refusal := _refusal(port):
+        raise OSError(f"port {port} cannot be served on ({refusal}); give another, or none for the first free one")
+    return port
+
+
+def _refusal(port: int) -> str | None:
+    """Why the system does not give this port, if it does not."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((ADDRESS, port))
+        except OSError as error:
+            return error.strerror
+    return None
 
 
 def app_command(port: int, *, headless: bool) -> list[str]:
@@ -68,7 +83,7 @@ def app_command(port: int, *, headless: bool) -> list[str]:
 
 def run_app(port: int | None = None, *, headless: bool = False) -> int:
     """Serve the app until it is interrupted; the exit code of the server."""
-    chosen = free_port() if port is None else port
+    chosen = free_port() if port is None else checked_port(port)
     command = app_command(chosen, headless=headless)
     print(f"The workbench is at http://{ADDRESS}:{chosen} (Ctrl-C stops it)", flush=True)
     if os.name == "posix":
@@ -125,7 +140,7 @@ def open_app(
 
     stored = _stored(table_or_run, test)
     root = home() if stored is None or stored.path.parent == DEMO else stored.path.parent
-    chosen = free_port() if port is None else port
+    chosen = free_port() if port is None else checked_port(port)
     served = start_server(app_command(chosen, headless=True), chosen, {"WORKBENCH_HOME": str(root)})
     atexit.register(served.stop)
     app = served if stored is None else RunningApp(f"{served.url}/?run={stored.key[:SHORT]}", served.server)
