@@ -50,10 +50,12 @@ demo: $(VENV)/.app ## train the demo runs again and write them to workbench/demo
 figures: $(VENV)/.app ## draw the published figures in docs/ again
 	@set -e; for script in docs/*.py; do echo "== $$script"; $(BIN)/python $$script; done
 
-# In a store of their own, so that what they show does not depend on the runs of whoever executes them.
+# In a store of their own, so that what they show does not depend on the runs of whoever executes them. On a busy machine
+# the prints of a cell come in parts; the second command joins them.
 notebooks: $(VENV)/.app ## execute the notebooks again and keep what they show
 	WORKBENCH_HOME=$$(mktemp -d) BROWSER=true $(BIN)/jupyter nbconvert --to notebook --execute --inplace \
-		--ExecutePreprocessor.record_timing=False --coalesce-streams notebooks/*.ipynb
+		--ExecutePreprocessor.record_timing=False notebooks/*.ipynb
+	$(BIN)/jupyter nbconvert --to notebook --inplace --coalesce-streams notebooks/*.ipynb
 
 clean: ## remove the environment and what tools left behind
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis *.egg-info

@@ -283,6 +283,7 @@ def test_a_page_holds_the_picture_its_words_and_no_address_to_fetch(small):
 
 def test_a_notebook_shows_words_where_it_cannot_show_pictures(small):
     assert small._repr_mimebundle_()["text/plain"] == small.text
+    assert repr(small.static()) == small.text
 
 
 def test_it_cannot_be_changed(small):

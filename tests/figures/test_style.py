@@ -103,3 +103,12 @@ def test_the_theme_of_the_app_is_that_of_the_figures():
     path = Path(__file__).resolve().parents[2] / "app" / ".streamlit" / "config.toml"
     written = tomllib.loads(path.read_text(encoding="utf-8"))["theme"]
     assert written == style.streamlit_theme()
+
+
+def test_a_notebook_draws_in_the_same_colours_and_may_write_formulas():
+    import matplotlib
+
+    with matplotlib.rc_context():
+        style.use()
+        assert matplotlib.rcParams["figure.facecolor"] == style.LIGHT.paper
+        assert matplotlib.rcParams["text.parse_math"]

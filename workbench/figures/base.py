@@ -60,13 +60,15 @@ class Figure:
         settings: Any = style.matplotlib_rc(theme)
         with matplotlib.rc_context(settings):
             figure = self._matplotlib(theme)
+            figure.set_label(self.text)
             width, height = figure.get_size_inches()
             if figure.get_layout_engine() is not None:  # a sheet that places its parts itself has none
                 figure.set_layout_engine("constrained", rect=(0, 0, 1, 1 - HEADER / height))
             figure.text(0.12 / width, 1 - 0.12 / height, self.title, va="top", weight="bold", size=13)
             told = figure.text(0.12 / width, 1 - 0.38 / height, self.subtitle, va="top", color=theme.muted)
             too_wide = told.get_window_extent().width / ((width - 0.24) * figure.dpi)
-            told.set_fontsize(told.get_fontsize() / max(1, too_wide))  # on one line, however much it says
+            if too_wide > 1:  # on one line, however much it says; letters are whole pixels wide, so leave a little room
+                told.set_fontsize(0.95 * told.get_fontsize() / too_wide)
             figure.draw_without_rendering()  # ticks are made on the first drawing: make them in this style
         return figure
 

@@ -105,6 +105,7 @@ class Gallery(Figure):
             axes.text(0.5, -0.06 - 0.105 * len(title), caption, color=theme.muted, size=8.5, **below)
             axes.set_ylim(-0.5, 0.92)
         shrink = 0.5 if n_rows > 1 else 0.9  # a bar of one line of triangles has no height to spare
-        bar = figure.colorbar(filled, ax=grid, shrink=shrink, aspect=30, ticks=ticks(panel), label=panel.units)
+        looks: dict[str, Any] = {"shrink": shrink, "aspect": 30, "ticks": ticks(panel), "format": "%.2g"}
+        bar = figure.colorbar(filled, ax=grid, label=panel.units, **looks)
         bar.outline.set_visible(False)
         return figure

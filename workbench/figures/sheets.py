@@ -8,7 +8,10 @@ from matplotlib.figure import Figure
 
 
 class Sheet(Figure):
-    """A matplotlib figure that a notebook shows as it is, with or without pyplot."""
+    """A matplotlib figure that a notebook shows as it is, with or without pyplot; its label is its words."""
+
+    def __repr__(self) -> str:
+        return str(self.get_label() or super().__repr__())
 
     def _repr_png_(self) -> bytes:
         return png(self)

@@ -183,6 +183,14 @@ def matplotlib_rc(theme: Theme) -> dict[str, Any]:
     }
 
 
+def use() -> None:
+    """From here on matplotlib and seaborn draw in these colours, by daylight and with formulas: for a notebook."""
+    import matplotlib
+
+    settings: Any = matplotlib_rc(LIGHT) | {"text.parse_math": True, "figure.figsize": (6.5, 3.6)}
+    matplotlib.rcParams.update(settings)
+
+
 def streamlit_theme() -> dict[str, Any]:
     """The `[theme]` table of `app/.streamlit/config.toml`; a test compares the two."""
 
