@@ -68,7 +68,7 @@ class Figure:
             told = figure.text(0.12 / width, 1 - 0.38 / height, self.subtitle, va="top", color=theme.muted)
             too_wide = told.get_window_extent().width / ((width - 0.24) * figure.dpi)
             if too_wide > 1:  # on one line, however much it says; letters are whole pixels wide, so leave a little room
-                told.set_fontsize(0.95 * told.get_fontsize() / too_wide)
+                told.set_fontsize(0.95 * float(told.get_fontsize()) / too_wide)
             figure.draw_without_rendering()  # ticks are made on the first drawing: make them in this style
         return figure
 
