@@ -211,6 +211,14 @@ def test_evaluate_writes_the_table_in_the_format_asked_for(capsys, logits, tmp_p
         assert "accuracy" in set(pd.read_csv(tmp_path / "report")["metric"])
 
 
+def test_evaluate_says_on_which_rows_of_a_file_the_rules_are_fitted(capsys, logits):
+    assert main(["evaluate", str(logits), "--K", "2", "--json"]) == 0
+    told = capsys.readouterr()
+    val, test = wb.import_table(logits).split()
+    assert f"fitted on {val.n} of its rows and judged on the other {test.n}" in told.err
+    assert json.loads(told.out)
+
+
 def test_evaluate_takes_any_rule_as_python_prints_it_and_gives_intervals(capsys, logits):
     text = run(capsys, "evaluate", logits, "--rule", "LAC(confidence=0.9)", "--interval", 0.9, "--json")
     accuracy = next(row for row in json.loads(text) if row["metric"] == "accuracy")
@@ -225,6 +233,7 @@ def test_evaluate_takes_any_rule_as_python_prints_it_and_gives_intervals(capsys,
     ("arguments", "message"),
     [
         (["evaluate", "nothing"], "no run has a key"),
+        (["evaluate", "nothing.npz"], "there is no file nothing.npz"),
         (["evaluate", "LOGITS", "--rule", "LAG(confidence=0.9)"], "known: TopK"),
         (["evaluate", "LOGITS", "--rule", "LAC(level=0.9)"], "it has confidence"),
         (["evaluate", "LOGITS", "--rule", "LAC(0.9)"], "write it like"),

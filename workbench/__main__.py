@@ -253,6 +253,8 @@ def _evaluate(options: argparse.Namespace, _: list[str]) -> int:
         rules += [wb.TopK(int(K))] * (K == int(K)) + [wb.AverageK(K)]  # top-K is for whole numbers only
     frame = wb.report(test, rules=rules, val=val, interval=options.interval)
     text = FORMATS[options.format](frame)
+    if Path(options.what).exists():
+        print(f"one table: rules are fitted on {val.n} of its rows and judged on the other {test.n}", file=sys.stderr)
     if options.output:
         options.output.write_text(text, encoding="utf-8")
         print(f"written to {options.output}")
@@ -268,6 +270,8 @@ def _tables(what: str) -> tuple[LogitTable, LogitTable]:
 
     if Path(what).exists():
         return import_table(what).split()
+    if Path(what).suffix:
+        raise FileNotFoundError(f"there is no file {what}; give a file of scores and labels, or the key of a run")
     run: StoredRun = Store().open(what)
     return run.tables["val"], run.tables["test"]
 
