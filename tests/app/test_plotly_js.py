@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import plotly
@@ -65,7 +66,9 @@ def test_only_whole_pages_are_changed_however_they_arrive(plotly_js, content_typ
     async def send(message):
         sent.append(message)
 
-    asyncio.run(plotly_js.PlotlyAhead(streamlit)({"type": "http", "path": "/"}, None, send))
+    answered = plotly_js.PlotlyAhead(streamlit)({"type": "http", "path": "/"}, None, send)
+    with ThreadPoolExecutor() as elsewhere:  # Playwright keeps a loop in the thread of the tests
+        elsewhere.submit(asyncio.run, answered).result()
     start, *bodies = sent
     whole = b"".join(body["body"] for body in bodies)
     assert (b"plotly" in whole) is expected
