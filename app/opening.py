@@ -19,16 +19,8 @@ from workbench.knobs import shown
 
 LARGEST = 50  # the last size that can be asked for; it stands for all larger ones, as in the histograms
 DOTS, BARS = 2, 3  # traces of a reliability diagram
-OF_SAMPLES = (
-    "size",
-    "verdict",
-    "label",
-    "labels",
-    "holds",
-    "group",
-    "sure",
-    "disagreement",
-)  # widgets of no other view
+# How the widgets of the Samples view are named that choose rows: those of no other view, and those others have too.
+OF_SAMPLES = ("size", "verdict", "label", "labels", "holds", "group", "sure", "disagreement")
 SHARED = ("by", "other", "page")
 WITH_RULES = ("", "sets", "samples", "classes", "compare")  # views in which a rule can be chosen; "" is the first page
 Rows = dict[str, Any]  # what `open_samples` takes
