@@ -3,9 +3,10 @@
     python benchmarks/losses.py                           the table, our peers beside us, and the budgets
     python benchmarks/losses.py --plot docs/loss_costs.png  also cost against K and against the number of classes
 
-Batch of 64, one thread, standard normal scores. Processor time; each number is the quickest of several short rounds,
-divided by the quickest round of `torch.nn.functional.cross_entropy` in the same run. "Kept" is what autograd holds for
-the backward pass, as a multiple of the scores.
+Batch of 64, one thread, standard normal scores. Processor time. A short round of the loss and one of
+`torch.nn.functional.cross_entropy` take turns, and each number is the median of their ratios: on a shared machine both
+become slower and faster together, by a factor of two, while the quickest round of each may be lucky. "Kept" is what
+autograd holds for the backward pass, as a multiple of the scores.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import argparse
+import statistics
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -75,7 +77,7 @@ class Race:
     def for_loss(cls, loss: Loss, n_classes: int) -> Race:
         return cls(n_classes, loss.heads, loss.labels == "many")
 
-    def cost(self, loss: LossFunction, rounds: int = 5) -> float:
+    def cost(self, loss: LossFunction, rounds: int = 7) -> float:
         """Forward and backward, as a multiple of cross-entropy."""
 
         def ours() -> None:
@@ -86,8 +88,7 @@ class Race:
             self.plain.grad = None
             F.cross_entropy(self.plain, self.labels).backward()
 
-        found = [(_seconds(ours), _seconds(cross_entropy)) for _ in range(rounds)]
-        return min(seconds for seconds, _ in found) / min(seconds for _, seconds in found)
+        return statistics.median(_seconds(ours) / _seconds(cross_entropy) for _ in range(rounds))
 
     def kept(self, loss: LossFunction) -> float:
         """What autograd keeps between forward and backward, as a multiple of the scores."""
@@ -172,11 +173,11 @@ def print_table(losses: Iterable[type[Loss]]) -> None:
 def print_budgets() -> None:
     print(f"\n{'budget':34}{'L':>12}{'cost':>12}{'at most':>9}")
     for budget in BUDGETS:
-        cost = Race.for_loss(budget.loss, budget.n_classes).cost(budget.loss, rounds=9)
+        cost = Race.for_loss(budget.loss, budget.n_classes).cost(budget.loss, rounds=15)
         limit = "" if budget.limit is None else f"{budget.limit:9g}" + ("" if cost <= budget.limit else "   over")
         print(f"{budget.name:34}{budget.n_classes:12}{cost:12.1f}{limit}", flush=True)
     for loss_class, wanted in ((wb.losses.NoisedTopK, 2), (wb.losses.SmoothTopKHinge, 50)):
-        few, many = (Race(1000).cost(loss_class(K=K), rounds=9) for K in (1, 50))
+        few, many = (Race(1000).cost(loss_class(K=K), rounds=15) for K in (1, 50))
         print(f"{loss_class.__name__ + ', K = 50 over K = 1':34}{1000:12}{many / few:12.2f}{wanted:9g}", flush=True)
 
 

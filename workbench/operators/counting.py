@@ -104,7 +104,7 @@ def _log_symmetric_ratio(k: int, log_weights: Tensor, with_gradient: bool) -> tu
     log_weights = log_weights.where(possible.unsqueeze(-1), 0)
     low = kth.where(possible, 0) - math.log(log_weights.shape[-1])
     high = kth.where(possible, 0) + math.log(log_weights.shape[-1])
-    for _ in range(5):
+    for _ in range(4):
         middle = (low + high) / 2
         too_many = (log_weights - middle.unsqueeze(-1)).sigmoid_().sum(-1) > k - 0.5
         low, high = middle.where(too_many, low), high.where(too_many, middle)

@@ -100,7 +100,7 @@ def _drawn_holders(
     holders = contenders.gather(-1, places)
     n_of_rest = n_samples * (n_classes - m)
     largest_of_rest = _largest_of_normals(n_of_rest, bar[..., 0], generator)
-    unsettled = contending.amin(-1) + epsilon * largest_of_rest > bar.amin(-1)
+    unsettled = contending[..., 0] + epsilon * largest_of_rest > bar.amin(-1)
     if unsettled.any():
         of_rest = _normals_below(largest_of_rest[unsettled], n_of_rest, generator)
         all_noise = torch.cat([of_rest.unflatten(-1, (n_samples, -1)), noise[unsettled]], -1)
@@ -115,10 +115,10 @@ def _number_of_contenders(scores: Tensor, k: int, epsilon: float, n_samples: int
     n_classes = scores.shape[-1]
     some = scores.numpy().reshape(-1, n_classes)[:4]
     parted_at_kth = some.copy()
-    parted_at_kth.partition(n_classes - k)  # methods: NumPy's functions of that name take twice as long to get there
+    parted_at_kth.partition(n_classes - k)
     reach = epsilon * math.sqrt(2 * math.log(n_samples * n_classes))  # n normals seldom go beyond √(2 log n)
-    within_reach = (some > parted_at_kth[:, n_classes - k, None] - reach).sum(-1).max(initial=k)
-    return int(within_reach + 3 * within_reach**0.5) + 8
+    within_reach = (some > parted_at_kth[:, n_classes - k, None] - reach).sum() / max(1, len(some))
+    return int(within_reach + 6 * within_reach**0.5) + k + 8  # other rows may have more
 
 
 def _largest_of_normals(n: int, like: Tensor, generator: torch.Generator) -> Tensor:
