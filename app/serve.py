@@ -1,8 +1,8 @@
-"""Serves the app as `streamlit run` does and, while the browser still opens, loads what the first page will need."""
+"""Serves the app as `streamlit run` does and, while the browser still loads its scripts, computes what it will show."""
 
 from __future__ import annotations
 
-import importlib
+import logging
 import sys
 import threading
 import webbrowser
@@ -15,25 +15,35 @@ from click import Abort
 from starlette.middleware import Middleware
 from streamlit.web import cli
 
-from plotly_js import PlotlyAhead
+from ahead import Ahead
 
-FIRST_VIEW = "views.sets"  # it takes long to load: the first page would do so otherwise, with a person waiting for it
 SWITCH = 0.0005  # seconds after which a thread that computes lets the others go on, so that what is ready is sent
+OUTSIDE_A_PAGE = "streamlit.runtime.scriptrunner_utils.script_run_context"  # who warns that a spinner has no page
 
 
 @asynccontextmanager
-async def open_browser(_: st.App) -> AsyncIterator[None]:
-    """As `streamlit run` does for a plain script."""
+async def starting(_: st.App) -> AsyncIterator[None]:
+    """Opens the browser, as `streamlit run` does for a plain script, and begins with the first page."""
     if not st.get_option("server.headless"):
         webbrowser.open(f"http://{st.get_option('server.address')}:{st.get_option('server.port')}")
+    threading.Thread(target=prepare, daemon=True).start()
     yield
 
 
-app = st.App(Path(__file__).with_name("main.py"), middleware=[Middleware(PlotlyAhead)], lifespan=open_browser)
+def prepare() -> None:
+    from views import sets
+
+    logging.getLogger(OUTSIDE_A_PAGE).setLevel(logging.ERROR)
+    with suppress(Exception):  # the page itself will say what is wrong
+        sets.prepare()
+
+
+app = st.App(Path(__file__).with_name("main.py"), middleware=[Middleware(Ahead)], lifespan=starting)
 
 
 if __name__ == "__main__":
+    import views.sets  # noqa: F401  (it takes long to load: the first page would do so otherwise, with a person waiting)
+
     sys.setswitchinterval(SWITCH)
-    threading.Thread(target=importlib.import_module, args=(FIRST_VIEW,), daemon=True).start()
     with suppress(Abort):  # Ctrl-C is how it is meant to be stopped
         cli.main(["run", __file__, *sys.argv[1:]], prog_name="streamlit", standalone_mode=False)

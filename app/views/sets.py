@@ -149,6 +149,17 @@ def of_thresholds(key: str, row: int) -> SizeAgainstThreshold:
     return wb.figures.size_against_threshold(*indices, threshold=float(places(key).thresholds[row]) or None)
 
 
+def prepare() -> None:
+    """Compute what the page of the first run needs, whatever its theme."""
+    for run in reading.runs()[:1]:
+        key = run.key[: reading.SHORT]
+        compact(key, None)
+        reading.comparable(key)
+        if reading.index(key, "test").table.labels is not None:
+            reliability(key)
+            curve(key)
+
+
 @st.cache_resource(show_spinner=False, max_entries=8)
 def curve(key: str) -> AccuracyAgainstSize:
     """What larger sets buy: the same for every rule."""

@@ -1,4 +1,4 @@
-"""plotly.js: the bundle that goes with the app, and the pages that ask for it."""
+"""What a page needs is asked for and sent ahead: plotly.js and Streamlit's own scripts."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ APP = Path(__file__).resolve().parents[2] / "app"
 
 
 @pytest.fixture
-def plotly_js(monkeypatch):
+def ahead(monkeypatch):
     """The module, without a server."""
     monkeypatch.syspath_prepend(str(APP))
-    import plotly_js
+    import ahead
 
-    return plotly_js
+    return ahead
 
 
 def version_of(path):
     return re.search(r"plotly\.js \(?.*?v([\d.]+)", path.read_text(encoding="utf-8")[:200])[1]
 
 
-def test_the_bundle_is_of_the_version_for_which_plotly_writes_figures(plotly_js):
+def test_the_bundle_is_of_the_version_for_which_plotly_writes_figures(ahead):
     whole = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
-    assert version_of(plotly_js.FILE) == version_of(whole)
+    assert version_of(ahead.PLOTLY) == version_of(whole)
 
 
-def test_every_page_asks_for_the_bundle_and_gets_it(plotly_js, server):
+def test_every_page_asks_for_the_bundle_and_gets_it(ahead, server):
     for view in ("", "samples"):
         with urllib.request.urlopen(f"{server}/{view}") as page:
             content = page.read().decode()
@@ -40,7 +40,19 @@ def test_every_page_asks_for_the_bundle_and_gets_it(plotly_js, server):
         (address,) = re.findall(r'<script async src="([^"]*plotly[^"]*)"', content)
         assert content.index(address) < content.index("</head>")
         with urllib.request.urlopen(f"{server}{address}") as script:
-            assert script.read() == plotly_js.FILE.read_bytes()
+            assert script.read() == ahead.PLOTLY.read_bytes()
+
+
+def test_scripts_of_streamlit_come_as_they_are_and_nothing_else_is_sent_ahead(ahead, server):
+    scripts = sorted(ahead.OF_STREAMLIT.glob("js/*.js"))
+    for script in (scripts[0], scripts[-1]):
+        with urllib.request.urlopen(f"{server}/static/js/{script.name}") as answer:
+            assert answer.read() == script.read_bytes()
+            assert answer.headers["content-type"] in ("text/javascript", "application/javascript")
+            assert "immutable" in answer.headers["cache-control"]
+    known = ahead.Ahead(None).files
+    assert not [address for address in known if ".." in address]
+    assert set(known.values()) == {ahead.PLOTLY, *(path for path in ahead.OF_STREAMLIT.rglob("*") if path.is_file())}
 
 
 @pytest.mark.parametrize(
@@ -51,7 +63,7 @@ def test_every_page_asks_for_the_bundle_and_gets_it(plotly_js, server):
         ("application/json", 200, False),
     ],
 )
-def test_only_whole_pages_are_changed_however_they_arrive(plotly_js, content_type, status, expected):
+def test_only_whole_pages_are_changed_however_they_arrive(ahead, content_type, status, expected):
     page = b"<html><head></head><body></body></html>"
 
     async def streamlit(scope, receive, send):
@@ -66,7 +78,7 @@ def test_only_whole_pages_are_changed_however_they_arrive(plotly_js, content_typ
     async def send(message):
         sent.append(message)
 
-    answered = plotly_js.PlotlyAhead(streamlit)({"type": "http", "path": "/"}, None, send)
+    answered = ahead.Ahead(streamlit)({"type": "http", "method": "GET", "path": "/"}, None, send)
     with ThreadPoolExecutor() as elsewhere:  # Playwright keeps a loop in the thread of the tests
         elsewhere.submit(asyncio.run, answered).result()
     start, *bodies = sent
