@@ -87,12 +87,14 @@ function sliders(root, data, channel, live) {
     return { texts, output: add(tile, "dd") };
   });
 
-  // A held arrow key, which comes every 30 to 40 ms, is one move and not forty.
+  // A held arrow key, which comes every 30 to 40 ms, is one move and not forty. Where pictures follow by themselves Python
+  // is in no hurry, and would only be in the way of the next move.
   let timer = null;
   function tellSoon(slider) {
     const { name, values, places } = slider;
+    const followed = channel.listeners.size > 1; // by more than the sliders themselves
     clearTimeout(timer);
-    timer = setTimeout(() => live.tell("place", { name, value: values[places[channel.row]] }), 50);
+    timer = setTimeout(() => live.tell("place", { name, value: values[places[channel.row]] }), followed ? 250 : 50);
   }
 
   function draw(row) {
