@@ -20,6 +20,7 @@ from starlette.datastructures import MutableHeaders
 
 PLOTLY = Path(__file__).with_name("plotly-cartesian.min.js")
 OF_STREAMLIT = Path(st.__file__).parent / "static" / "static"  # their names hold a hash of their content
+TYPES = {".js": "text/javascript", ".css": "text/css", ".woff2": "font/woff2"}  # what a machine calls them may differ
 A_DAY, FOR_EVER = "public, max-age=86400", "public, immutable, max-age=31536000"
 Message = dict[str, Any]
 
@@ -62,7 +63,7 @@ class Ahead:
 async def _send_file(file: Path, send: Any) -> None:
     content = file.read_bytes()
     headers = {
-        "content-type": mimetypes.guess_type(file.name)[0] or "application/octet-stream",
+        "content-type": TYPES.get(file.suffix) or mimetypes.guess_type(file.name)[0] or "application/octet-stream",
         "content-length": str(len(content)),
         "cache-control": A_DAY if file == PLOTLY else FOR_EVER,
         "x-content-type-options": "nosniff",

@@ -48,7 +48,7 @@ def test_scripts_of_streamlit_come_as_they_are_and_nothing_else_is_sent_ahead(ah
     for script in (scripts[0], scripts[-1]):
         with urllib.request.urlopen(f"{server}/static/js/{script.name}") as answer:
             assert answer.read() == script.read_bytes()
-            assert answer.headers["content-type"] in ("text/javascript", "application/javascript")
+            assert answer.headers["content-type"] == "text/javascript"
             assert "immutable" in answer.headers["cache-control"]
     known = ahead.Ahead(None).files
     assert not [address for address in known if ".." in address]
