@@ -87,14 +87,17 @@ function sliders(root, data, channel, live) {
     return { texts, output: add(tile, "dd") };
   });
 
-  // A held arrow key, which comes every 30 to 40 ms, is one move and not forty. Where pictures follow by themselves Python
-  // is in no hurry, and would only be in the way of the next move.
-  let timer = null;
+  // Python is told when the slider rests: soon after a single move; later while one follows another, since a held arrow key
+  // is one move and not forty, and Python would be in the way of pictures that follow by themselves.
+  let [timer, moved] = [null, -Infinity];
   function tellSoon(slider) {
     const { name, values, places } = slider;
-    const followed = channel.listeners.size > 1; // by more than the sliders themselves
+    const now = performance.now();
     clearTimeout(timer);
-    timer = setTimeout(() => live.tell("place", { name, value: values[places[channel.row]] }), followed ? 250 : 50);
+    timer = setTimeout(
+      () => live.tell("place", { name, value: values[places[channel.row]] }), now - moved < 500 ? 250 : 30,
+    );
+    moved = now;
   }
 
   function draw(row) {
