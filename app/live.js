@@ -154,10 +154,7 @@ function figure(root, data, channel, live) {
       if (!traces.includes(item.trace)) traces.push(item.trace);
       (inData[item.property] ??= [])[traces.indexOf(item.trace)] = value;
     }
-    const drawn = redraw(picture, inData, inLayout, traces).catch((error) => {
-      if (root.isConnected) throw error; // else the page has moved on, and the figure is gone
-    });
-    drawn.finally(() => {
+    unlessGone(root, redraw(picture, inData, inLayout, traces)).finally(() => {
       busy = false;
       root.dataset.row = row;
       draw(channel.row); // where the slider has gone meanwhile; the rows between are skipped
@@ -168,7 +165,8 @@ function figure(root, data, channel, live) {
     if (!root.isConnected) return;
     const row = channel.row;
     if (row !== null) place(data.figure, moves, row); // drawn once, where the sliders stand
-    await Plotly.newPlot(picture, data.figure.data, data.figure.layout, data.config);
+    await unlessGone(root, Plotly.newPlot(picture, data.figure.data, data.figure.layout, data.config));
+    if (!root.isConnected) return;
     if (data.clickable) picture.on("plotly_click", ({ points }) => clicked(live, points[0]));
     shown = row ?? -1;
     if (row !== null) root.dataset.row = row;
@@ -179,7 +177,7 @@ function figure(root, data, channel, live) {
     visible = entry.isIntersecting;
     draw(channel.row);
   });
-  const size = new ResizeObserver(() => shown !== null && globalThis.Plotly.Plots.resize(picture));
+  const size = new ResizeObserver(() => shown !== null && unlessGone(root, globalThis.Plotly.Plots.resize(picture)));
   sight.observe(picture);
   size.observe(picture);
   return {
@@ -213,7 +211,8 @@ function drawing(root, data, channel, live) {
     const Plotly = await loadPlotly(next.plotly);
     if (wanted !== next || !root.isConnected) return; // a newer one came meanwhile
     const first = !area.data;
-    await Plotly.react(area, next.figure.data, next.figure.layout, next.config);
+    await unlessGone(root, Plotly.react(area, next.figure.data, next.figure.layout, next.config));
+    if (!root.isConnected) return;
     if (first) area.on("plotly_click", ({ points }) => wanted.clickable && clicked(live, points[0]));
     root.dataset.drawn = next.id;
   }
@@ -228,7 +227,7 @@ function drawing(root, data, channel, live) {
   change(data);
   const size = new ResizeObserver(() => {
     setHeight();
-    if (area.data) globalThis.Plotly.Plots.resize(area);
+    if (area.data) unlessGone(root, globalThis.Plotly.Plots.resize(area));
   });
   size.observe(area);
   return {
@@ -372,6 +371,13 @@ async function redraw(picture, inData, inLayout, traces) {
   const data = traces.map((_, place) => Object.fromEntries(Object.keys(inData).map((name) => [name, inData[name][place]])));
   if (traces.length) await Plotly.animate(picture, { data, traces }, AT_ONCE);
   return Plotly.relayout(picture, inLayout);
+}
+
+// What Plotly is still doing with a picture fails when the page moves on and takes the picture away; nobody minds.
+function unlessGone(root, doing) {
+  return doing.catch((error) => {
+    if (root.isConnected) throw error;
+  });
 }
 
 // Plotly is quick when it is given all shapes or all annotations anew; told of one property of one of them, it draws the
