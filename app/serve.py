@@ -32,7 +32,7 @@ async def open_browser(_: st.App) -> AsyncIterator[None]:
 
 def prepare() -> None:
     """Compute what the first page will show."""
-    logging.getLogger(OUTSIDE_A_PAGE).setLevel(logging.ERROR)
+    logging.getLogger(OUTSIDE_A_PAGE).addFilter(lambda _: False)  # its level Streamlit sets again
     with suppress(Exception):  # the page itself will say what is wrong
         sets.prepare()
 

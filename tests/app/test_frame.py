@@ -122,3 +122,4 @@ def test_a_first_start_asks_for_nothing_opens_the_browser_and_ends_in_peace_at_c
     assert opened.read_text().strip() == app.url
     assert "email" not in log.read_text().lower()
     assert "Abort" not in log.read_text()
+    assert "ScriptRunContext" not in log.read_text()
