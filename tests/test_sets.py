@@ -215,6 +215,19 @@ def test_empty_sets_are_reported_and_min_size_fills_them_with_the_most_probable(
     assert [members.tolist() for members in filled_sets] == [[0, 1], [0, 1]]
 
 
+def test_where_rows_may_have_no_label_an_empty_set_is_an_answer():
+    table = wb.LogitTable([[2.0, 1.0], [-2.0, -1.0]], [[True, True], [False, False]], link="sigmoid")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert wb.Threshold(0.5).fit(table)(table).sizes.tolist() == [2, 0]
+
+
+def test_a_rule_that_is_not_fitted_says_how_it_is():
+    table = wb.LogitTable(9 * np.eye(3), labels=[0, 1, 2])
+    with pytest.raises(ValueError, match=r"AverageK\(K=2.*is not fitted.*\.fit\(val\)\(test\)"):
+        wb.AverageK(2)(table)
+
+
 def test_filling_adds_only_what_is_missing():
     mask = np.array([[False, False, True]])
     assert filled(mask, np.array([[0.5, 0.4, 0.1]]), 2).tolist() == [[True, False, True]]

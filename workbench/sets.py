@@ -35,6 +35,12 @@ class Rule(Knobbed):
         """The rule when the probabilities are the true ones: its line of Table 2.1 solved, not estimated."""
         return self.fit(posterior)
 
+    def __call__(self, table: LogitTable) -> PredictionSets:
+        """Only what was fitted makes sets."""
+        raise ValueError(
+            f"{self!r} is not fitted: {type(self).__name__}(…).fit(val)(test), on rows kept apart for that"
+        )
+
     def mask(self, fitted: FittedRule, probabilities: np.ndarray, rows: slice) -> np.ndarray:
         """Which classes are in the set, for a block of rows."""
         assert fitted.threshold is not None
@@ -52,7 +58,7 @@ class FittedRule:
     def __call__(self, table: LogitTable) -> PredictionSets:
         sets = self.sets(table)
         n_empty = int(np.count_nonzero(sets.sizes == 0))
-        if n_empty:
+        if n_empty and not table.many_labels:  # where a row may have no label, an empty set is an answer
             warnings.warn(
                 f"{n_empty} of {table.n} sets are empty: no class reaches the threshold; "
                 f"{type(self.rule).__name__}(..., min_size=1) returns the most probable class there",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import urllib.parse
-import urllib.request
 from collections.abc import Callable, Iterator
 from typing import Any
 
