@@ -22,6 +22,13 @@ def settled(page: Any) -> None:
     )
 
 
+def click(target: Any) -> None:
+    """Click when Python has nothing left to do: what moves under a pointer that is down has not been clicked."""
+    target.wait_for()
+    target.page.wait_for_function("document.querySelector('.stApp').dataset.testScriptState === 'notRunning'")
+    target.click()
+
+
 def pressed(page: Any, slider: str, key: str, times: int = 1) -> None:
     """Press an arrow key on a slider and wait until the page, its address included, has followed."""
     page.locator(f"input[name={slider}]").focus()
@@ -46,7 +53,8 @@ def reads(page: Any, expected: dict[str, str]) -> None:
         if numbers(page).items() >= expected.items():
             break
         page.wait_for_timeout(100)
-    assert {name: text for name, text in numbers(page).items() if name in expected} == expected
+    shown = {name: text for name, text in numbers(page).items() if name in expected}
+    assert shown == expected, f"{page.url} shows {shown}, not {expected}"
 
 
 def numbers(page: Any) -> dict[str, str]:

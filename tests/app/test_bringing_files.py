@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from browsing import numbers, pressed, reads
+from browsing import click, numbers, pressed, reads
 
 import workbench as wb
 from workbench.imports import SPLIT_NOTE
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 
 
 def bring(page, path):
-    page.get_by_text("Open a file of logits").click()
+    click(page.get_by_text("Open a file of logits"))
     page.locator("input[type=file]").set_input_files(path)
 
 
@@ -40,7 +40,7 @@ def test_a_good_file_becomes_a_run_split_in_halves_and_says_so(opened, store, tm
     bring(page, tmp_path / "mine.npz")
     page.get_by_text(SPLIT_NOTE).wait_for()
     assert page.get_by_text("200 rows × 8 classes").is_visible()
-    page.get_by_role("button", name="Show it").click()
+    click(page.get_by_role("button", name="Show it"))
     val, test = wb.import_table(tmp_path / "mine.npz").split()
     sets = wb.AverageK(5.0).fit(val).sets(test)
     reads(page, {"Accuracy": f"{wb.metrics.accuracy(sets):.1%}", "Mean size": f"{wb.metrics.mean_size(sets):.2f}"})

@@ -6,7 +6,7 @@ import urllib.parse
 
 import numpy as np
 import pytest
-from browsing import KEYS, figure, serious_violations, too_wide
+from browsing import KEYS, click, figure, serious_violations, too_wide
 
 import workbench as wb
 from workbench.calibration import at_temperature, of_one_class
@@ -57,7 +57,7 @@ def test_a_link_restores_vector_scaling_of_one_class_by_night_on_a_small_laptop(
     after = of_one_class(wb.VectorScaling().fit(tables["val"])(tables["test"]), 2)
     assert_same_diagram(page, "after", after)
 
-    page.locator(".st-key-figure-after").get_by_text("Show the code").click()
+    click(page.locator(".st-key-figure-after").get_by_text("Show the code"))
     code = page.locator("[data-testid=stCode]").inner_text()
     made = {}
     exec(code.replace("Store()", f"Store({str(store.root)!r})"), made)
@@ -67,8 +67,8 @@ def test_a_link_restores_vector_scaling_of_one_class_by_night_on_a_small_laptop(
 def test_many_labels_are_no_obstacle_and_without_labels_the_page_says_why_there_is_nothing_to_judge(opened, store):
     page = opened("many labels", view="calibration")
     assert_same_diagram(page, "before", store.open(KEYS["many labels"]).tables["test"])
-    page.get_by_role("combobox", name="Run").click()
-    page.get_by_role("option", name="no labels", exact=True).click()
+    click(page.get_by_role("combobox", name="Run"))
+    click(page.get_by_role("option", name="no labels", exact=True))
     page.get_by_text("cannot be known without the truth").wait_for()
 
 

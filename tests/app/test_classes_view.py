@@ -6,7 +6,7 @@ import urllib.parse
 
 import numpy as np
 import pytest
-from browsing import KEYS, figure, pressed, serious_violations, settled, too_wide
+from browsing import KEYS, click, figure, pressed, serious_violations, settled, too_wide
 
 import workbench as wb
 from workbench.figures.style import LIGHT
@@ -44,7 +44,7 @@ def in_address(page):
 def test_the_sliders_keep_their_place_from_view_to_view_and_move_every_class_to_what_the_library_gives(opened, store):
     page = opened(view="labels", K=2, wait_for=".wb-figure")
     pressed(page, "K", "ArrowRight")
-    page.get_by_role("link", name="Classes").click()
+    click(page.get_by_role("link", name="Classes"))
     page.wait_for_selector(".wb-drawing")
     settled(page)
     pressed(page, "K", "ArrowLeft", times=3)
@@ -79,7 +79,7 @@ def test_a_link_restores_the_class_the_other_run_and_what_is_sought_by_night_on_
     names = {each for each, group in zip(sets.table.class_names, sets.table.groups, strict=True) if group == genus}
     assert int(page.locator("[role=grid]").get_attribute("aria-rowcount")) == len(names) + 1
 
-    page.locator(".st-key-figure-improved").get_by_text("Show the code").click()
+    click(page.locator(".st-key-figure-improved").get_by_text("Show the code"))
     code = page.locator("[data-testid=stCode]").inner_text()
     made = {}
     exec(code.replace("Store()", f"Store({str(store.root)!r})"), made)
@@ -94,8 +94,8 @@ def test_rude_class_names_are_shown_as_they_are_and_neither_many_labels_nor_none
     assert page.locator(".wb-live img").count() == 0
     assert page.get_by_role("combobox", name="Compared with").count() == 0
 
-    page.get_by_role("combobox", name="Run").click()
-    page.get_by_role("option", name="no labels", exact=True).click()
+    click(page.get_by_role("combobox", name="Run"))
+    click(page.get_by_role("option", name="no labels", exact=True))
     page.get_by_text("These rows have no labels").wait_for()
     settled(page)
     assert page.locator(".wb-figure").count() == 0

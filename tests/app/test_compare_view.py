@@ -7,7 +7,7 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
-from browsing import KEYS, figure, pressed, serious_violations, too_wide
+from browsing import KEYS, click, figure, pressed, serious_violations, too_wide
 
 import workbench as wb
 
@@ -31,14 +31,14 @@ def test_a_link_restores_the_comparison_and_its_table_can_be_taken_away(opened, 
     assert set(np.round(drawn, 9)) <= set(np.round(shown["x"], 9))
 
     with page.expect_download() as download:
-        page.get_by_role("button", name="Table (CSV)").click()
+        click(page.get_by_role("button", name="Table (CSV)"))
     taken = pd.read_csv(io.BytesIO(download.value.path().read_bytes()), keep_default_na=False, na_values=["nan"])
     taken = taken[taken["metric"].isin([metric.name for metric in metrics])].reset_index(drop=True)
     numbers = ["value", "difference", "difference_low", "difference_high"]
     np.testing.assert_allclose(taken[numbers].astype(float), expected[numbers])
     assert taken["table"].tolist() == expected["table"].tolist()
 
-    page.locator(".st-key-figure-scatter").get_by_text("Show the code").click()
+    click(page.locator(".st-key-figure-scatter").get_by_text("Show the code"))
     made = {}
     shown = page.locator("[data-testid=stCode]").inner_text()
     exec(shown.replace("Store()", f"Store({str(store.root)!r})"), made)

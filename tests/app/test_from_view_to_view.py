@@ -6,7 +6,7 @@ import urllib.parse
 
 import numpy as np
 import pytest
-from browsing import KEYS, figure, reads, settled
+from browsing import KEYS, click, figure, reads, settled
 
 import workbench as wb
 from workbench.figures.style import LIGHT
@@ -27,7 +27,7 @@ def in_address(page):
 
 
 def go(page, view):
-    page.get_by_role("link", name=view, exact=True).click()
+    click(page.get_by_role("link", name=view, exact=True))
     page.get_by_role("heading", name=view, exact=True, level=1).wait_for()
 
 
@@ -66,8 +66,8 @@ def test_a_rule_stays_chosen_from_view_to_view_and_back(opened, store):
     go(page, "Sets")
     says_the_rule(page, sets)
 
-    page.get_by_role("combobox", name="Run", exact=True).click()
-    page.get_by_role("option", name="no labels").click()  # on which no such promise can be fitted
+    click(page.get_by_role("combobox", name="Run", exact=True))
+    click(page.get_by_role("option", name="no labels"))  # on which no such promise can be fitted
     page.get_by_text("no labels: there are sizes to show").wait_for()
     reads(page, {"Target K": "5.00"})
 

@@ -7,7 +7,7 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
-from browsing import KEYS, figure, pressed, serious_violations, settled, too_wide
+from browsing import KEYS, click, figure, pressed, serious_violations, settled, too_wide
 
 import workbench as wb
 from workbench.comparison import zero_and_many
@@ -49,11 +49,11 @@ def test_softmax_sigmoid_and_quasibinary_stand_side_by_side_and_follow_the_thres
 
     page.get_by_text(f"Sets at the threshold {threshold:.3g};").wait_for()
     with page.expect_download() as download:
-        page.get_by_role("button", name="Table (CSV)").click()
+        click(page.get_by_role("button", name="Table (CSV)"))
     taken = pd.read_csv(io.BytesIO(download.value.path().read_bytes()))
     pd.testing.assert_frame_equal(taken, zero_and_many(tables, threshold))
 
-    page.locator(".st-key-figure-f1").get_by_text("Show the code").click()
+    click(page.locator(".st-key-figure-f1").get_by_text("Show the code"))
     made = {}
     exec(page.locator("[data-testid=stCode]").inner_text(), made)
     pd.testing.assert_frame_equal(made["figure"].frame, curves)
@@ -81,8 +81,8 @@ def test_with_one_label_a_row_or_none_the_page_says_what_it_still_shows(opened, 
     page = opened(view="labels", wait_for=".wb-figure", threshold=0.3)
     for run, words in (("garden", "exactly one label"), ("no labels", "no labels that are known")):
         if run != "garden":
-            page.get_by_role("combobox", name="Run").click()
-            page.get_by_role("option", name=run, exact=True).click()
+            click(page.get_by_role("combobox", name="Run"))
+            click(page.get_by_role("option", name=run, exact=True))
         page.get_by_text(words).wait_for()
         settled(page)
         (values,) = wb.figures.none_of_these(store.open(KEYS[run]).tables["test"]).kinds.values()

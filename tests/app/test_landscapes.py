@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browsing import serious_violations, settled
+from browsing import click, serious_violations, settled
 
 import workbench as wb
 from workbench.losses import LOSSES
@@ -210,7 +210,7 @@ def test_the_page_says_where_too_much_noise_breaks_calibration(landscapes):
 @pytest.mark.browser
 def test_the_code_that_is_shown_makes_the_picture_and_four_files_can_be_taken_away(landscapes):
     page = landscapes("Level sets", loss="Cross-entropy", label=0, gradients="true")
-    page.get_by_role("button", name="Show the code").click()
+    click(page.get_by_role("button", name="Show the code"))
     code = page.locator("[data-testid=stCode] code").inner_text()
     made = {}
     exec(re.sub("\N{NO-BREAK SPACE}", " ", code), made)
@@ -223,7 +223,7 @@ def test_the_code_that_is_shown_makes_the_picture_and_four_files_can_be_taken_aw
         ("SVG", b"<?xml"),
     ):
         with page.expect_download() as download:
-            page.get_by_test_id("stPopoverBody").get_by_role("button", name=re.compile(name)).click()
+            click(page.get_by_test_id("stPopoverBody").get_by_role("button", name=re.compile(name)))
         assert Path(download.value.path()).read_bytes().startswith(start), name
 
 
@@ -235,7 +235,7 @@ def test_the_plane_around_trained_weights_is_computed_on_request_and_shows_what_
     page = opened(
         trained.run.key, view="landscapes", wait_for="text=Compute 25 points", part="Weight space", plane_steps=5
     )
-    page.get_by_role("button", name="Compute 25 points").click()
+    click(page.get_by_role("button", name="Compute 25 points"))
     page.get_by_text("All 25 points are known").wait_for(timeout=120_000)
     page.locator(".st-key-figure-plane .wb-subtitle", has_text="25 points").wait_for()
     settled(page)

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from browsing import figure, pressed, reads, serious_violations, settled, too_wide
+from browsing import click, figure, pressed, reads, serious_violations, settled, too_wide
 
 import workbench as wb
 from workbench.lessons import LESSONS
@@ -43,7 +43,7 @@ def test_the_first_lesson_has_one_slider_and_its_sets_of_flowers_follow_it(opene
     shown = [int(card.get_attribute("data-size")) for card in page.locator(".wb-card").all()]
     assert shown == sets.sizes[flowers].tolist()
 
-    page.locator(".st-key-figure-organs").get_by_text("Show the code").click()
+    click(page.locator(".st-key-figure-organs").get_by_text("Show the code"))
     made = {}
     exec(page.locator("[data-testid=stCode]").inner_text(), made)
     expected = np.isin(garden["test"].attributes["organs"], ["flower", "leaf", "fruit", "bark"])
@@ -73,7 +73,7 @@ def test_a_lecture_is_given_with_the_keyboard_and_every_lesson_has_a_link(opened
     epsilon = float(page.url.partition("epsilon=")[2].partition("&")[0])
     page.locator(".st-key-figure-levels .wb-subtitle", has_text=f"ε = {epsilon:g}").wait_for()
 
-    page.get_by_role("heading").first.click()  # leave the slider, which has a use for the key itself
+    click(page.get_by_role("heading").first)  # leave the slider, which has a use for the key itself
     page.keyboard.press("PageDown")
     heading(page, 4)
     page.locator(".st-key-figure-improved .wb-drawing[data-drawn]").wait_for()
@@ -85,7 +85,7 @@ def test_a_lecture_is_given_with_the_keyboard_and_every_lesson_has_a_link(opened
     page.wait_for_url(lambda address: "alpha=" in address)
     alpha = float(page.url.partition("alpha=")[2].partition("&")[0])
     page.locator(".st-key-figure-levels .wb-subtitle", has_text=f"α = {alpha:.3g}").wait_for()
-    page.get_by_role("heading").first.click()
+    click(page.get_by_role("heading").first)
     page.keyboard.press("PageUp")
     heading(page, 3)
 
@@ -93,7 +93,7 @@ def test_a_lecture_is_given_with_the_keyboard_and_every_lesson_has_a_link(opened
 def test_the_last_lesson_takes_its_alpha_to_the_live_panel_with_one_button(opened):
     alpha = wb.losses.AverageKTwoHead.knobs()["alpha"].snapped(0.3)
     page = opened(view="lessons", lesson=4, alpha=alpha, wait_for=".st-key-figure-improved .wb-drawing[data-drawn]")
-    page.get_by_role("button", name=f"Train a head with α = {alpha:g}").click()
+    click(page.get_by_role("button", name=f"Train a head with α = {alpha:g}"))
     page.get_by_role("heading", name="Train", level=1).wait_for()
     page.get_by_role("combobox", name="Loss").wait_for()
     base = {run.title: run.key for run in Store(DEMO).runs()}[LESSONS[3].runs[0]]

@@ -7,7 +7,7 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
-from browsing import KEYS, pressed, serious_violations, settled, too_wide
+from browsing import KEYS, click, pressed, serious_violations, settled, too_wide
 from conftest import GARDEN
 from test_bringing_files import bring
 
@@ -44,12 +44,12 @@ def test_each_filter_shows_exactly_the_rows_that_the_library_finds(opened, store
     page = samples(opened, K=2)
     shows(page, sets, np.arange(len(sets)))
 
-    page.get_by_text("miss", exact=True).first.click()
+    click(page.get_by_text("miss", exact=True).first)
     misses = RowFilter(hit=False).rows(sets)
     shows(page, sets, misses)
 
-    page.get_by_role("combobox", name="Order").click()
-    page.get_by_role("option", name="least sure").click()
+    click(page.get_by_role("combobox", name="Order"))
+    click(page.get_by_role("option", name="least sure"))
     shows(page, sets, in_order(sets, misses, "least sure"))
 
     pressed(page, "K", "ArrowRight")
@@ -57,8 +57,8 @@ def test_each_filter_shows_exactly_the_rows_that_the_library_finds(opened, store
     shows(page, sets, in_order(sets, RowFilter(hit=False).rows(sets), "least sure"))
 
     names = sets.table.class_names
-    page.get_by_role("combobox", name="Truth").click()
-    page.get_by_role("option", name=names[0]).click()
+    click(page.get_by_role("combobox", name="Truth"))
+    click(page.get_by_role("option", name=names[0]))
     shows(page, sets, in_order(sets, RowFilter(hit=False, label=0).rows(sets), "least sure"))
 
 
@@ -127,10 +127,10 @@ def test_all_rows_can_be_taken_away_and_the_code_finds_them_again(opened, store,
     sets = sets_of(store, "garden", wb.AverageK(2.0))
     misses = RowFilter(hit=False).rows(sets)
     with page.expect_download() as download:
-        page.get_by_role("button", name="Rows (CSV)").click()
+        click(page.get_by_role("button", name="Rows (CSV)"))
     kept = pd.read_csv(io.StringIO(download.value.path().read_text()))
     assert kept["row"].tolist() == listed(sets, misses)["row"].tolist()
-    page.get_by_text("Show the code").click()
+    click(page.get_by_text("Show the code"))
     code = page.locator("[data-testid=stCode]").inner_text()
     monkeypatch.setenv("WORKBENCH_HOME", str(store.root))
     made = {}
@@ -144,8 +144,8 @@ def test_many_labels_no_labels_and_a_file_that_was_brought_are_shown(opened, sto
     shows(page, sets, np.arange(60))
     assert page.locator(".wb-photo").count() == 0
     for chosen, n_labels in (("none", (0, 0)), ("several", (2, 6))):
-        page.get_by_role("combobox", name="Labels of the row").click()
-        page.get_by_role("option", name=chosen, exact=True).click()
+        click(page.get_by_role("combobox", name="Labels of the row"))
+        click(page.get_by_role("option", name=chosen, exact=True))
         shows(page, sets, RowFilter(n_labels=n_labels).rows(sets))
         assert f"labels={chosen}" in page.url
 
@@ -158,7 +158,7 @@ def test_many_labels_no_labels_and_a_file_that_was_brought_are_shown(opened, sto
     bring(page, tmp_path / "rows.npz")
     page.get_by_role("button", name="Show it").wait_for()
     settled(page)
-    page.get_by_role("button", name="Show it").click()
+    click(page.get_by_role("button", name="Show it"))
     page.get_by_text("45 of 45 test rows").wait_for()
 
 

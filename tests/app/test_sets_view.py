@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from browsing import KEYS, figure, numbers, pressed, reads, serious_violations, settled
+from browsing import KEYS, click, figure, numbers, pressed, reads, serious_violations, settled
 
 import workbench as wb
 from workbench.conformal import rows_needed
@@ -169,10 +169,10 @@ def test_any_other_rule_is_asked_of_the_library_with_its_own_knobs(opened, store
     page.get_by_role("slider", name="free rank").press("ArrowLeft")
     shown(wb.RAPS(confidence=0.8, penalty=0.1, free_rank=4))
     assert page.evaluate("new URL(location).searchParams.get('rule_free_rank')") == "4"
-    page.get_by_text("TopK", exact=True).click()
+    click(page.get_by_text("TopK", exact=True))
     shown(wb.TopK(5))
     assert "Promised" not in numbers(page)
-    page.get_by_text("ClassConditionalLAC", exact=True).click()
+    click(page.get_by_text("ClassConditionalLAC", exact=True))
     page.get_by_text("they are in every set").wait_for()
 
 
@@ -206,7 +206,7 @@ def test_a_link_restores_run_place_grouping_and_photographs(opened, store):
     assert page.locator(".wb-card").count() == min(12, np.count_nonzero(~sets.hits) - 12)
     assert page.locator(".wb-card[data-verdict=hit]").count() == 0
 
-    page.get_by_text("empty sets").click()  # of which there is one page at most: there is no second one to stay on
+    click(page.get_by_text("empty sets"))  # of which there is one page at most: there is no second one to stay on
     page.get_by_text("Page (of 1)").wait_for()
     n_empty = np.count_nonzero(sets.sizes == 0)
     page.wait_for_function(f"document.querySelectorAll('.wb-card').length === {n_empty}")
@@ -232,8 +232,8 @@ def test_cards_show_the_predicted_sets_with_a_sign_for_hit_and_miss(opened, stor
 
 def test_another_run_gives_its_own_numbers_at_the_same_place(opened, store):
     page = opened(K=3)
-    page.get_by_role("combobox", name="Run").click()
-    page.get_by_role("option", name="sharper").click()
+    click(page.get_by_role("combobox", name="Run"))
+    click(page.get_by_role("option", name="sharper"))
     reads(page, headline(store, "sharper", wb.AverageK(3.0))[0])
     assert f"run={KEYS['sharper'][:12]}" in page.url
     assert "K=3" in page.url
@@ -261,14 +261,14 @@ def test_show_the_code_gives_the_code_the_words_and_the_data_of_a_picture(opened
     page = opened(K=2)
     _, sets = headline(store, "garden", wb.AverageK(2.0))
     drawn = wb.figures.set_sizes(sets)
-    page.locator(".st-key-figure-sizes").get_by_text("Show the code").click()
+    click(page.locator(".st-key-figure-sizes").get_by_text("Show the code"))
     page.get_by_text(drawn.text).wait_for()
     assert "sets = wb.AverageK(K=2.0, min_size=0).fit(val)(test)" in page.locator("[data-testid=stCode]").inner_text()
     with page.expect_download() as download:
-        page.get_by_role("button", name="Data (CSV)").click()
+        click(page.get_by_role("button", name="Data (CSV)"))
     assert download.value.path().read_text() == drawn.frame.to_csv(index=False)
     with page.expect_download() as download:
-        page.get_by_role("button", name="Picture (HTML)").click()
+        click(page.get_by_role("button", name="Picture (HTML)"))
     assert f"<title>{drawn.title}</title>" in download.value.path().read_text()
 
 

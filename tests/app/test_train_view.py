@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from browsing import KEYS, figure, numbers, serious_violations, settled, too_wide
+from browsing import KEYS, click, figure, numbers, serious_violations, settled, too_wide
 
 import workbench as wb
 from workbench.live_runs import head_of
@@ -39,10 +39,10 @@ def said(page, words):
 
 def test_a_run_is_trained_with_live_curves_and_opens_in_sets(opened, store, monkeypatch):
     page = opened(view="train", wait_for="text=What learns", **NEW, **{"epochs_quick-rows": 3})
-    page.get_by_text("Show the code").first.click()
+    click(page.get_by_text("Show the code").first)
     shown = page.locator("[data-testid=stCode]").inner_text()
     page.keyboard.press("Escape")
-    page.get_by_role("button", name="Train", exact=True).click()
+    click(page.get_by_role("button", name="Train", exact=True))
     said(page, "Trained and kept")
     settled(page)
     monkeypatch.setenv("WORKBENCH_HOME", str(store.root))
@@ -57,7 +57,7 @@ def test_a_run_is_trained_with_live_curves_and_opens_in_sets(opened, store, monk
     assert serious_violations(page) == []
     assert too_wide(page) == 0
 
-    page.get_by_role("button", name="Open in Sets").click()
+    click(page.get_by_role("button", name="Open in Sets"))
     page.wait_for_selector(".wb-sliders")
     settled(page)
     sets = wb.AverageK().fit(made["val"]).sets(made["test"])
@@ -67,17 +67,17 @@ def test_a_run_is_trained_with_live_curves_and_opens_in_sets(opened, store, monk
 def test_training_survives_the_page_can_be_cancelled_and_tells_in_words_what_went_wrong(opened):
     long = {**NEW, "data": "letters", "epochs_quick-rows": 100}
     page = opened(view="train", wait_for="text=What learns", **long)
-    page.get_by_role("button", name="Train", exact=True).click()
+    click(page.get_by_role("button", name="Train", exact=True))
     said(page, re.compile(r"Epoch \d+ of 100, about"))
     assert page.get_by_role("button", name="Train", exact=True).is_disabled()
     page.close()
     page = opened(view="train", wait_for="text=What learns", **long)
     said(page, re.compile(r"Epoch \d+ of 100, about"))
-    page.get_by_role("button", name="Cancel").click()
+    click(page.get_by_role("button", name="Cancel"))
     said(page, "Cancelled.")
     too_many = {"new_loss": "Noised top-K", "new_NoisedTopK_K": 15}
     page = opened(view="train", wait_for="text=What learns", **NEW, **too_many)
-    page.get_by_role("button", name="Train", exact=True).click()
+    click(page.get_by_role("button", name="Train", exact=True))
     said(page, "K = 15 with 10 classes")
     page = opened(
         view="train", wait_for="text=What learns", **NEW | {"data": "a path on this machine"}, path="/nowhere"
@@ -116,7 +116,7 @@ def test_a_moved_knob_trains_the_head_again_and_the_pictures_follow(opened, digi
 
     slider.press("ArrowLeft")  # a value seen before
     said(page, "Shown: digits · head of mlp · NoisedTopK(K=5, epsilon=0.2,")
-    page.get_by_role("button", name="Keep this run").click()
+    click(page.get_by_role("button", name="Keep this run"))
     said(page, "Open in Compare")
     kept = Shelf(store).found(head_of(digits.stored, wb.losses.NoisedTopK(K=5, epsilon=0.2).spec()))
     assert store.open(kept.key).path.parent == store.root
@@ -155,7 +155,7 @@ def test_a_sweep_of_the_store_is_drawn_as_small_multiples(opened, store, monkeyp
     np.testing.assert_allclose(drawn[0]["y"], first["mean"], atol=1e-6)
     assert serious_violations(page) == []
     assert too_wide(page) == 0
-    page.get_by_text("Show the code").click()
+    click(page.get_by_text("Show the code"))
     made = {}
     monkeypatch.setenv("WORKBENCH_HOME", str(store.root))
     exec(page.locator("[data-testid=stCode]").inner_text(), made)
