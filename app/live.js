@@ -130,14 +130,33 @@ function figure(root, data, channel, live) {
   if (data.text) add(root, "p", "wb-spoken", data.text);
 
   const moves = data.moves.map((item) => ({ ...item, at: reader(item.values), last: undefined }));
+  let begun = false;
   let shown = null; // null until Plotly has drawn the figure
-  let visible = true;
+  let visible = null; // null until it is known
   let busy = false;
+
+  // Drawn once, where the sliders stand: not before they are there, and those in sight first.
+  async function begin() {
+    if (begun || visible === null || channel.row === null) return;
+    begun = true;
+    const Plotly = await loadPlotly(data.plotly);
+    if (!visible) await idle();
+    if (!root.isConnected) return;
+    const { row } = channel;
+    place(data.figure, moves, row);
+    await unlessGone(root, Plotly.newPlot(picture, data.figure.data, data.figure.layout, data.config));
+    if (!root.isConnected) return;
+    if (data.clickable) picture.on("plotly_click", ({ points }) => clicked(live, points[0]));
+    shown = row;
+    root.dataset.row = row;
+    draw(channel.row);
+  }
 
   function draw(row) {
     if (row === null) return;
     subtitle.textContent = data.subtitles[data.subtitles.length > 1 ? row : 0];
-    if (shown === null || !visible || busy || shown === row) return;
+    if (shown === null) return void begin();
+    if (!visible || busy || shown === row) return;
     shown = row;
     busy = true;
     const traces = [];
@@ -161,25 +180,13 @@ function figure(root, data, channel, live) {
     });
   }
 
-  loadPlotly(data.plotly).then(async (Plotly) => {
-    if (!root.isConnected) return;
-    const row = channel.row;
-    if (row !== null) place(data.figure, moves, row); // drawn once, where the sliders stand
-    await unlessGone(root, Plotly.newPlot(picture, data.figure.data, data.figure.layout, data.config));
-    if (!root.isConnected) return;
-    if (data.clickable) picture.on("plotly_click", ({ points }) => clicked(live, points[0]));
-    shown = row ?? -1;
-    if (row !== null) root.dataset.row = row;
-    draw(channel.row);
-  });
   // A figure that is scrolled out of sight waits until it is seen again.
-  const sight = new IntersectionObserver(([entry]) => {
-    visible = entry.isIntersecting;
+  const sight = new IntersectionObserver((entries) => {
+    visible = entries.at(-1).isIntersecting;
     draw(channel.row);
   });
-  const size = new ResizeObserver(() => shown !== null && unlessGone(root, globalThis.Plotly.Plots.resize(picture)));
+  const size = onResize(picture, () => picture.data && unlessGone(root, globalThis.Plotly.Plots.resize(picture)));
   sight.observe(picture);
-  size.observe(picture);
   return {
     draw,
     stop: () => {
@@ -225,11 +232,10 @@ function drawing(root, data, channel, live) {
   }
 
   change(data);
-  const size = new ResizeObserver(() => {
+  const size = onResize(area, () => {
     setHeight();
     if (area.data) unlessGone(root, globalThis.Plotly.Plots.resize(area));
   });
-  size.observe(area);
   return {
     draw: () => {},
     change,
@@ -347,6 +353,22 @@ function add(parent, tag, className = "", text = "") {
   parent.append(element);
   return element;
 }
+
+// Tells of a size that is another than now: an observer of its own also tells of the first one.
+function onResize(element, changed) {
+  const size = () => `${element.clientWidth} ${element.clientHeight}`;
+  let before = size();
+  const observer = new ResizeObserver(() => {
+    if (size() === before) return;
+    before = size();
+    changed();
+  });
+  observer.observe(element);
+  return observer;
+}
+
+// Safari knows no idle time.
+const idle = () => new Promise((resolve) => (globalThis.requestIdleCallback ?? setTimeout)(resolve));
 
 const share = (index, count) => `${count > 1 ? (100 * index) / (count - 1) : 0}%`;
 

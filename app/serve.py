@@ -18,7 +18,6 @@ from streamlit.web import cli
 from ahead import Ahead
 from views import sets
 
-SWITCH = 0.0005  # seconds after which a thread that computes lets the others go on, so that what is ready is sent
 OUTSIDE_A_PAGE = "streamlit.runtime.scriptrunner_utils.script_run_context"  # who warns that a spinner has no page
 
 
@@ -41,7 +40,6 @@ app = st.App(Path(__file__).with_name("main.py"), middleware=[Middleware(Ahead)]
 
 
 if __name__ == "__main__":
-    sys.setswitchinterval(SWITCH)
     threading.Thread(target=prepare, daemon=True).start()
     with suppress(Abort):  # Ctrl-C is how it is meant to be stopped
         cli.main(["run", __file__, *sys.argv[1:]], prog_name="streamlit", standalone_mode=False)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import re
+import socket
+import sys
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import plotly
 import pytest
+import uvicorn
 
 APP = Path(__file__).resolve().parents[2] / "app"
 
@@ -87,3 +90,25 @@ def test_only_whole_pages_are_changed_however_they_arrive(ahead, content_type, s
     assert re.sub(rb"<script.*</script>", b"", whole) == page
     if expected:
         assert (b"content-length", str(len(whole)).encode()) in start["headers"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no uvloop for Windows")
+def test_small_answers_leave_at_once_also_from_a_socket_that_was_opened_beforehand():
+    async def sent_at_once():
+        """Whether a connection to a socket that was opened as Streamlit opens its own waits for nothing."""
+        loop, connected = asyncio.get_running_loop(), asyncio.get_running_loop().create_future()
+
+        class Accepting(asyncio.Protocol):
+            def connection_made(self, transport):
+                connection = transport.get_extra_info("socket")
+                connected.set_result(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+                transport.close()
+
+        with socket.socket(socket.AF_INET) as opened:
+            opened.bind(("127.0.0.1", 0))
+            await loop.create_server(Accepting, sock=opened)
+            await asyncio.open_connection(*opened.getsockname())
+            return await connected
+
+    with asyncio.Runner(loop_factory=uvicorn.Config(app=None).get_loop_factory()) as runner:
+        assert runner.run(sent_at_once())
