@@ -10,12 +10,15 @@ import html
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+import numpy as np
 import streamlit as st
 
 from reading import SLIDERS
 from rules import KEPT, ONE_THRESHOLD, changed
+from workbench.figures.classes import MOST_BARS
 from workbench.figures.reliability import Reliability
 from workbench.knobs import shown
+from workbench.tables import LogitTable
 
 LARGEST = 50  # the last size that can be asked for; it stands for all larger ones, as in the histograms
 DOTS, BARS = 2, 3  # traces of a reliability diagram
@@ -23,6 +26,7 @@ DOTS, BARS = 2, 3  # traces of a reliability diagram
 OF_SAMPLES = ("size", "verdict", "label", "labels", "holds", "group", "sure", "disagreement")
 SHARED = ("by", "other", "page")
 WITH_RULES = ("", "sets", "samples", "classes", "compare")  # views in which a rule can be chosen; "" is the first page
+PICTURES_OF_ROWS = ("sizes", "classes", "rarity", "reliability")
 Rows = dict[str, Any]  # what `open_samples` takes
 
 
@@ -109,8 +113,15 @@ def _written(value: Any) -> str | list[str]:
     return [f"{each:g}" if isinstance(each, float) else each for each in value] if isinstance(value, tuple) else value
 
 
+def opens_rows(name: str, table: LogitTable) -> bool:
+    """Whether the parts of this picture of a table stand for rows; a bar may also stand for many classes."""
+    if name != "classes" or table.labels is None:
+        return name in PICTURES_OF_ROWS
+    return len(np.unique(table.positives()[1])) <= MOST_BARS
+
+
 def rows_of_class(key: str, clicked: dict[str, Any]) -> Rows | None:
-    """The rows of a class that was clicked; None if a bar stands for many classes."""
+    """The rows of a class that was clicked; None if it was the mean of a shot group."""
     return None if clicked["data"] is None else {"key": key, "label": html.unescape(clicked["data"][0])}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 
 import numpy as np
@@ -14,7 +15,7 @@ from workbench.stored_sweeps import stored_sweeps
 
 def keep(store, *, epsilon, K=3, seed=0, **settings):
     """A run as training leaves it: the larger epsilon, the better its scores."""
-    key = f"{epsilon} {K} {seed} {settings}".encode().hex()[:64].ljust(64, "0")
+    key = hashlib.sha256(f"{epsilon} {K} {seed} {settings}".encode()).hexdigest()
     about = {"title": key, "dataset": {"name": "none"}, "dataset_key": "d", "model": "mlp", "epochs": 5, "seed": seed}
     loss = {"loss": "workbench.losses.noised:NoisedTopK", "knobs": {"K": K, "epsilon": epsilon}}
     random = np.random.default_rng(seed)
@@ -56,6 +57,23 @@ def test_runs_on_other_data_and_runs_without_a_loss_belong_to_no_sweep_of_these(
     keep(store, epsilon=2.0, dataset_key="other")
     keep(store, epsilon=3.0, loss=None)
     assert found(store) == []
+
+
+def test_a_knob_of_the_data_is_swept_like_one_of_the_loss(store):
+    def on(rho, seed=0):
+        spec = {"name": "garden", "knobs": {"rho": rho, "seed": seed}}
+        keep(store, epsilon=1.0, dataset=spec, dataset_key=f"garden {rho} {seed}")
+
+    on(0.1)
+    on(0.2)
+    on(0.3, seed=1)  # another garden
+    on(0.4, seed=2)
+    assert found(store) == []
+    on(0.3)
+    (sweep,) = found(store)
+    assert (sweep.knob, sweep.beside, len(sweep.runs)) == ("data.rho", None, 3)
+    figure = wb.figures.against_knob(sweep.summary(wb.AverageK(2.0)), "data.rho")
+    assert figure.frame["x"].drop_duplicates().tolist() == [0.1, 0.2, 0.3]
 
 
 def test_the_summary_is_the_mean_over_seeds_of_what_report_says(store):

@@ -22,6 +22,7 @@ NOT_SETTINGS = {
     *("format", "title", "dataset", "transforms", "repeatable", "input_shape", "n_classes", "kept_epoch", "versions"),
     *("finished", "rounded", "device", "devices", "nodes"),
 }
+SEEDS = ("seed", "data.seed")  # numbers that are no knobs
 SHOWN = ("accuracy", "macro_accuracy", "mean_size", "top_k_accuracy", "negative_log_likelihood")
 
 Setting = dict[str, Any]
@@ -73,11 +74,16 @@ def _measured(run: StoredRun, rule: Rule, metrics: tuple[Metric, ...]) -> pd.Dat
 
 
 def settings_of(run: StoredRun) -> Setting:
-    """All that decides a trained run, flat: `loss` is the name of the loss and `loss.epsilon` one of its knobs."""
+    """All that decides a trained run, flat: `loss` is the name of the loss and `loss.epsilon` one of its knobs.
+
+    `data` and `data.rho` are likewise of its data, unless they were given as arrays; `dataset_key` stands for all of them.
+    """
     info = run.info
     flat = {name: value for name, value in info.items() if name not in (*NOT_SETTINGS, "loss")}
-    flat |= {"loss": info["loss"]["loss"].rpartition(":")[2]}
+    flat |= {"loss": info["loss"]["loss"].rpartition(":")[2], "transforms": info.get("transforms")}
     flat |= {f"loss.{name}": value for name, value in info["loss"]["knobs"].items()}
+    if (data := info.get("dataset")) is not None:
+        flat |= {"data": data["name"], **{f"data.{name}": value for name, value in data.get("knobs", {}).items()}}
     return {name: value if isinstance(value, (bool, int, float, str)) else repr(value) for name, value in flat.items()}
 
 
@@ -92,12 +98,13 @@ def stored_sweeps(runs: Iterable[StoredRun]) -> list[StoredSweep]:
         name for settings in trained.values() for name, value in settings.items() if _is_number(value)
     )
     found = []
-    for knob in knobs:
+    for knob in [name for name in knobs if name not in SEEDS]:
+        varied = {knob, "seed"} | ({"dataset_key"} if knob.startswith("data.") else set())
         families: dict[Any, dict[Any, list[StoredRun]]] = defaultdict(lambda: defaultdict(list))
         for run, settings in trained.items():
-            if knob in settings and knob != "seed":
-                rest = {name: value for name, value in settings.items() if name not in (knob, "seed")}
-                family = tuple(rest.get(name) for name in ("loss", "dataset_key", "model", "features"))
+            if knob in settings:
+                rest = {name: value for name, value in settings.items() if name not in varied}
+                family = tuple(rest.get(name) for name in ("loss", "data", "dataset_key", "model", "features"))
                 families[family][tuple(sorted(rest.items()))].append(run)
         for lines in families.values():
             swept = {rest: runs for rest, runs in lines.items() if len({trained[run][knob] for run in runs}) >= FEWEST}

@@ -15,7 +15,7 @@ import workbench as wb
 from addressed import one_run
 from drawings import drawn
 from handout import handout
-from opening import open_samples, rows_of_class
+from opening import open_samples, opens_rows, rows_of_class
 from places import compact, places
 from workbench.figures import Figure
 from workbench.rows import ONLY_OTHER, ONLY_THIS
@@ -112,17 +112,17 @@ def chosen_class(sets: wb.PredictionSets) -> int:
 @messages.friendly
 def of_classes(name: str, answer: rules.Answer, dark: bool) -> None:
     """A picture of classes, which follows the sliders while they move; a class in it opens its rows."""
-    key = answer.key
+    key, clickable = answer.key, opens_rows(name, answer.sets.table)
 
     def make() -> Figure:
         return {"classes": wb.figures.per_class, "rarity": wb.figures.accuracy_against_count}[name](answer.sets)
 
     if answer.row is None:
-        clicked = drawn(name, key, make, dark, clickable=True)
+        clicked = drawn(name, key, make, dark, clickable=clickable)
     else:
         with st.container(key=f"figure-{name}"):
             moved = at_every_place(name, key, dark)._asdict()
-            clicked = live.figure(key, **moved, clickable=True, key=f"{name} of classes {key}")
+            clicked = live.figure(key, **moved, clickable=clickable, key=f"{name} of classes {key}")
             handout(name, key, make, dark)
     if clicked is not None and (rows := rows_of_class(key, clicked)) is not None:
         open_samples(**rows)

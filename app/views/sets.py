@@ -19,7 +19,7 @@ import workbench as wb
 from addressed import one_run
 from drawings import drawn
 from handout import handout
-from opening import LARGEST, Rows, open_samples, rows_of_bin, rows_of_class
+from opening import LARGEST, Rows, open_samples, opens_rows, rows_of_bin, rows_of_class
 from places import compact, places
 from workbench.figures import Figure
 from workbench.figures.curves import AccuracyAgainstSize
@@ -29,7 +29,6 @@ from workbench.figures.thresholds import SizeAgainstThreshold
 from workbench.groups import rows_by
 
 ALL_ROWS = "all rows"
-OPEN_ROWS = ("sizes", "classes", "reliability")  # pictures whose parts stand for rows
 
 
 def page() -> None:
@@ -96,7 +95,8 @@ def picture(
             clicked = live.prepared_drawing(parts, key=f"drawing {name}", clickable=True)
             handout(name, answer.key, make, dark)
     else:
-        clicked = drawn(name, answer.key, make, dark, other=other, clickable=name in OPEN_ROWS)
+        clickable = opens_rows(name, answer.sets.table)
+        clicked = drawn(name, answer.key, make, dark, other=other, clickable=clickable)
     if clicked is not None and (rows := rows_behind(name, clicked, answer, by, other)) is not None:
         open_samples(**rows, of_sliders=answer.row is not None)
 
@@ -113,7 +113,8 @@ def following(
 
     with st.container(key=f"figure-{name}"):
         moved = at_every_place(name, key, by, other, dark)._asdict()
-        clicked = live.figure(key, **moved, clickable=name in OPEN_ROWS, key=f"{name} {key}")
+        clickable = opens_rows(name, answer.sets.table)
+        clicked = live.figure(key, **moved, clickable=clickable, key=f"{name} {key}")
         handout(name, None, figure, dark)
     return clicked
 

@@ -9,6 +9,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -123,3 +124,17 @@ def test_a_first_start_asks_for_nothing_opens_the_browser_and_ends_in_peace_at_c
     assert "email" not in log.read_text().lower()
     assert "Abort" not in log.read_text()
     assert "ScriptRunContext" not in log.read_text()
+
+
+@pytest.mark.parametrize("n_classes", [99, 100, 101, 300])
+def test_bars_of_single_classes_open_rows_and_those_of_many_classes_do_not(app_modules, n_classes):
+    import opening
+
+    table = wb.LogitTable(
+        9 * np.eye(400, dtype=np.float32)[:n_classes], np.arange(n_classes)
+    )  # some classes without rows
+    histogram = wb.figures.per_class(wb.TopK(1).fit(table).sets(table)).histogram
+    assert opening.opens_rows("classes", table) == (not histogram)
+    assert histogram == (n_classes > 100)
+    assert opening.opens_rows("sizes", table)
+    assert not opening.opens_rows("curve", table)
