@@ -209,12 +209,12 @@ def numbers(run: StoredRun, base: StoredRun, K: float) -> None:
         f"Sets of {K:g} classes on average on the {counted(run.tables['test'].n, 'test row')}; "
         f"below each number, its difference from {messages.plain(base.title)}"
     )
-    with st.container(horizontal=True, key="numbers"):
+    with st.container(key="numbers"):
         for name, value in here.items():
             digits = ".2f" if name == "mean_size" else ".1%"
             difference = f"{value - there[name]:+{digits}}" if run.key != base.key else None
             label = in_words(name.removeprefix("shot_accuracy "))
-            st.metric(label, format(value, digits), difference, delta_color="off", delta_arrow="off", width=105)
+            st.metric(label, format(value, digits), difference, delta_color="off", delta_arrow="off")
 
 
 def keep(run: StoredRun, base: StoredRun) -> None:
