@@ -75,3 +75,10 @@ def shared_data() -> Callable[[str], dict[str, np.ndarray]]:
             return dict(arrays)
 
     return load
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Every test draws the same numbers from the `rng` of its module, whichever tests ran before it."""
+    module = getattr(item, "module", None)
+    if hasattr(module, "rng"):
+        module.rng = np.random.default_rng(0)

@@ -206,3 +206,10 @@ def test_what_is_asked_of_a_table_wants_one(asked):
 def test_what_is_asked_of_sets_wants_some(asked):
     with pytest.raises(ValueError, match="PredictionSets are wanted here, not list"):
         asked([[True, False]])
+
+
+@pytest.mark.parametrize("K", [0, 1.5, np.inf, "3"])
+def test_top_k_wants_a_whole_number_of_classes(K):
+    for ask in (wb.bayes.top_k_accuracy, lambda p, K: wb.metrics.top_k_accuracy(wb.LogitTable(p, [0]), K)):
+        with pytest.raises(ValueError, match="give a whole number ≥ 1"):
+            ask(np.array([[0.5, 0.25, 0.25]]), K)

@@ -124,3 +124,9 @@ def test_the_table_of_one_class_keeps_its_probabilities_and_asks_whether_it_is_t
     assert one.labels[:, 0].tolist() == (table.labels == 2).tolist()
     with pytest.raises(ValueError, match="no class 4"):
         of_one_class(table, 4)
+
+
+def test_where_every_temperature_is_as_good_the_scores_stay():
+    for n_classes in (1, 3):
+        table = wb.LogitTable(np.zeros((5, n_classes)), np.arange(5) % n_classes)
+        assert wb.TemperatureScaling().fit(table).temperature == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import subprocess
 import sys
 
 import numpy as np
@@ -289,3 +290,28 @@ def test_a_loss_of_ones_own_is_found_in_the_folder_one_works_in(tmp_path, capsys
     model = ["--dataset", "digits", "--model", "linear", "--epochs", 1]
     run(capsys, "train", *model, "--loss", "a_module_of_mine:Mine")
     assert "Mine()" in run(capsys, "runs")
+
+
+def test_import_says_what_was_understood(capsys, tmp_path):
+    np.savez(tmp_path / "mine.npz", logits=np.eye(4), y=np.arange(4), organ=np.array(["leaf"] * 4))
+    text = run(capsys, "import", tmp_path / "mine.npz")
+    assert "logits (float64) read as probabilities; labels from y; row attributes organ" in text
+    assert json.loads(run(capsys, "import", tmp_path / "mine.npz", "--json"))["understood"] == [text.splitlines()[0]]
+
+
+def test_a_rule_that_is_asked_for_twice_is_judged_once(capsys, tmp_path):
+    np.savez(tmp_path / "mine.npz", scores=9 * np.eye(8), labels=np.arange(8))
+    twice = run(capsys, "evaluate", tmp_path / "mine.npz", "--K", 2, "2.0", "--rule", "TopK(K=2)")
+    assert twice == run(capsys, "report", tmp_path / "mine.npz", "--K", 2)  # `report` is another name of `evaluate`
+
+
+def test_a_table_of_one_row_is_not_split_and_says_what_to_do(capsys, tmp_path):
+    np.savez(tmp_path / "mine.npz", scores=np.zeros((1, 3)), labels=[0])
+    assert "give more rows" in failed(capsys, "evaluate", tmp_path / "mine.npz")
+
+
+def test_a_reader_that_has_had_enough_is_no_error():
+    command = f"{sys.executable} -m workbench losses --json | head -c 10"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
+    assert done.stdout == "[\n  {\n    "
+    assert done.stderr == ""

@@ -41,11 +41,17 @@ def test_a_comparison_holds_every_value_and_its_difference_from_the_first():
     assert {group for metric, group in noisy.index if metric == "shot_accuracy"} == {"few", "medium", "many"}
 
 
-def test_paired_differences_are_known_better_than_the_values():
-    frame = compare(pair(2000), wb.TopK(1), [M.accuracy], resamples=300).iloc[1]
-    width = frame["high"] - frame["low"]
-    assert frame["difference_high"] - frame["difference_low"] < width
-    assert frame["difference_high"] < 0
+def test_paired_differences_are_known_better_than_those_of_different_rows():
+    good, noisy = compare(pair(2000), wb.TopK(1), [M.accuracy], resamples=300).to_dict("records")
+    unpaired = np.hypot(good["high"] - good["low"], noisy["high"] - noisy["low"])
+    assert noisy["difference_high"] - noisy["difference_low"] < 0.9 * unpaired
+    assert noisy["difference_high"] < 0
+
+
+def test_a_val_that_is_one_table_is_refused_in_words():
+    tables = pair()
+    with pytest.raises(ValueError, match=r"val is a LogitTable; give \{name: table\}"):
+        compare(tables, wb.AverageK(2), val=tables["good"])
 
 
 def test_the_interval_of_a_difference_covers_zero_for_equal_networks():

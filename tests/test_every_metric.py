@@ -279,7 +279,7 @@ def test_auroc_and_false_positives_by_their_definitions():
 def test_bins_are_open_below_and_closed_above():
     assert equal_width_bins(np.array([0, 1 / 15, 1 / 15 + 1e-9, 1.0, 1.7]), 15).tolist() == [0, 0, 1, 14, 14]
     assert np.bincount(equal_mass_bins(rng.random(100), 7)).tolist() == [15, 14, 14, 15, 14, 14, 14]
-    with pytest.raises(ValueError, match="at least 1"):
+    with pytest.raises(ValueError, match="bins = 0; give a whole number ≥ 1"):
         equal_width_bins(np.zeros(3), 0)
 
 
@@ -297,7 +297,9 @@ def test_the_reliability_frame_holds_counts_and_bands_that_a_calibrated_table_ob
         ece = (frame["count"] * (frame["confidence"] - frame["accuracy"]).abs()).sum() / 5000
         assert ece == pytest.approx(M.expected_calibration_error(table, bins=10, equal_mass=equal_mass))
     wrong = M.reliability_bins(wb.LogitTable(scores * 3, labels), bins=10)
-    assert wrong["accuracy"].between(wrong["band_low"], wrong["band_high"]).sum() <= 1
+    crowded = wrong[wrong["count"] >= 200]
+    assert len(crowded) >= 4
+    assert not crowded["accuracy"].between(crowded["band_low"], crowded["band_high"]).any()
     assert M.reliability_bins(MANY, bins=10, K=4)["count"].sum() == 4 * MANY.n
 
 

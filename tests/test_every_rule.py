@@ -346,3 +346,9 @@ def test_every_rule_names_its_formulation(kind):
     assert kind.title
     assert kind.__doc__
     assert next(iter(kind.knobs())) in ("K", "threshold", "confidence")
+
+
+def test_confidence_1_is_every_class_whatever_the_rows():
+    table = wb.LogitTable(rng.normal(size=(50, 4)), rng.integers(0, 4, 50))
+    with pytest.warns(UserWarning, match="confidence 1 is kept by no number of rows"):
+        assert (wb.LAC(1.0).fit(table).sets(table).sizes == 4).all()

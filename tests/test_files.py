@@ -185,3 +185,47 @@ def test_arrays_are_no_path():
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"nowhere\.npz"):
         wb.import_table(tmp_path / "nowhere.npz")
+
+
+def test_csv_whose_columns_are_only_numbered_has_a_header(tmp_path):
+    pd.DataFrame(SCORES).to_csv(tmp_path / "mine.csv", index=False)
+    table = wb.import_table(tmp_path / "mine.csv")
+    assert table.scores.shape == (12, 3)
+    assert table.class_names == ("0", "1", "2")
+
+
+def test_csv_without_a_header_keeps_a_first_line_that_repeats_a_number(tmp_path):
+    (tmp_path / "mine.csv").write_text("0.5,0.5\n0.1,0.9\n0.2,0.8\n")
+    assert wb.import_table(tmp_path / "mine.csv").scores.tolist() == [[0.5, 0.5], [0.1, 0.9], [0.2, 0.8]]
+
+
+@pytest.mark.parametrize(
+    ("lines", "classes", "attributes"),
+    [
+        (["a,b,c,label", "2.5,1,-0.5,a", "0.5,3,1.5,a"], ("a", "b", "c"), None),  # among floating-point columns
+        (["a,b,c,label", "2.5,0.5,-3,c", "0.5,1.5,2,a"], ("a", "b", "c"), None),  # named by a label
+        (["a,b,age,label", "2.5,0.5,31,b", "0.5,1.5,42,a"], ("a", "b"), {"age"}),
+    ],
+    ids=["among", "named", "attribute"],
+)
+def test_whole_numbers_in_a_csv_are_a_class_among_classes_or_by_a_label(tmp_path, lines, classes, attributes):
+    (tmp_path / "mine.csv").write_text("\n".join(lines))
+    table = wb.import_table(tmp_path / "mine.csv")
+    assert table.class_names == classes
+    assert (table.attributes and set(table.attributes)) == attributes
+
+
+def test_labels_that_are_all_class_names_are_names_also_when_they_could_be_indices(tmp_path):
+    for labels, expected in (([1, 2, 3], [0, 1, 2]), ([1, 2, 2], [0, 1, 1]), ([0, 1, 2], [0, 1, 2])):
+        frame = pd.DataFrame(SCORES[:3], columns=["1", "2", "3"]).assign(label=labels)
+        frame.to_csv(tmp_path / "mine.csv", index=False)
+        assert wb.import_table(tmp_path / "mine.csv").labels.tolist() == expected
+
+
+def test_names_may_be_bytes(tmp_path):
+    np.savez(
+        tmp_path / "mine.npz", scores=SCORES, labels=np.array([b"b"] * 12), class_names=np.array([b"a", b"b", b"c"])
+    )
+    table = wb.import_table(tmp_path / "mine.npz")
+    assert table.class_names == ("a", "b", "c")
+    assert table.labels.tolist() == [1] * 12

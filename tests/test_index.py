@@ -274,3 +274,22 @@ def test_building_and_asking_never_hold_the_probabilities_whole():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < whole / 2
+
+
+def test_what_is_no_K_and_no_threshold_is_refused_in_words():
+    table = wb.LogitTable(rng.normal(size=(20, 4)), rng.integers(0, 4, 20))
+    index = wb.SetIndex(table)
+    for K in (np.nan, np.inf, "3"):
+        with pytest.raises(ValueError, match="give the number of classes in a set on average, up to 4"):
+            index.threshold(K)
+    for ask in (
+        lambda: index.sizes(threshold=np.nan),
+        lambda: index.mean_size("a"),
+        lambda: index.curve([0.1, np.nan]),
+    ):
+        with pytest.raises(ValueError, match="give the smallest probability that enters a set, a number"):
+            ask()
+    with pytest.raises(ValueError, match="there are no thresholds"):
+        index.compact([])
+    assert index.curve(0.5)["threshold"].tolist() == [0.5]
+    assert wb.SetIndex(table, K_max=np.inf).K_values[-1] == 4

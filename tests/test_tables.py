@@ -283,3 +283,42 @@ def test_a_table_says_what_it_is():
     assert repr(wb.LogitTable(scores(), labels=np.zeros(20, int))) == (
         "LogitTable(20 rows × 6 classes, softmax, float32; labels)"
     )
+
+
+def test_a_posterior_holds_probabilities():
+    scores, labels = np.zeros((2, 4)), [0, 1]
+    with pytest.raises(ValueError, match=r"row 0 of the posterior sums to 2; with one label a row give 1"):
+        wb.LogitTable(scores, labels, posterior=np.full((2, 4), 0.5))
+    with pytest.raises(ValueError, match="posterior goes up to 3; it holds probabilities"):
+        wb.LogitTable(scores, posterior=np.full((2, 4), 3.0))
+    many = wb.LogitTable(scores, np.ones((2, 4), bool), link="sigmoid", posterior=np.full((2, 4), 0.5))
+    assert many.posterior.sum() == 4
+
+
+@pytest.mark.parametrize("constant", [None, np.nan, np.inf, "1"])
+def test_the_constant_of_quasibinary_scores_is_a_finite_number(constant):
+    with pytest.raises(ValueError, match=r"link_constant = .*; the quasibinary link needs log C"):
+        wb.LogitTable(np.zeros((2, 3)), link="quasibinary", link_constant=constant)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_quasibinary_scores_beyond_all_bounds_tie_and_stay_finite(dtype):
+    largest = min(float(np.finfo(dtype).max), 1e5) / 2
+    table = wb.LogitTable(np.array([[largest, largest / 2], [3, 2]], dtype), link="quasibinary", link_constant=0.0)
+    assert np.isfinite(table.probabilities()).all()
+    sets = wb.AverageK(1).fit(table).sets(table)
+    assert sets.sizes.tolist() == [2, 0]
+
+
+def test_masked_arrays_are_refused_and_matrices_are_arrays():
+    with pytest.raises(ValueError, match="masked arrays are not taken"):
+        wb.LogitTable(np.ma.masked_equal(np.eye(3), 1.0))
+    with pytest.warns(PendingDeprecationWarning):  # of NumPy
+        matrix = np.asmatrix(9 * np.eye(3))
+    assert type(wb.LogitTable(matrix).scores) is np.ndarray
+
+
+@pytest.mark.parametrize("fraction", [0, 1, np.nan, "a", None])
+def test_a_table_is_split_at_a_number_between_0_and_1(fraction):
+    with pytest.raises(ValueError, match="give a number between 0 and 1"):
+        wb.LogitTable(np.zeros((4, 3))).split(fraction)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -53,3 +54,11 @@ def test_votes_without_the_columns_or_without_a_line_are_refused():
         validated_labels(pd.DataFrame({"item": [1]}), b0=1, threshold=1)
     with pytest.raises(ValueError, match="no votes"):
         validated_labels(ballots(), b0=1, threshold=1)
+
+
+def test_labels_that_never_settle_are_told_of_and_agree_with_their_weights():
+    votes = ballots((1, 0, 0), (0, 2, 1), (2, 2, 2), (1, 1, 1), (2, 1, 1))
+    with pytest.warns(UserWarning, match="keep changing each other"):
+        found = validated_labels(votes, b0=1.0, threshold=1.2, authors={0: 0, 1: 1, 2: 1})
+    n = found.users["species"]
+    assert np.allclose(found.users["weight"], n**0.5 - n**0.2 + 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import sys
 import textwrap
 import warnings
@@ -40,7 +41,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"{rest[0]} is not understood here; workbench {options.name} --help lists the options")
     try:
         with _warnings_in_words():
-            return options.command(options, rest)
+            code = options.command(options, rest)
+            sys.stdout.flush()
+            return code
+    except BrokenPipeError:  # whoever reads what is printed, such as `head`, has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except (ValueError, OSError, FloatingPointError, MemoryError) as error:
         print(f"workbench: {error}", file=sys.stderr)
         return 2
@@ -118,6 +124,7 @@ def _parser() -> argparse.ArgumentParser:
         Fit rules on validation rows and judge their sets on test rows. Takes a run (its key, or the beginning of it; see
         `workbench runs`) or a file of logits, which is split in halves.
         """,
+        aliases=["report"],
     )
     evaluate.add_argument("what", help="a run's key, or a file of logits")
     evaluate.add_argument("--K", nargs="+", metavar="K", help="target sizes for top-K and average-K")
@@ -229,10 +236,13 @@ def _import(options: argparse.Namespace, _: list[str]) -> int:
 
     table = import_table(options.file)
     test = None if options.test is None else import_table(options.test)
+    understood = [each.note for each in (table, test) if each is not None]
     run = keep_tables(table, test=test, title=options.title or options.file.stem)
     if options.json:
-        print(json.dumps({"key": run.key, "path": str(run.path), **run.info}, indent=2, ensure_ascii=False))
+        about = {"key": run.key, "path": str(run.path), "understood": understood, **run.info}
+        print(json.dumps(about, indent=2, ensure_ascii=False))
     else:
+        print(*understood, sep="\n")
         print(f"{run.title}: kept as {run.key[:12]} in {run.path.parent}")
         print(run.info["note"] or "Rules are fitted on the first file and judged on the second.")
         print(f"next: workbench evaluate {run.key[:12]}, or workbench app")

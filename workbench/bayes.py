@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from workbench.decimals import whole
 from workbench.prediction_sets import PredictionSets, checked_sets
 from workbench.selection import threshold_at_mean_size
 from workbench.sets import Rule, Threshold, TopK, checked_rule
@@ -58,9 +59,7 @@ def top_k_accuracy(posterior: Any, K: int, weights: Any = None) -> float:
     Paper: Garcin, thesis, Eq. 2.11–2.12.
     """
     p, weights = _weighted(posterior, weights)
-    if K < 1 or K != int(K):
-        raise ValueError(f"K = {K} must be a whole number ≥ 1")
-    return float(weights @ -np.sort(-p, axis=1)[:, : int(K)].sum(1))
+    return float(weights @ -np.sort(-p, axis=1)[:, : whole("K", K)].sum(1))
 
 
 def average_k_accuracy(posterior: Any, K: float, weights: Any = None) -> float:

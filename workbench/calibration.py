@@ -67,6 +67,8 @@ class TemperatureScaling(Knobbed):
         low, high, inverse = 0.0, np.inf, 1.0
         for _ in range(100):
             slope, curvature = _derivatives(table, inverse)
+            if slope == 0:  # also where every temperature is as good, as with equal scores
+                break
             low, high = (inverse, high) if slope < 0 else (low, inverse)
             step = inverse - slope / curvature if curvature > 0 else np.nan
             if not low < step < high:  # outside the bracket: halve it, or double while it is open

@@ -58,6 +58,8 @@ def compare(
         halves = {name: table.split(seed=seed) for name, table in tables.items()}
         val = {name: first for name, (first, _) in halves.items()}
         tables = {name: second for name, (_, second) in halves.items()}
+    if val is not None and not isinstance(val, Mapping):
+        raise ValueError(f"val is a {type(val).__name__}; give {{name: table}}, one for each of the tables")
     if val is not None and set(val) != set(tables):
         raise ValueError(f"val has {', '.join(val)} and the tables are {', '.join(tables)}; give one val for each")
     sets = {name: rule.fit(table if val is None else val[name]).sets(table) for name, table in tables.items()}

@@ -82,6 +82,8 @@ class ConformalRule(Rule):
 
     def promise_broken(self, fitted: FittedConformalRule, short: list[int]) -> str:
         """What to tell when some of the calibration scores are too few to promise anything."""
+        if self.confidence == 1:
+            return "confidence 1 is kept by no number of rows but only by every class: every set holds every class"
         return (
             f"confidence {self.confidence:g} needs {rows_needed(self.confidence)} rows to fit on and there are "
             f"{len(fitted.scores[0])}: every set holds every class"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import numbers
 from fractions import Fraction
+from typing import Any
 
 
 def exact(number: float) -> Fraction:
@@ -22,3 +24,11 @@ def classes_of_rows(K: float, n: int) -> int:
     (6, 23)
     """
     return math.floor(exact(K) * n + Fraction(1, 2))
+
+
+def whole(name: str, given: Any, least: int = 1) -> int:
+    """The whole number that was given, or an error that says what was."""
+    number = float(given) if isinstance(given, numbers.Real) else math.nan
+    if not (number.is_integer() and number >= least):
+        raise ValueError(f"{name} = {given!r}; give a whole number ≥ {least}")
+    return int(number)

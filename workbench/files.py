@@ -115,10 +115,10 @@ def _read_safetensors(path: Path) -> dict[str, np.ndarray]:
 def _read_csv(path: Path) -> dict[str, np.ndarray]:
     import pandas as pd
 
-    frame = pd.read_csv(path)
-    if all(_is_number(name) for name in frame.columns):  # no header line: the first line holds numbers too
-        frame = pd.read_csv(path, header=None)
-    return _columns(frame)
+    first = pd.read_csv(path, header=None, nrows=1, dtype=str).iloc[0].tolist()
+    numbered = [str(place) for place in range(len(first))]  # how pandas names columns that have no names
+    without_header = first != numbered and all(_is_number(cell) for cell in first)
+    return _columns(pd.read_csv(path, header=None if without_header else 0))
 
 
 def _read_parquet(path: Path) -> dict[str, np.ndarray]:
@@ -147,12 +147,20 @@ def _is_number(text: Any) -> bool:
 def _columns(frame: Any) -> dict[str, np.ndarray]:
     """The columns of a frame as arrays: floating-point ones are classes, the others say something about the row.
 
-    When no column is floating-point, every number that is neither label nor id is a class.
+    Whole numbers are of a class as well if its name is a label, or if they stand among floating-point columns. When no
+    column is floating-point, every number that is neither label nor id is a class.
     """
     reserved = {name for name in frame.columns if str(name).lower() in (*LABELS, *IDS)}
     rest = [name for name in frame.columns if name not in reserved]
     kinds = {name: frame[name].dtype.kind for name in rest}
-    classes = [name for name in rest if kinds[name] == "f"] or [name for name in rest if kinds[name] in "iu"]
+    labels = {str(value) for name in reserved if str(name).lower() in LABELS for value in frame[name].unique()}
+    floating = [place for place, name in enumerate(rest) if kinds[name] == "f"]
+    among = range(floating[0], floating[-1]) if floating else range(len(rest))
+    classes = [
+        name
+        for place, name in enumerate(rest)
+        if kinds[name] == "f" or (kinds[name] in "iu" and (place in among or str(name) in labels))
+    ]
     if not classes:
         raise ValueError("no column holds numbers; give one numeric column per class")
     arrays = {str(name): _plain(frame[name]) for name in frame.columns if name not in classes}
@@ -167,7 +175,9 @@ def _plain(column: Any) -> np.ndarray:
 
 def _understood(file: str, arrays: dict[str, np.ndarray]) -> LogitTable:
     """A table from named arrays, with a note of what each was taken for."""
-    remaining = dict(arrays)
+    remaining = {
+        name: np.char.decode(values, "utf-8") if values.dtype.kind == "S" else values for name, values in arrays.items()
+    }
     scores_name = _named(remaining, SCORES) or _only_matrix(remaining)
     scores = remaining.pop(scores_name)
     if scores.ndim != 2:
@@ -225,8 +235,10 @@ def _only_matrix(arrays: dict[str, np.ndarray]) -> str:
 def _labels(given: np.ndarray, class_names: np.ndarray | None, n_classes: int) -> np.ndarray:
     """Class indices from indices, from whole floats, or from class names."""
     if given.ndim == 2 or given.dtype.kind in "iu":
-        if given.ndim == 1 and class_names is not None and not (0 <= given.min() and given.max() < n_classes):
-            return _positions(given.astype(str), class_names)  # class names that happen to be numbers, such as 101
+        if given.ndim == 1 and class_names is not None:  # names that happen to be numbers, such as 101, or indices
+            are_names = set(given.astype(str).tolist()) <= {str(name) for name in class_names}
+            if are_names or not (0 <= given.min() and given.max() < n_classes):
+                return _positions(given.astype(str), class_names)
         return given
     if given.dtype.kind == "f":
         if not np.all(given == np.round(given)):

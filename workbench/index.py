@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 import os
 import tempfile
 import zipfile
@@ -120,7 +122,7 @@ class SetIndex:
 
     def mean_size(self, threshold: float) -> float:
         """G: how many classes reach the threshold, on average over rows (Eq. 2.24–2.29)."""
-        threshold = rounded_up(threshold, self.table.dtype)
+        threshold = rounded_up(_checked_threshold(threshold), self.table.dtype)
         if threshold >= self._largest.floor:
             return self._largest.count(threshold) / self.table.n
         return float(self._counted_sizes(threshold).sum() / self.table.n)
@@ -195,7 +197,7 @@ class SetIndex:
         `macro_accuracy`, and with class counts the accuracy of `few`, `medium` and `many`.
         """
         own = thresholds is None
-        values = np.array(self.thresholds if thresholds is None else list(thresholds), dtype=float)
+        values = np.array(self.thresholds if thresholds is None else _checked_thresholds(thresholds), dtype=float)
         columns: dict[str, Any] = {"K": self.K_values} if own else {}
         columns |= {"threshold": values, "mean_size": [self.mean_size(value) for value in values]}
         if self.table.labels is not None:
@@ -261,7 +263,7 @@ class SetIndex:
     def _asked(self, K: float | None, threshold: float | None) -> float:
         if (K is None) == (threshold is None):
             raise ValueError("give either K= or threshold=")
-        return self.threshold(K) if K is not None else rounded_up(float(threshold), self.table.dtype)  # type: ignore[arg-type]
+        return self.threshold(K) if K is not None else rounded_up(_checked_threshold(threshold), self.table.dtype)
 
     def _found(self, threshold: float) -> np.ndarray:
         """Of every (row, class) in `table.positives()`: is it in the set?"""
@@ -296,13 +298,26 @@ class SetIndex:
         return f"SetIndex({self.table!r}, K from {self.K_values[0]:g} to {self.K_values[-1]:g})"
 
 
+def _checked_thresholds(given: Any) -> list[float]:
+    thresholds = [_checked_threshold(value) for value in (given if isinstance(given, Iterable) else [given])]
+    if not thresholds:
+        raise ValueError("there are no thresholds; give at least one, or None for those of K_values")
+    return thresholds
+
+
+def _checked_threshold(threshold: Any) -> float:
+    if not isinstance(threshold, numbers.Real) or math.isnan(threshold):
+        raise ValueError(f"threshold = {threshold!r}; give the smallest probability that enters a set, a number")
+    return float(threshold)
+
+
 def _grid(K_max: float, step: float, n_classes: int) -> np.ndarray:
     """1, 1 + step, … up to K_max or the number of classes: each the float that prints as the decimal."""
     if not step > 0:
         raise ValueError(f"step = {step} must be > 0")
     if not K_max >= 1:
         raise ValueError(f"K_max = {K_max} must be ≥ 1")
-    highest = min(exact(K_max), exact(n_classes))
+    highest = exact(min(K_max, n_classes))
     n_steps = int((highest - 1) / exact(step))
     return np.array([float(1 + exact(step) * position) for position in range(n_steps + 1)])
 

@@ -47,7 +47,7 @@ def quasibinary(scores: np.ndarray, log_constant: float | None = None) -> np.nda
     if log_constant is None:
         raise ValueError("the quasibinary link needs link_constant = log C, which training estimates")
     exponents = scores - scores.dtype.type(log_constant)
-    largest = np.log(np.finfo(scores.dtype).max)
+    largest = np.nextafter(np.log(np.finfo(scores.dtype).max), scores.dtype.type(0))  # whose exponential is finite
     return np.exp(np.minimum(exponents, largest, out=exponents), out=exponents)
 
 

@@ -54,7 +54,9 @@ def report(
     if rules is None:
         K = min(5, max(1, table.n_classes - 1))
         rules = [TopK(1), *([TopK(K), AverageK(float(K))] if K > 1 else [])]
-    rules = [rule if isinstance(rule, FittedRule) else checked_rule(rule) for rule in rules]
+    if isinstance(rules, (Rule, FittedRule)):
+        rules = [rules]
+    rules = [rule if isinstance(rule, FittedRule) else checked_rule(rule) for rule in dict.fromkeys(rules)]
     if val is None and any(isinstance(rule, Rule) and rule.needs_fit for rule in rules):
         val, table = table.split(seed=seed)
         warnings.warn(

@@ -8,6 +8,7 @@ are sorted. The guess changes the time, never the answer: if too little survives
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -105,6 +106,8 @@ def threshold_at_mean_size(table: LogitTable, K: float) -> float:
 
 def checked_m(K: float, table: LogitTable) -> int:
     """K·n, or an error when no such mean size exists; K ≥ L means all classes."""
+    if not (isinstance(K, numbers.Real) and math.isfinite(K)):
+        raise ValueError(f"K = {K!r}; give the number of classes in a set on average, up to {table.n_classes}")
     m = classes_of_rows(K, table.n)
     if m < 1:
         raise ValueError(f"K = {K:g} with {table.n} rows returns no class at all; give K ≥ {1 / table.n:.3g}")

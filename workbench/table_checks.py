@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from workbench.tables import LogitTable
 
 BLOCK = 512  # rows looked at together
+SUM_TOLERANCE = 1e-3  # how far from 1 a row of probabilities may sum that somebody else rounded
 
 
 def array_of(values: Any) -> np.ndarray:
@@ -18,7 +19,13 @@ def array_of(values: Any) -> np.ndarray:
     if hasattr(values, "detach"):
         values = values.detach().cpu()
         values = (values.float() if str(values.dtype) == "torch.bfloat16" else values).numpy()
-    array = np.asanyarray(values)
+    array = np.asanyarray(values)  # a memory map stays one
+    if isinstance(array, np.ma.MaskedArray):
+        raise ValueError(
+            "masked arrays are not taken, for a table has no missing entries; fill them, or leave rows out"
+        )
+    if isinstance(array, np.matrix):
+        array = np.asarray(array)
     if array.dtype == object:
         array = array.astype(str)
     return array
@@ -98,6 +105,8 @@ def check_values(table: LogitTable) -> None:
         weights = getattr(table, name)
         if weights is not None and not (np.isfinite(weights).all() and weights.min() >= 0):
             raise ValueError(f"{name} must be finite and ≥ 0")
+    if table.posterior is not None:
+        _check_posterior(table.posterior, one_label=table.labels is not None and not table.many_labels)
     first = table.scores[:BLOCK]
     if table.link == "softmax" and table.n_classes > 1 and first.min() >= 0:
         sums = first.sum(1, dtype=np.float64)
@@ -109,6 +118,16 @@ def check_values(table: LogitTable) -> None:
             )
 
 
+def _check_posterior(posterior: np.ndarray, one_label: bool) -> None:
+    if posterior.max() > 1 + SUM_TOLERANCE:
+        raise ValueError(
+            f"posterior goes up to {posterior.max():g}; it holds probabilities (counts of people are votes)"
+        )
+    if one_label and (wrong := np.abs(posterior.sum(1, dtype=np.float64) - 1) > SUM_TOLERANCE).any():
+        row = int(np.argmax(wrong))
+        raise ValueError(f"row {row} of the posterior sums to {posterior[row].sum():.6g}; with one label a row give 1")
+
+
 def _tolerance(block: np.ndarray) -> float:
     """How far the sum of a row of rounded probabilities may be from 1."""
     return max(1e-6, 4 * float(np.finfo(block.dtype).eps) * np.sqrt(block.shape[1]))
@@ -116,7 +135,7 @@ def _tolerance(block: np.ndarray) -> float:
 
 def check_sums(block: np.ndarray, first_row: int) -> None:
     sums = block.sum(1, dtype=np.float64)
-    wrong = np.abs(sums - 1) > max(1e-3, _tolerance(block))
+    wrong = np.abs(sums - 1) > max(SUM_TOLERANCE, _tolerance(block))
     if wrong.any():
         row = int(np.argmax(wrong))
         raise ValueError(

@@ -86,8 +86,11 @@ class LogitTable:
     def __post_init__(self) -> None:
         if not isinstance(self.link, str) or self.link not in LINKS:
             raise ValueError(f"link = {self.link!r} is unknown; give one of {', '.join(LINKS)}")
-        if self.link == "quasibinary" and not isinstance(self.link_constant, numbers.Real):
-            raise ValueError("the quasibinary link needs link_constant = log C, a number that training estimates")
+        constant = self.link_constant
+        if self.link == "quasibinary" and not (isinstance(constant, numbers.Real) and np.isfinite(float(constant))):
+            raise ValueError(
+                f"link_constant = {constant!r}; the quasibinary link needs log C, a number that training estimates"
+            )
         scores = checked_scores(self.scores)
         self._fill(scores=scores)
         if self.labels is not None:
@@ -224,10 +227,13 @@ class LogitTable:
 
         Fit on one, measure on the other: the clean way to a promise about rows that chose nothing.
         """
+        if not (isinstance(fraction, numbers.Real) and 0 < fraction < 1):
+            raise ValueError(f"fraction = {fraction!r}; give a number between 0 and 1")
         n_first = round(fraction * self.n)
         if not 0 < n_first < self.n:
             raise ValueError(
-                f"fraction = {fraction} of {self.n} rows leaves one side empty; give a fraction that leaves both some rows"
+                f"fraction = {fraction} of {self.n} rows leaves one side empty; give more rows, a fraction that leaves both "
+                "sides some, or two tables instead of one"
             )
         shuffled = np.random.default_rng(seed).permutation(self.n)
         return self.rows(np.sort(shuffled[:n_first])), self.rows(np.sort(shuffled[n_first:]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -34,7 +35,8 @@ def validated_labels(
     `votes` has the columns `item`, `user` and `label`: U_i are the users who proposed a label for item i (if someone
     votes twice on an item the last vote counts). n_u is the number of distinct labels that u proposed anywhere, plus the
     number of species of which u is the author of a valid item (`authors` {item: user}). Validity depends on weights and
-    weights on validity, so with authors the two are repeated until nothing changes; equal weights go to the label that
+    weights on validity, so with authors the two are repeated until nothing changes (a warning says if that never comes);
+    equal weights go to the label that
     sorts first. The constants b0 and θ are not published: choose them. With b0 = 1 a newcomer (n_u = 1) weighs 1.
 
     >>> votes = pd.DataFrame(
@@ -60,11 +62,17 @@ def validated_labels(
     for _ in range(len(votes) + 1):
         weights = species**alpha - species**beta + b0
         labels = _majority(votes, weights, threshold)
+        users = pd.DataFrame({"user": species.index, "species": species.to_numpy(), "weight": weights.to_numpy()})
         earned = _authored_species(labels, authors or {}).reindex(proposed.index, fill_value=0)
         if (proposed + earned).equals(species):
             break
         species = proposed + earned
-    users = pd.DataFrame({"user": species.index, "species": species.to_numpy(), "weight": weights.to_numpy()})
+    else:
+        warnings.warn(
+            "labels and weights keep changing each other: an author's item is valid only with a weight that it gives the "
+            "author, or only without it; what the last round found is returned",
+            stacklevel=2,
+        )
     return ValidatedLabels(labels, users)
 
 

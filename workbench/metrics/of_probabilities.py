@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from workbench.decimals import whole
 from workbench.links import has_likelihood, log_losses
 from workbench.metrics.base import Parts, PointParts, mean, metric, ratio
 from workbench.ranks import label_ranks
@@ -26,8 +27,7 @@ def top_k_accuracy(table: LogitTable, K: int = 1) -> Parts:
 
     Of equally probable classes the first counts as more probable. With many labels all of them must be among the K.
     """
-    if K < 1 or K != int(K):
-        raise ValueError(f"K = {K} must be a whole number ≥ 1")
+    K = whole("K", K)
     labels = table.checked_labels()
     ranks = [label_ranks(table.probabilities(rows), labels[rows]) for rows in table.spans()]
     return mean(np.concatenate(ranks) <= K)
@@ -217,7 +217,7 @@ def equal_width_bins(confidence: np.ndarray, bins: int) -> np.ndarray:
     >>> equal_width_bins(np.array([0.0, 0.5, 0.51, 1.0]), 2).tolist()
     [0, 0, 1, 1]
     """
-    edges = np.linspace(0, 1, _checked_bins(bins) + 1)
+    edges = np.linspace(0, 1, whole("bins", bins) + 1)
     return np.clip(np.searchsorted(edges, confidence, side="left") - 1, 0, bins - 1)
 
 
@@ -225,13 +225,13 @@ def equal_mass_bins(confidence: np.ndarray, bins: int) -> np.ndarray:
     """The bin of each confidence when each bin gets as many rows as the others, up to one; ties by position."""
     places = np.empty(len(confidence), np.int64)
     places[np.argsort(confidence, kind="stable")] = np.arange(len(confidence))
-    return places * _checked_bins(bins) // max(len(confidence), 1)
+    return places * whole("bins", bins) // max(len(confidence), 1)
 
 
 def classwise_sums(table: LogitTable, bins: int) -> np.ndarray:
     """(L, bins, 5): number, Σp, Σ[is label], Σp², Σ p·[is label] of the probabilities of each class in each bin."""
     table.checked_labels()
-    n_cells = table.n_classes * _checked_bins(bins)
+    n_cells = table.n_classes * whole("bins", bins)
     sums = np.zeros((5, n_cells))
     rows_of, classes_of = table.positives()
     for rows in table.spans():
@@ -289,9 +289,3 @@ def _two_sided(inside: Any, outside: Any, formula: Any) -> Parts:
     columns[: len(sides[0]), 0] = 1
     columns[len(sides[0]) :, 1] = 1
     return Parts(len(cells), columns, formula, cells, len(levels))
-
-
-def _checked_bins(bins: int) -> int:
-    if bins < 1:
-        raise ValueError(f"bins = {bins}; give at least 1")
-    return bins
