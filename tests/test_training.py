@@ -285,6 +285,7 @@ def test_the_history_counts_the_scores_that_the_loss_pulls_at(store):
     assert (hinge <= 2).all()  # the label's score and the K-th largest of the others, or none
     assert (hinge > 0).all()
     assert (pulled(losses.NoisedTopK(K=2, epsilon=0.2)) < 6).all()
+    assert (pulled(losses.ExactNoisedTopK(K=2, epsilon=1e-3)) < 2.5).all()  # what rounding leaves is no pull
 
 
 def test_the_history_of_quasibinary_has_its_constant_beside_the_softmax_normaliser(store):

@@ -25,6 +25,7 @@ from workbench import parallel
 from workbench.batches import Batch, Batches, Epoch, generator, readable, seed_of, tensor_of
 from workbench.datasets import ImageFiles, Split
 from workbench.features import features_of, standardise, whole_network
+from workbench.gradients import scores_pulled
 from workbench.hardware import device_named
 from workbench.models import Network, build_network
 from workbench.runs import Run
@@ -177,7 +178,7 @@ class Learner(pl.LightningModule):
             loss.backward()
         self.train_losses.append(value)
         assert scores.grad is not None
-        self.nonzero_gradients.append(int(torch.count_nonzero(scores.grad)) / len(scores))
+        self.nonzero_gradients.append(float(scores_pulled(scores.grad.float().numpy(force=True)).mean()))
         if piece == self.run.accumulate - 1:
             done = (self.epoch * self.n_batches + step) / (self.run.epochs * self.n_batches)
             rate = self.run.learning_rate * SCHEDULES[self.run.schedule](done, self.run.drops)

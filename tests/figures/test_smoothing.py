@@ -18,10 +18,11 @@ LABELS = np.random.default_rng(1).integers(0, 30, 40)
 
 
 def counted_directly(loss: wb.losses.Loss) -> float:
-    """Non-zero gradient coordinates of one row after the other, a mean over the rows that have any."""
+    """Gradient coordinates of one row after the other, a mean over the rows that have any."""
     scores = torch.tensor(SCORES, requires_grad=True)
     loss(scores, torch.tensor(LABELS), generator=torch.Generator().manual_seed(0)).sum().backward()
-    counts = (scores.grad != 0).sum(-1)
+    sizes = scores.grad.abs()
+    counts = (sizes > 1e-9 * sizes.amax(-1, keepdim=True)).sum(-1)
     return float(counts[counts > 0].double().mean())
 
 
@@ -31,6 +32,13 @@ def test_the_count_is_that_of_the_gradients(loss_class):
     assert figure.frame["classes"].tolist() == pytest.approx(
         [counted_directly(loss_class(K=3, epsilon=epsilon)) for epsilon in (0.05, 0.8)]
     )
+
+
+def test_rounding_of_exact_smoothing_is_no_gradient():
+    """At ε = 0.001 noise changes no rank: only the label and the (K + 1)-th largest score are pulled at."""
+    loss = wb.losses.ExactNoisedTopK(K=2)
+    frame = wb.figures.gradient_sparsity(loss, (2.4, 2.6, 2.3, 0.5), [3], epsilons=(0.001, 0.2)).frame
+    assert frame["classes"].tolist() == [2.0, 4.0]
 
 
 def test_a_table_gives_the_same_as_its_scores_and_labels():

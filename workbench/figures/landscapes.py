@@ -21,6 +21,7 @@ from workbench.figures.evaluation import (
 )
 from workbench.figures.galleries import Gallery
 from workbench.figures.triangles import CORNER_NAMES, LevelSets
+from workbench.gradients import scores_pulled
 
 if TYPE_CHECKING:
     from workbench.losses import Loss
@@ -92,8 +93,11 @@ def level_sets(
     flat = ""
     if gradients:
         frame[["g0", "g1", "g2"]] = slopes = loss_gradients(drawn, scores, label, head, background)
-        n_flat, moved = int((slopes == 0).all(axis=1).sum()), np.count_nonzero(slopes, axis=1).mean()
-        flat = f" The gradient is zero at {n_flat} of the points and moves {moved:.2f} scores on average."
+        pulled = scores_pulled(slopes)
+        flat = (
+            f" The gradient is zero at {np.count_nonzero(pulled == 0)} of the points and moves {pulled.mean():.2f} scores "
+            "on average."
+        )
     options = {
         "total": total if total != TOTAL else None,
         "head": head if loss.heads == 2 else None,

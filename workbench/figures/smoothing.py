@@ -17,6 +17,7 @@ from workbench.figures.base import Figure, counted, paper
 from workbench.figures.evaluation import check_loss, listed, loss_gradients, losses_in_code
 from workbench.figures.profiles import MOST_LINES, Lines, few_ticks, logarithmic
 from workbench.figures.style import Theme
+from workbench.gradients import scores_pulled
 from workbench.tables import LogitTable
 
 if TYPE_CHECKING:
@@ -39,8 +40,8 @@ def gradient_sparsity(
     `scores` is one score vector, an array (n, L), or a `LogitTable`, of which the first 200 rows are taken; `labels` are
     those of the rows (without them, each row's lowest score). Each loss is drawn as it trains, its noise with a fixed
     seed; one without ε is a level line. With n_samples draws at most n_samples + 1 classes move, however large ε: that
-    is why the gradient stays sparse. Exact smoothing has no such cap. In the frame `rows` is the share of rows with a
-    gradient; the others beat their margin.
+    is why the gradient stays sparse. Exact smoothing has no such cap. A gradient below a billionth of the row's largest is
+    rounding and does not count. In the frame `rows` is the share of rows with a gradient; the others beat their margin.
 
     >>> import workbench as wb
     >>> figure = gradient_sparsity(wb.losses.NoisedTopK(K=1, n_samples=3), epsilons=(0.001, 10))
@@ -62,7 +63,7 @@ def gradient_sparsity(
         raise ValueError(f"epsilons = {epsilons!r}; give at least two rising numbers above 0")
     frames = []
     for loss in chosen:
-        moved = np.array([np.count_nonzero(loss_gradients(at, rows, of_rows), axis=1) for at in _at(loss, grid)])
+        moved = np.array([scores_pulled(loss_gradients(at, rows, of_rows)) for at in _at(loss, grid)])
         learning = (moved > 0).mean(axis=1)  # (ε,)
         classes = np.where(learning > 0, moved.mean(axis=1) / np.maximum(learning, 1e-12), np.nan)
         part = {"epsilon": grid, **{"classes": classes, "rows": learning}}
