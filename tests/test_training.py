@@ -409,12 +409,16 @@ def test_bf16_trains_and_gives_float32_scores(tmp_path):
     subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True, env=environment)
 
 
-def test_a_processor_that_refuses_bf16_is_an_error_that_says_what_to_do(store, monkeypatch):
-    def refuses(*_):
-        raise RuntimeError("could not create a primitive")
-
-    monkeypatch.setattr(hardware.F, "linear", refuses)
-    with pytest.raises(ValueError, match=r"'bf16' does not work .*could not create.*; use precision='32'"):
+@pytest.mark.parametrize(
+    ("refusal", "words"),
+    [
+        ("raise RuntimeError('could not create a primitive')", "RuntimeError: could not create a primitive"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGILL)", "SIGILL"),
+    ],
+)
+def test_a_processor_that_refuses_bf16_is_an_error_that_says_what_to_do(store, monkeypatch, refusal, words):
+    monkeypatch.setattr(hardware, "BF16_PRODUCT", refusal)
+    with pytest.raises(ValueError, match=rf"'bf16' does not work .*\({words}\); use precision='32'"):
         train(small(precision="bf16"), store=store, progress=False)
 
 

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+from functools import cache
+
 import torch
-import torch.nn.functional as F
+
+BF16_PRODUCT = """
+import torch
+block = torch.zeros(64, 256, dtype=torch.bfloat16)
+torch.nn.functional.linear(block, block)
+"""
 
 
 def device_named(wanted: str) -> torch.device:
@@ -23,11 +33,19 @@ def check_devices(device: torch.device, devices: int) -> None:
 
 def check_bf16(device: torch.device) -> None:
     """Some virtual machines announce matrix instructions and then refuse them: better to say so than to fail inside."""
-    block = torch.zeros(64, 256, dtype=torch.bfloat16, device=device)
-    try:
-        F.linear(block, block)
-    except RuntimeError as error:
+    if device.type == "cpu" and (refusal := _refusal(BF16_PRODUCT)):
         raise ValueError(
-            f"precision = 'bf16' does not work on this processor ({error}); use precision='32', or start Python with "
+            f"precision = 'bf16' does not work on this processor ({refusal}); use precision='32', or start Python with "
             "ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 in its environment"
-        ) from error
+        )
+
+
+@cache
+def _refusal(code: str) -> str:
+    """Why the code does not run, or "". A process of its own tries it: a refused instruction ends a process at once."""
+    tried = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", errors="replace")
+    if tried.returncode == 0:
+        return ""
+    if tried.returncode < 0:
+        return signal.Signals(-tried.returncode).name
+    return tried.stderr.strip().rpartition("\n")[2] or f"exit code {tried.returncode}"
