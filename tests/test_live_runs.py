@@ -181,9 +181,35 @@ def test_what_cannot_be_trained_is_told_in_words_and_the_worker_lives_on(worker,
     assert "Traceback" not in progress.message
 
 
-def test_a_line_that_is_no_request_changes_nothing(worker):
-    worker._write("what is this\n")
-    worker.ask({**SMALL, "seed": 8})
+@pytest.mark.parametrize(
+    ("line", "asked", "words"),
+    [
+        ("what is this", None, "Expecting value"),
+        ("[" * 5000, None, "recursion"),
+        ("[1]", None, "it is a list"),
+        ('{"id": 3}', 3, "neither run nor cancel, but id"),
+        ('{"id": NaN, "run": {}}', None, "id = nan; give a whole number or a word"),
+    ],
+)
+def test_a_line_that_is_no_request_is_answered_in_words(line, asked, words):
+    from workbench.worker import Worker
+
+    answers = io.StringIO()
+    Worker(io.StringIO(), answers)._hear(line)
+    answer = json.loads(answers.getvalue())
+    assert (answer["id"], answer["event"]) == (asked, "failed")
+    assert words in answer["message"]
+
+
+def test_a_line_that_is_no_request_disturbs_no_training(worker):
+    worker.ask({**ENDLESS, "seed": 8})
+    until(lambda: worker.progress.history)
+    worker._write("what is this\n" + "[" * 5000 + "\n" + '{"id": 3}\n')
+    worker._process.stdin.buffer.write(b"\xff\n")
+    seen = worker.progress.epochs_done
+    until(lambda: worker.progress.epochs_done > seen + 20 or not worker.progress.working)
+    assert worker.progress.working
+    worker.ask({**SMALL, "seed": 8})  # it still listens
     assert ended(worker).state == "finished"
 
 

@@ -13,9 +13,9 @@ where `run` is what `run.json` holds and only its `dataset` is needed, and answe
     {"id": 1, "event": "finished", "key": "4f1c…"}
 
 or, in place of the last, `"cancelled"`, or `"failed"` with a `message` in words. The latest request wins: one that is
-being trained gives way at the end of its epoch, or of a batch of the features it needs. With `keep` a run goes to the
-store, otherwise to the shelf. When the input closes, the process ends at once: whoever asked is gone, and what is written
-is written as a whole or not at all.
+being trained gives way at the end of its epoch, or of a batch of the features it needs. A line that is no request is
+answered with `"failed"` and disturbs nothing. With `keep` a run goes to the store, otherwise to the shelf. When the input
+closes, the process ends at once: whoever asked is gone, and what is written is written as a whole or not at all.
 """
 
 from __future__ import annotations
@@ -47,8 +47,11 @@ def main() -> None:
     """Serve requests until the input closes."""
     torch.set_num_threads(max(1, (os.cpu_count() or 2) // 2))  # the other half is for whoever asks
     answers = sys.stdout
-    with contextlib.redirect_stdout(sys.stderr):  # what a library prints must not come between the answers
-        Worker(sys.stdin, answers).serve()
+    with (
+        open(sys.stdin.fileno(), encoding="utf-8", errors="replace", closefd=False) as lines,
+        contextlib.redirect_stdout(sys.stderr),  # what a library prints must not come between the answers
+    ):
+        Worker(lines, answers).serve()
 
 
 class Worker:
@@ -58,6 +61,7 @@ class Worker:
         self.lines, self.answers = lines, answers
         self.arrived: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self.waiting: dict[str, Any] | None = None  # the latest request that is not begun
+        self.telling = threading.Lock()  # an answer is a whole line, whichever thread it comes from
 
     def serve(self) -> None:
         """Train what is asked for; never returns."""
@@ -69,12 +73,25 @@ class Worker:
                 self._answer(request)
 
     def _listen(self) -> None:
-        for line in self.lines:
-            try:
-                self.arrived.put(dict(json.loads(line)))
-            except (TypeError, ValueError) as error:
-                self.arrived.put({"id": None, "unreadable": str(error)})
-        os._exit(0)
+        try:
+            for line in self.lines:
+                self._hear(line)
+        finally:
+            os._exit(0)
+
+    def _hear(self, line: str) -> None:
+        """Passes on a request or a cancel. Anything else is answered here, whatever is being trained."""
+        asked = None
+        try:
+            message = json.loads(line)
+            asked = _checked_id(message)
+            if not message.keys() & {"run", "cancel"}:
+                raise ValueError(f"it has neither run nor cancel, but {', '.join(message) or 'nothing'}")
+        except (ValueError, RecursionError) as error:
+            about = f'a request is a line such as {{"id": 1, "run": {{…}}}}; this one cannot be read ({error})'
+            self._tell(asked, "failed", message=about)
+        else:
+            self.arrived.put(message)
 
     def _sort(self, message: dict[str, Any]) -> Any:
         """A request takes the place of the one that waits; a cancel removes that, or else its id is returned."""
@@ -103,8 +120,6 @@ class Worker:
             self._look_up(asked)
 
         try:
-            if "run" not in request:
-                raise ValueError(f"a request is a line such as {{'id': 1, 'run': {{…}}}}, not {request}")
             run = run_described(request["run"])
             self._tell(asked, "started", epochs=run.epochs)
             self._look_up(asked)
@@ -116,12 +131,7 @@ class Worker:
             self._tell(asked, "finished", key=run.key)
         except Cancelled:
             self._tell(asked, "cancelled")
-        except (
-            ValueError,
-            OSError,
-            FloatingPointError,
-            MemoryError,
-        ) as error:  # the library's own: they say what to do
+        except (ValueError, OSError, FloatingPointError, MemoryError) as error:  # our own: they say what to do
             self._tell(asked, "failed", message=str(error))
         except Exception as error:
             traceback.print_exc()
@@ -129,7 +139,18 @@ class Worker:
             self._tell(asked, "failed", message=about)
 
     def _tell(self, asked: Any, event: str, **facts: Any) -> None:
-        print(json.dumps({"id": asked, "event": event, **facts}), file=self.answers, flush=True)
+        with self.telling:
+            print(json.dumps({"id": asked, "event": event, **facts}), file=self.answers, flush=True)
+
+
+def _checked_id(message: Any) -> int | str | None:
+    """The id of a message, which is sent back with its answers: a whole number or a word."""
+    if not isinstance(message, dict):
+        raise ValueError(f"it is a {type(message).__name__}")
+    asked = message.get("id")
+    if not isinstance(asked, int | str | None):
+        raise ValueError(f"id = {asked!r}; give a whole number or a word")
+    return asked
 
 
 def run_described(described: Mapping[str, Any]) -> Run:
