@@ -79,16 +79,16 @@ def thresholds(figure: SizeAgainstThreshold, places: Places, dark: bool) -> Movi
     drawn = untitled(figure.plot(dark))
     if not drawn.layout.shapes:  # every class is in every set
         return Moving(drawn, figure.title, [figure.subtitle], [], figure.text)
-    at, K = np.maximum(places.thresholds, LEFT).tolist(), places.K.tolist()
+    at, sizes = np.maximum(places.thresholds, LEFT).tolist(), places.mean_size.tolist()
     moves = [
         Move("shapes[0].x1", at),
-        *(Move(f"shapes[0].{end}", K) for end in ("y0", "y1")),
+        *(Move(f"shapes[0].{end}", sizes) for end in ("y0", "y1")),
         *(Move(f"shapes[1].{end}", at) for end in ("x0", "x1")),
-        Move("shapes[1].y1", K),
+        Move("shapes[1].y1", sizes),
         Move("x", np.array(at)[:, None], POINT),
-        Move("y", np.array(K)[:, None], POINT),
+        Move("y", np.array(sizes)[:, None], POINT),
     ]
-    return Moving(drawn, figure.title, [figure.subtitle], moves, figure.text)
+    return Moving(drawn, figure.title, [figure.subtitle], moves, figure.unmarked)
 
 
 def sizes(figure: SetSizes, compact: dict[str, Any], other: dict[str, Any] | None, grouped: bool, dark: bool) -> Moving:
@@ -169,9 +169,10 @@ def classes(figure: PerClass, compact: dict[str, Any], dark: bool) -> Moving:
 def rarity(figure: AccuracyAgainstCount, compact: dict[str, Any], dark: bool) -> Moving:
     """Accuracy against training images: dots, and a line at the mean, of each shot group."""
     accuracy = compact["class_hits"] / np.maximum(compact["class_rows"], 1)
-    drawn, moves = untitled(figure.plot(dark)), []
+    drawn, moves, means = untitled(figure.plot(dark)), [], {}
     for place, (shot, part) in enumerate(figure.parts()):
         its = accuracy[:, part["class"].to_numpy()]
+        means[shot] = its.mean(axis=1)
         names = part[["name", "count", "n"]].assign(name=part["name"].map(html.escape)).to_numpy()
         drawn.data[2 * place].update(
             customdata=names,
@@ -179,10 +180,14 @@ def rarity(figure: AccuracyAgainstCount, compact: dict[str, Any], dark: bool) ->
             "<br>%{customdata[1]} training images<extra></extra>",
         )
         drawn.data[2 * place + 1].hovertemplate = shot + ": %{y:.1%} on average<extra></extra>"
-        moves += [Move("y", its, 2 * place), Move("y", np.repeat(its.mean(axis=1)[:, None], 2, axis=1), 2 * place + 1)]
+        moves += [Move("y", its, 2 * place), Move("y", np.repeat(means[shot][:, None], 2, axis=1), 2 * place + 1)]
     n_classes = counted(int(np.count_nonzero(compact["class_rows"])), "class", "classes")
-    subtitle = f"n = {counted(compact['n'], 'row')} of {n_classes}; the lines are the means of the shot groups"
-    return Moving(drawn, figure.title, [subtitle], moves)
+    lines = [
+        ", ".join(f"{shot} {mean:.1%}" for shot, mean in zip(means, row, strict=True))
+        for row in zip(*means.values(), strict=True)
+    ]
+    subtitles = [f"n = {counted(compact['n'], 'row')} of {n_classes}; lines at the means: {said}" for said in lines]
+    return Moving(drawn, figure.title, subtitles, moves)
 
 
 def untitled(drawn: go.Figure) -> go.Figure:

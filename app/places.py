@@ -29,16 +29,17 @@ WRITTEN = {"K": ".2f", "threshold": ".3g", "confidence": ".3f"}
 class Places:
     """One row for every value of K, then one for every threshold, then one for every confidence.
 
-    K and confidence are fitted on the validation rows. `thresholds` (rows,) is the threshold of every row, `K` the mean
-    size it gives on the validation rows and `confidence` the coverage it promises (the values asked for, where one is
-    asked for). Without labels there is no confidence, and with few validation rows no high one; `why_confidence_ends`
-    says in words what stops it.
+    K and confidence are fitted on the validation rows. `thresholds` (rows,) is the threshold of every row, `mean_size`
+    what it gives on the validation rows, `K` the same and `confidence` the coverage it promises (the values asked for,
+    where one is asked for: ties can make sets larger). Without labels there is no confidence, and with few validation
+    rows no high one; `why_confidence_ends` says in words what stops it.
     """
 
     K_values: np.ndarray
     threshold_values: np.ndarray
     confidence_values: np.ndarray
     K: np.ndarray
+    mean_size: np.ndarray
     thresholds: np.ndarray
     confidence: np.ndarray
     why_confidence_ends: str
@@ -124,11 +125,13 @@ def places(key: str) -> Places:
     if promises is not None:
         confidence = np.array([promises.confidence_at(threshold) for threshold in thresholds])
         confidence[len(thresholds) - len(confidence_values) :] = confidence_values
+    mean_size = np.array([val.mean_size(threshold) for threshold in thresholds])
     return Places(
         K_values=val.K_values,
         threshold_values=threshold_values,
         confidence_values=confidence_values,
-        K=np.concatenate([val.K_values, [val.mean_size(threshold) for threshold in asked]]),
+        K=np.concatenate([val.K_values, mean_size[len(val.K_values) :]]),
+        mean_size=mean_size,
         thresholds=thresholds,
         confidence=confidence,
         why_confidence_ends=why_confidence_ends,

@@ -13,10 +13,11 @@ def chosen_runs(label: str, key: str, others: dict[str, str]) -> list[str]:
     """Any of the other runs on the rows of a run, in the address as `with`; all of them at first."""
     if "with" not in st.session_state or st.session_state.get("with of") != key:  # the first visit, or another run
         asked = [each for each in st.query_params.get("with", "").split(",") if each in others]
-        st.session_state["with"] = asked or list(others)
+        none_asked = "with of" not in st.session_state and st.query_params.get("with") == ""
+        st.session_state["with"] = asked if asked or none_asked else list(others)
         st.session_state["with of"] = key
     st.session_state["with"] = [each for each in st.session_state["with"] if each in others]
-    chosen = st.multiselect(label, list(others), format_func=others.__getitem__, key="with")
+    chosen = st.multiselect(label, list(others), format_func=told_apart(others).__getitem__, key="with")
     st.query_params["with"] = ",".join(chosen)
     return chosen
 

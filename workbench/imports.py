@@ -20,6 +20,10 @@ def keep_tables(
     With one table the rows are split in halves (seed 0) and the run says so; with two, the first is `val`. The key is
     that of the content, so the same table is kept once however often it is brought.
     """
+    if test is None and table.n < 2:
+        raise ValueError(
+            "the table has one row; give at least two, or two tables: one to fit rules on, one to judge them"
+        )
     store = chosen_store(store)
     val, test, note = (*table.split(), SPLIT_NOTE) if test is None else (table, test, "")
     if val.n_classes != test.n_classes:

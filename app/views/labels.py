@@ -22,6 +22,7 @@ from several import chosen_runs, opening, titles
 from views.samples import LABELLED, NO_LABEL
 from workbench.comparison import zero_and_many
 from workbench.figures.agreement import F1AgainstThreshold
+from workbench.figures.base import counted
 from workbench.figures.rejection import ALL, WITH, WITHOUT, NoneOfThese, share_answered
 from workbench.figures.rejection import BINS as CONFIDENCE_BINS
 
@@ -163,7 +164,7 @@ def at_every_place(channel: str, key: str, title: str, dark: bool) -> moving.Mov
     ends = [min(value, 1.0) for value in thresholds.tolist()]
     moves = [live.Move(f"shapes[{panel}].{end}", ends) for panel in (0, 1) for end in ("x0", "x1")]
     drawing = moving.untitled(figure.plot(dark))
-    return moving.Moving(drawing, title, said(figure, thresholds), moves, figure.text, TALL)
+    return moving.Moving(drawing, title, said(figure, thresholds), moves, height=TALL)
 
 
 def said(figure: NoneOfThese, thresholds: np.ndarray) -> list[str]:
@@ -175,7 +176,8 @@ def said(figure: NoneOfThese, thresholds: np.ndarray) -> list[str]:
         parts.append(
             [f"{share:.1%} of {kind} {verb}" if kind == ALL else f"{share:.1%} {kind} {verb}" for share in shares]
         )
-    return [", ".join(words) for words in zip(*parts, strict=True)]
+    n = counted(sum(len(values) for values in figure.kinds.values()), "row")
+    return [f"n = {n}: {', '.join(words)}" for words in zip(*parts, strict=True)]
 
 
 @messages.friendly

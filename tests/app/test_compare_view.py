@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -58,3 +59,20 @@ def test_a_link_restores_the_comparison_and_its_table_can_be_taken_away(opened, 
 def test_a_run_that_is_alone_says_what_is_needed(opened, run):
     page = opened(run, view="compare", wait_for="[data-testid=stAlert]")
     assert page.get_by_text("No other run was measured on these test rows").is_visible()
+
+
+def test_a_link_may_choose_no_other_run(opened):
+    page = opened(view="compare", wait_for="[data-testid=stAlert]", **{"with": ""})
+    page.get_by_text("Choose at least one run").wait_for()
+
+
+def test_runs_of_one_title_are_told_apart(opened, store):
+    twin = "e" * 64
+    with store.writing(twin) as directory:
+        shutil.copytree(store.open(KEYS["sharper"]).path, directory, dirs_exist_ok=True)
+    try:
+        page = opened(view="compare", wait_for="[data-baseweb=tag], [data-testid=stMultiSelectTagsContainer]")
+        for key in (KEYS["sharper"], twin):
+            page.get_by_text(f"sharper ({key[:12]})").first.wait_for()
+    finally:
+        shutil.rmtree(store.root / twin)

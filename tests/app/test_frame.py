@@ -17,6 +17,7 @@ import workbench as wb
 from workbench import glossary
 from workbench import store as stores
 from workbench.figures.style import streamlit_theme
+from workbench.imports import keep_tables
 from workbench.launching import app_command, free_port, start_server
 
 APP = Path(__file__).resolve().parents[2] / "app"
@@ -138,3 +139,14 @@ def test_bars_of_single_classes_open_rows_and_those_of_many_classes_do_not(app_m
     assert histogram == (n_classes > 100)
     assert opening.opens_rows("sizes", table)
     assert not opening.opens_rows("curve", table)
+
+
+def test_the_point_of_G_lies_on_its_curve_also_where_ties_make_sets_larger(app_modules, tmp_path, monkeypatch):
+    import places
+    import reading
+
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
+    stored = keep_tables(wb.LogitTable(np.zeros((40, 6)), np.arange(40) % 6), title="ties")
+    at = places.places(stored.key[: reading.SHORT])
+    assert set(at.mean_size) == {0, 6}  # all classes tie: all of them, or none, reach a threshold
+    assert set(at.K[: len(at.K_values)]) == set(at.K_values)  # the slider keeps what was asked

@@ -11,6 +11,7 @@ from browsing import KEYS, click, figure, pressed, serious_violations, settled, 
 
 import workbench as wb
 from workbench.comparison import zero_and_many
+from workbench.figures.base import counted
 from workbench.figures.rejection import share_answered
 from workbench.rows import RowFilter
 from workbench.store import DEMO, Store
@@ -40,8 +41,10 @@ def test_softmax_sigmoid_and_quasibinary_stand_side_by_side_and_follow_the_thres
         np.testing.assert_allclose(shown["data"][0]["y"], expected.plot().data[0].y)
         answered = expected.answered(threshold)
         words = page.locator(f".st-key-figure-confidence-{key[:12]} .wb-subtitle").inner_text()
-        assert words == f"{answered['with a label']:.1%} with a label answered, " + (
-            f"{1 - answered['without a label']:.1%} without a label refused"
+        assert (
+            words
+            == f"n = {counted(tables[link.capitalize()].n, 'row')}: {answered['with a label']:.1%} with a label answered, "
+            + (f"{1 - answered['without a label']:.1%} without a label refused")
         )
     curves = wb.figures.f1_against_threshold(tables).frame
     shown = figure(page, "f1")["data"][: len(tables)]

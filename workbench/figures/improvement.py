@@ -117,7 +117,7 @@ class MostImproved(Figure):
         figure.add_vline(x=0, line={"color": theme.muted, "width": 1})
         if not len(drawn):
             figure.add_annotation(x=0, y=9.5, text="no class differs", showarrow=False, font_color=theme.muted)
-        figure.update_xaxes(range=(-limit, limit), tickformat="+.0%", title="change of accuracy")
+        figure.update_xaxes(range=(-1.06 * limit, 1.06 * limit), tickformat="+.0%", title="change of accuracy")
         figure.update_yaxes(
             range=(max(2 * self.most, 1) - 0.4, -0.6), tickvals=drawn["place"], ticktext=escaped["name"], automargin=True,
             showgrid=False,

@@ -86,7 +86,7 @@ class Reliability(Figure):
                 **{"x": [0, 1], "y": [0, 1], "line": {"color": theme.bayes, "dash": "dash", "width": 1.5}},
             },
             {
-                **{"type": "scatter", "name": "measured", "mode": "lines+markers"},
+                **{"type": "scatter", "name": "measured", "mode": "lines+markers", "cliponaxis": False},
                 **{"x": points["confidence"], "y": points["accuracy"], "line": {"color": theme.accent, "width": 2}},
                 "marker": {
                     "size": 10,

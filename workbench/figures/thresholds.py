@@ -56,21 +56,23 @@ def size_against_threshold(val: SetIndex, test: SetIndex, threshold: float | Non
     )
     step = float(np.diff(val.K_values)[0]) if len(val.K_values) > 1 else 0.1
     options = f"K_max={float(val.K_values[-1])!r}, step={round(step, 6)!r}"
-    told = at = None
+    told, at = "", None
     if threshold is not None:
         at = (threshold, val.mean_size(threshold))
         sizes = f"{at[1]:.2f} classes where it is fitted and {test.mean_size(threshold):.2f} where it is used"
         told = f"Marked: at {threshold:.4g}, {sizes}."
     marked = "" if threshold is None else f", threshold={threshold!r}"
+    unmarked = (
+        f"Mean size of sets against the threshold, falling from {frame['mean_size'].max():.2f} classes at "
+        f"{thresholds[0]:.3g} to {frame['mean_size'].min():.2f} at {thresholds[-1]:g}, on the n = {val.table.n} rows it is "
+        f"fitted on and the {test.table.n} rows it is used on."
+    )
     return SizeAgainstThreshold(
         frame=frame,
         title="G: how many classes reach the threshold",
         subtitle=f"n = {counted(val.table.n)} fitted rows and {counted(test.table.n)} judged rows",
-        text=(
-            f"Mean size of sets against the threshold, falling from {frame['mean_size'].max():.2f} classes at "
-            f"{thresholds[0]:.3g} to {frame['mean_size'].min():.2f} at {thresholds[-1]:g}, on the n = {val.table.n} rows it is "
-            f"fitted on and the {test.table.n} rows it is used on.{f' {told}' if told else ''}"
-        ),
+        text=f"{unmarked} {told}".strip(),
+        unmarked=unmarked,
         code=(
             "import workbench as wb\n\n# val: the table the threshold is fitted on; test: the table it is used on\n"
             f"val_index, test_index = wb.SetIndex(val, {options}), wb.SetIndex(test, {options})\n"
@@ -86,6 +88,7 @@ def size_against_threshold(val: SetIndex, test: SetIndex, threshold: float | Non
 class SizeAgainstThreshold(Figure):
     """Two falling curves over a logarithmic axis of thresholds, and the path from K to its threshold."""
 
+    unmarked: str  # the text without what is marked
     K_max: float
     at: tuple[float, float] | None  # threshold and mean size that are marked
 
