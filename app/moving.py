@@ -186,7 +186,7 @@ def rarity(figure: AccuracyAgainstCount, compact: dict[str, Any], dark: bool) ->
         ", ".join(f"{shot} {mean:.1%}" for shot, mean in zip(means, row, strict=True))
         for row in zip(*means.values(), strict=True)
     ]
-    subtitles = [f"n = {counted(compact['n'], 'row')} of {n_classes}; lines at the means: {said}" for said in lines]
+    subtitles = [f"n = {counted(compact['n'], 'row')} of {n_classes}; {said}" for said in lines]
     return Moving(drawn, figure.title, subtitles, moves)
 
 
