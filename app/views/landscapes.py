@@ -7,6 +7,7 @@ import dataclasses
 import inspect
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -17,8 +18,8 @@ import messages
 import workbench as wb
 from pictures import Setting, figure, prepare, recipe, shown
 from weight_space import weight_space
+from workbench.figures.base import round_range
 from workbench.figures.evaluation import on_three_classes
-from workbench.figures.risks import round_up
 from workbench.knobs import Knob
 
 STAND_INS, GALLERY, LEVELS, RISK, LINES = "Stand-ins", "Gallery", "Level sets", "Conditional risk", "Along a line"
@@ -39,6 +40,7 @@ PARTS = {
 NONE = "nothing"
 # Two fixed rows that share the batch of every point, for losses in which rows see each other.
 BACKGROUND = ([[2.0, 1.0, 0.0], [0.0, 0.5, 1.5]], [0, 2])
+Ends = tuple[float, float]  # of an axis or of colours
 PI_STEPS = [round(step / 40, 3) for step in range(41)]
 
 
@@ -89,7 +91,7 @@ def levels(dark: bool) -> None:
         chosen = loss_choice("Loss", "loss")
         beside = loss_choice("Beside", "beside", (NONE, *titles()))
     chosen_losses = list(dict.fromkeys([chosen, beside] if beside != NONE else [chosen]))
-    drawing = drawing_options()
+    drawing = drawing_options(two=beside != NONE)
     with st.container(horizontal=True, gap="medium"):
         own_options = {name: of_loss(name) for name in chosen_losses}
     apart = own_knobs(chosen, beside) if beside != NONE else []
@@ -98,15 +100,17 @@ def levels(dark: bool) -> None:
         if beside != NONE:
             settings.append(knobs_of(beside, own_options[beside], apart=apart, linked=settings[0]))
 
-    def recipes(settings: list[Setting]) -> list[str]:
-        options = [{**drawing, **own_options[setting.loss]} for setting in settings]
-        ends: dict[str, Any] = {} if drawing["rescale"] else {"value_range": common_range(settings, options)}
-        return [
-            recipe("level_sets", setting, **option, **ends) for setting, option in zip(settings, options, strict=True)
-        ]
+    def recipes(settings: list[Setting], seen: Ends | None) -> tuple[list[str], Ends | None]:
+        made = [partial(recipe, "level_sets", setting, **drawing, **own_options[setting.loss]) for setting in settings]
+        if drawing["rescale"]:
+            return [each() for each in made], seen
+        ends = wide_enough([each() for each in made], seen)
+        return [each(value_range=ends) for each in made], ends
 
+    pictures, ends = recipes(settings, ends_seen("levels", settings))
+    keep_ends("levels", settings, ends)
     with st.container(key="pair" if len(settings) == 2 else "single"):
-        for place, each in enumerate(recipes(settings)):
+        for place, each in enumerate(pictures):
             shown(f"levels-{place}", each, dark)
     for name in chosen_losses:
         about(name)
@@ -114,7 +118,7 @@ def levels(dark: bool) -> None:
     st.session_state["levels seen"] = settings
     if [setting.loss for setting in before] == [setting.loss for setting in settings]:
         further = [one_step_further(*moved) for moved in zip(before, settings, strict=True)]
-        prepare(lambda: recipes(further), dark)
+        prepare(lambda: recipes(further, ends)[0], dark)
 
 
 def risk(dark: bool) -> None:
@@ -157,8 +161,10 @@ def lines(dark: bool) -> None:
     noised = setting if "epsilon" in setting.knobs else Setting("NoisedTopK", {"K": K})
     exact, hinge = Setting("ExactNoisedTopK", {"K": K}), Setting("CalibratedTopKHinge", {"K": K})
     compared = {each.loss: each for each in (hinge, reference, exact, setting, noised)}
+    ends = wide_enough([recipe("line_profile", *profile)], ends_seen("profile", profile))
+    keep_ends("profile", profile, ends)
     with st.container(key="figures"):
-        shown("profile", recipe("line_profile", *profile), dark)
+        shown("profile", recipe("line_profile", *profile, value_range=ends), dark)
         shown("sparsity", recipe("gradient_sparsity", *reversed(compared.values()), run=run if of_run else None), dark)
         shown("bounds", recipe("smoothing_bounds", K=K + 1 if K < 3 else K), dark)
     about(chosen)
@@ -233,18 +239,23 @@ def knobs_of(
     return Setting(name, chosen)
 
 
-def drawing_options() -> dict[str, Any]:
-    """What can be said about every triangle."""
+def drawing_options(*, two: bool) -> dict[str, Any]:
+    """What can be said about every triangle. Two of them have one colour scale unless each shall be rescaled."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         label = label_choice()
         gradients = st.toggle("Gradients", key="gradients", bind="query-params")
         regions = st.segmented_control(
             "Outline sets of", ["–", "1", "2"], default="–", required=True, key="regions", bind="query-params"
         )
-        absolute = st.toggle(
-            "Values as they are", key="absolute", bind="query-params", help="otherwise rescaled to run from 0 to 1"
-        )
-        options: dict[str, Any] = {"label": label, "rescale": not absolute}
+        if two:
+            rescale = st.toggle(
+                "Rescale each", key="rescale_each", bind="query-params", help="otherwise both have one colour scale"
+            )
+        else:
+            rescale = not st.toggle(
+                "Values as they are", key="absolute", bind="query-params", help="otherwise rescaled to run from 0 to 1"
+            )
+        options: dict[str, Any] = {"label": label, "rescale": rescale}
         options |= {"gradients": True} if gradients else {}
         return options | ({"regions": int(regions)} if regions != "–" else {})
 
@@ -280,12 +291,23 @@ def one_step_further(before: Setting, now: Setting) -> Setting:
     return Setting(now.loss, further)
 
 
-def common_range(settings: list[Setting], options: list[dict[str, Any]]) -> tuple[float, float]:
-    """One colour scale for all, with round ends, so that it stands still while a knob moves."""
-    recipes = [recipe("level_sets", setting, **option) for setting, option in zip(settings, options, strict=True)]
-    ends: list[Any] = [figure(each).frame["value"] for each in recipes]
-    low, high = min(values.min() for values in ends), max(values.max() for values in ends)
-    return (0.0 if low >= 0 else -round_up(-low), round_up(high))
+def wide_enough(recipes: list[str], seen: Ends | None) -> Ends:
+    """Round ends that hold all that these pictures show, and what was seen before: they only grow, so nothing jumps."""
+    shown_ends: list[Any] = [figure(each).value_range for each in recipes]  # type: ignore[attr-defined]
+    lows, highs = zip(*shown_ends, strict=True)
+    low, high = round_range(min(lows), max(highs))
+    return (low, high) if seen is None else (min(low, seen[0]), max(high, seen[1]))
+
+
+def ends_seen(name: str, settings: list[Setting]) -> Ends | None:
+    """The ends that a picture of these losses had before their knobs moved; None for other losses."""
+    losses, ends = st.session_state.get(f"{name} ends", ((), None))
+    return ends if losses == [setting.loss for setting in settings] else None
+
+
+def keep_ends(name: str, settings: list[Setting], ends: Ends | None) -> None:
+    """Remember the ends for the next time."""
+    st.session_state[f"{name} ends"] = [setting.loss for setting in settings], ends
 
 
 def about(name: str) -> None:

@@ -57,6 +57,15 @@ def test_the_picture_made_ahead_is_where_the_slider_goes_next(views):
     assert views.one_step_further(settings[-2], settings[-1]) == settings[-1]
 
 
+def test_the_ends_of_a_scale_only_grow(views):
+    from pictures import Setting, recipe
+
+    small, large = (recipe("line_profile", Setting("LDAM", {"scale": scale})) for scale in (1.0, 30.0))
+    low = views.wide_enough([small], None)
+    assert views.wide_enough([large], low) == views.wide_enough([small, large], None) == (0.0, 200.0)
+    assert views.wide_enough([small], (0.0, 200.0)) == (0.0, 200.0)
+
+
 def test_the_view_loads_no_torch_before_a_loss_is_needed():
     code = f"import sys; sys.path.insert(0, {str(APP)!r}); import views.landscapes; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -160,7 +169,7 @@ def test_a_click_in_the_gallery_opens_that_loss(landscapes):
 
 @pytest.mark.browser
 def test_two_losses_share_sliders_and_one_colour_scale(landscapes):
-    page = landscapes("Level sets", loss="Top-K hinge", beside="Calibrated top-K hinge", absolute="true")
+    page = landscapes("Level sets", loss="Top-K hinge", beside="Calibrated top-K hinge")
     left, right = shown(page, "levels-0"), shown(page, "levels-1")
     assert left["colours"] == right["colours"] == [0, 2]
     assert page.locator("input[type=range]").count() == 1
@@ -169,6 +178,26 @@ def test_two_losses_share_sliders_and_one_colour_scale(landscapes):
     said(page, "levels-0", "K = 1")
     expected = wb.figures.level_sets(wb.losses.CalibratedTopKHinge(K=1), rescale=False).frame
     assert_shows(page, "levels-1", expected)
+    page.locator(".st-key-rescale_each label").click()
+    page.locator(".st-key-figure-levels-1 .wb-picture", has_text="loss, rescaled").wait_for()
+    settled(page)
+    assert shown(page, "levels-0")["colours"] == shown(page, "levels-1")["colours"] == [0, 1]
+
+
+@pytest.mark.browser
+def test_the_axis_of_a_line_only_grows_while_a_slider_moves(landscapes):
+    scales = wb.losses.LDAM.knobs()["scale"].values()
+    page = landscapes("Along a line", loss="LDAM", LDAM_scale=scales[-2])
+    axis = "picture => Array.from(picture._fullLayout.yaxis.range)"
+    picture = page.locator(".st-key-figure-profile .wb-picture")
+    assert picture.evaluate(axis) == list(wb.figures.line_profile(wb.losses.LDAM(scale=scales[-2])).value_range)
+    before = picture.evaluate(axis)
+    page.locator(".st-key-LDAM_scale input[type=range]").focus()
+    page.keyboard.press("Home")
+    page.locator(".st-key-figure-profile", has_text=f"scale={scales[0]:g}").wait_for()
+    settled(page)
+    assert wb.figures.line_profile(wb.losses.LDAM(scale=scales[0])).value_range[1] < before[1]
+    assert picture.evaluate(axis) == before
 
 
 @pytest.mark.browser

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -328,14 +329,21 @@ def test_the_bands_cover_the_triangle_once():
     [
         ({"label": 3}, "give 0, 1 or 2"),
         ({"label": -1}, "give 0, 1 or 2"),
-        ({"steps": 1}, "at least 2"),
+        ({"label": True}, "give 0, 1 or 2"),
+        ({"label": 1.0}, "give 0, 1 or 2"),
+        ({"steps": 1}, "steps = 1; give a whole number ≥ 2"),
         ({"steps": 10.5}, "whole number"),
+        ({"steps": None}, "whole number"),
         ({"head": "left"}, "both, predicting, candidate"),
         ({"total": 0}, "above 0"),
+        ({"total": "a"}, "total = 'a'; give a number above 0"),
         ({"regions": 3}, "1 or 2"),
         ({"background": ([[0, 0, 0]], [0])}, "would change nothing"),
         ({"value_range": (0, 1)}, "rescale=False"),
         ({"value_range": (2, 1), "rescale": False}, "low end below the high end"),
+        ({"value_range": (0,), "rescale": False}, r"value_range = \(0,\); give two numbers"),
+        ({"value_range": 3, "rescale": False}, "give two numbers"),
+        ({"value_range": (0, math.inf), "rescale": False}, "give two numbers"),
     ],
 )
 def test_bad_arguments_say_what_is_allowed(arguments, message):
@@ -343,7 +351,18 @@ def test_bad_arguments_say_what_is_allowed(arguments, message):
         wb.figures.level_sets(wb.losses.CrossEntropy(), **arguments)
 
 
-@pytest.mark.parametrize("background", [([[0, 0]], [0]), ([[0, 0, 0]], [3]), ([[0, 0, 0]], [0, 1])])
+@pytest.mark.parametrize(
+    "background",
+    [
+        ([[0, 0]], [0]),
+        ([[0, 0, 0]], [3]),
+        ([[0, 0, 0]], [0, 1]),
+        ([[0, 0, 0]], 0),
+        [[0, 0, 0]],
+        ([[0, 0, 0], [1]], [0, 1]),
+        ([[0, 0, math.nan]], [0]),
+    ],
+)
 def test_a_background_that_does_not_fit_says_what_does(background):
     with pytest.raises(ValueError, match="as many labels"):
         wb.figures.level_sets(wb.losses.ExpectedPositive(K=2), background=background)

@@ -51,6 +51,12 @@ def test_a_table_gives_the_same_as_its_scores_and_labels():
     assert made["figure"].frame.equals(ours.frame)
 
 
+def test_scores_of_half_precision_are_taken_too():
+    scores, loss = torch.tensor([[2.5, 2.0, 1.0, 0.5]]), wb.losses.NoisedTopK(K=2)
+    figure = wb.figures.gradient_sparsity(loss, scores.bfloat16(), torch.tensor([3]))
+    assert figure.frame.equals(wb.figures.gradient_sparsity(loss, scores, [3]).frame)
+
+
 def test_draws_cap_the_gradient_and_exact_smoothing_does_not():
     """The "4 of 100" of Figure 2 (Garcin et al. 2022) are n_samples + 1."""
     losses = [wb.losses.NoisedTopK(K=3, n_samples=3), wb.losses.ExactNoisedTopK(K=3), wb.losses.CrossEntropy()]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import html
+import math
+import numbers
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -143,6 +145,45 @@ def round_count(value: float) -> float:
     """
     power = 10 ** max(0, len(str(int(value))) - 1)
     return next(float(limit * power) for limit in (1, 1.5, 2, 3, 4, 6, 8, 10, 12) if value <= 0.95 * limit * power)
+
+
+def round_up(value: float) -> float:
+    """The next of …, 0.5, 1, 2, 5, 10, …: the end of an axis or of colours, likewise.
+
+    >>> round_up(0.3), round_up(1.0), round_up(7.2)
+    (0.5, 1.0, 10.0)
+    """
+    if not value > 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(digit * power for digit in (1, 2, 5, 10) if value <= digit * power * (1 + 1e-9))
+
+
+def round_range(low: float, high: float) -> tuple[float, float]:
+    """Round ends around both numbers and 0.
+
+    >>> round_range(0.1, 1.4), round_range(-3.0, 1.0)
+    ((0.0, 2.0), (-5.0, 1.0))
+    """
+    return (0.0 if low >= 0 else -round_up(-low)), round_up(high)
+
+
+def checked_range(given: Any) -> tuple[float, float]:
+    """The ends of an axis or of colours as plain numbers, or an error that says what was given."""
+    try:
+        low, high = (float(end) for end in given)
+    except (TypeError, ValueError):
+        low, high = math.nan, math.nan
+    if not -math.inf < low < high < math.inf:
+        raise ValueError(f"value_range = {given!r}; give two numbers, a low end below the high end")
+    return low, high
+
+
+def checked_positive(name: str, given: Any) -> float:
+    """The number above 0 that was given, or an error that says what was."""
+    if isinstance(given, bool) or not isinstance(given, numbers.Real) or not 0 < float(given) < math.inf:
+        raise ValueError(f"{name} = {given!r}; give a number above 0")
+    return float(given)
 
 
 def checked_index(given: Any) -> SetIndex:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -131,7 +132,7 @@ def check_loss(
             f"{loss!r} on {n_classes} classes: K must be smaller than the number of classes; "
             f"give {type(loss).__name__} a K below {n_classes}, not {K:g}"
         )
-    if label not in (0, 1, 2):
+    if isinstance(label, bool) or not isinstance(label, numbers.Integral) or label not in (0, 1, 2):
         raise ValueError(f"label = {label!r}; the triangle has three classes: give 0, 1 or 2")
     if head not in HEADS:
         raise ValueError(f"head = {head!r}; the head that moves is one of {', '.join(HEADS)}")
@@ -139,10 +140,16 @@ def check_loss(
         return
     if not loss.couples_batch:
         raise ValueError(f"{loss!r} judges each row on its own: a background would change nothing; leave it out")
-    scores, labels = (np.asarray(part) for part in background)
-    shapes = [(len(labels), 3), (len(labels), 2, 3)][: loss.heads]
-    if scores.shape not in shapes or labels.ndim != 1 or not np.isin(labels, (0, 1, 2)).all():
+    shapes = ["(m, 3)", "(m, 2, 3)"][: loss.heads]
+    try:
+        scores, labels = (np.asarray(part) for part in background)
+        fits = (
+            scores.shape in [(len(labels), 3), (len(labels), 2, 3)][: loss.heads] and np.isin(labels, (0, 1, 2)).all()
+        )
+        fits = fits and labels.ndim == 1 and labels.dtype.kind in "iu" and np.isfinite(scores).all()
+    except (TypeError, ValueError):  # no pair, ragged rows, or words
+        fits = False
+    if not fits:
         raise ValueError(
-            f"background has scores of shape {scores.shape} and labels {labels.tolist()}; give scores of shape "
-            f"{' or '.join(str(shape) for shape in shapes)} and as many labels 0, 1 or 2"
+            f"background = {background!r}; give a pair, scores of shape {' or '.join(shapes)} and as many labels 0, 1 or 2"
         )

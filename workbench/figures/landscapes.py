@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from workbench.figures.base import counted
+from workbench.decimals import whole
+from workbench.figures.base import checked_positive, checked_range, counted
 from workbench.figures.evaluation import (
     Background,
     check_loss,
@@ -77,7 +78,8 @@ def level_sets(
     Paper: Garcin et al. 2022, Figures 1, 4, 5 and 6.
     """
     check_loss(loss, label, head, background)
-    _check_drawing(steps, total, regions, rescale, value_range)
+    steps, total = whole("steps", steps, least=2), checked_positive("total", total)
+    regions, ends = _checked_regions(regions), _checked_ends(value_range, rescale)
     drawn = loss if sampled else loss.exact()
     scores = simplex_grid(steps, total)
     values = loss_values(drawn, scores, label, head, background)
@@ -102,10 +104,10 @@ def level_sets(
         "total": total if total != TOTAL else None,
         "head": head if loss.heads == 2 else None,
         "background": None if background is None else tuple(np.asarray(part).tolist() for part in background),
-        "sampled": sampled or None,
-        "gradients": gradients or None,
+        "sampled": True if sampled else None,
+        "gradients": True if gradients else None,
         "regions": regions,
-        "value_range": value_range,
+        "value_range": ends,
     }
     told = "".join(f", {name}={value!r}" for name, value in options.items() if value is not None)
     imports, (name,) = losses_in_code([loss])
@@ -126,7 +128,7 @@ def level_sets(
         code=f"{imports}loss = {name}\nfigure = {call}\nfigure.plot()\n",
         label=label,
         steps=steps,
-        value_range=value_range or ((0.0, 1.0) if rescale else (lowest, highest)),
+        value_range=ends or ((0.0, 1.0) if rescale else (lowest, highest)),
         units="loss, rescaled" if rescale else "loss",
         regions=regions,
     )
@@ -198,16 +200,15 @@ def _in_words(loss: Loss, drawn: Loss, head: str, background: Background | None)
     return words + ([f"beside {counted(len(background[1]), 'fixed row')}"] if background is not None else [])
 
 
-def _check_drawing(
-    steps: int, total: float, regions: int | None, rescale: bool, value_range: tuple[float, float] | None
-) -> None:
-    if steps != int(steps) or steps < 2:
-        raise ValueError(f"steps = {steps!r}; give a whole number of points a side, at least 2 (101 draws well)")
-    if not (np.isfinite(total) and total > 0):
-        raise ValueError(f"total = {total!r}; the scores sum to a number above 0 (2 leaves room for a margin of 1)")
-    if regions not in (None, 1, 2):
-        raise ValueError(
-            f"regions = {regions!r}; of three classes a predicted set holds 1 or 2, or None for no outline"
-        )
-    if value_range is not None and (rescale or not value_range[0] < value_range[1]):
-        raise ValueError(f"value_range = {value_range!r} needs rescale=False and a low end below the high end")
+def _checked_regions(given: Any) -> int | None:
+    if given is None:
+        return None
+    if isinstance(given, bool) or given not in (1, 2):
+        raise ValueError(f"regions = {given!r}; of three classes a predicted set holds 1 or 2, or None for no outline")
+    return int(given)
+
+
+def _checked_ends(value_range: Any, rescale: bool) -> tuple[float, float] | None:
+    if value_range is not None and rescale:
+        raise ValueError(f"value_range = {value_range!r} with rescaled values; it needs rescale=False")
+    return None if value_range is None else checked_range(value_range)

@@ -11,8 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from workbench.figures.base import Figure, checked_frame, counted, paper
-from workbench.figures.risks import round_up
+from workbench.figures.base import Figure, checked_frame, counted, paper, round_range
 from workbench.figures.style import Theme
 
 if TYPE_CHECKING:
@@ -96,7 +95,7 @@ class LearningCurves(Figure):
         if panel in SHARES or not len(values):
             return 0.0, 1.03
         low, high = float(values.min()), float(values.max())
-        return (0.0 if low >= 0 else -round_up(-1.05 * low)), round_up(1.05 * high)
+        return round_range(1.05 * low, 1.05 * high)
 
     def _plotly(self, theme: Theme) -> go.Figure:
         panels = self.panels()

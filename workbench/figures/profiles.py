@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from workbench.figures.base import Figure, counted, paper
+from workbench.decimals import whole
+from workbench.figures.base import Figure, checked_positive, checked_range, counted, paper, round_range
 from workbench.figures.evaluation import check_loss, listed, loss_values, losses_in_code
 from workbench.figures.style import Theme
 
@@ -39,6 +40,7 @@ def binary_surrogates(reach: float = 2.5, steps: int = 201) -> Lines:
 
     Paper: Garcin, thesis, Figure 2.2 and Eq. 2.33–2.35.
     """
+    reach, steps = checked_positive("reach", reach), whole("steps", steps, least=2)
     t = np.linspace(-reach, reach, steps)
     values = {
         "0/1": (t <= 0).astype(float),
@@ -63,12 +65,18 @@ def binary_surrogates(reach: float = 2.5, steps: int = 201) -> Lines:
 
 
 def line_profile(
-    losses: Loss | Sequence[Loss], others: Sequence[float] = (0.0, -1.0), reach: float = 3.0, steps: int = 241
+    losses: Loss | Sequence[Loss],
+    others: Sequence[float] = (0.0, -1.0),
+    reach: float = 3.0,
+    steps: int = 241,
+    *,
+    value_range: tuple[float, float] | None = None,
 ) -> Lines:
     """Losses while the score of the label climbs past the scores of the other classes, which stay where they are.
 
     Dotted lines show the others: a top-K loss lets go when the label has climbed past all but K − 1 of them, by its
-    margin. A noised loss is drawn with its expectation. At most eight losses fit on a picture.
+    margin. A noised loss is drawn with its expectation. At most eight losses fit on a picture. The axis of the losses
+    ends at a round number; `value_range` fixes its ends, so that two settings can be compared.
 
     >>> import workbench as wb
     >>> figure = line_profile([wb.losses.CalibratedTopKHinge(K=1)], others=(0.0, -1.0), reach=2, steps=5)
@@ -82,6 +90,8 @@ def line_profile(
         raise ValueError(f"others = {others}; give the score of at least one other class")
     for loss in losses:
         check_loss(loss, n_classes=1 + len(others))
+    reach, steps = checked_positive("reach", reach), whole("steps", steps, least=2)
+    ends = None if value_range is None else checked_range(value_range)
     scores = np.linspace(-reach, reach, steps)
     rows = np.column_stack([scores, np.tile(others, (steps, 1))])  # the label is class 0
     frames = [
@@ -90,7 +100,8 @@ def line_profile(
     ]
     frame = pd.concat(frames, ignore_index=True)
     imports, names = losses_in_code(losses)
-    ends = "; ".join(
+    fixed = "" if ends is None else f", value_range={ends}"
+    told = "; ".join(
         f"{part['loss'].iloc[0]} from {part['value'].iloc[0]:.3g} to {part['value'].iloc[-1]:.3g}" for part in frames
     )
     return Lines(
@@ -99,13 +110,14 @@ def line_profile(
         subtitle=f"n = {counted(steps, 'score')}, the {counted(len(others), 'other')} at {', '.join(f'{s:g}' for s in others)}",
         text=(
             f"Losses at n = {steps} scores of the label from {-reach:g} to {reach:g}, the other classes at "
-            f"{', '.join(f'{score:g}' for score in others)}: {ends}."
+            f"{', '.join(f'{score:g}' for score in others)}: {told}."
         ),
         code=f"{imports}losses = [{', '.join(names)}]\n"
-        f"figure = wb.figures.line_profile(losses, others={tuple(others)!r}, reach={reach!r}, steps={steps})\nfigure.plot()\n",
+        f"figure = wb.figures.line_profile(losses, others={tuple(others)!r}, reach={reach!r}, steps={steps}{fixed})\n"
+        "figure.plot()\n",
         x="score",
         x_title="score of the label",
-        value_range=(0.0, float(np.ceil(frame["value"].max() + 1e-9))),
+        value_range=ends or round_range(1.05 * frame["value"].min(), 1.05 * frame["value"].max()),
         marks=tuple(others),
     )
 

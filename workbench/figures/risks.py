@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from workbench.figures.base import counted
+from workbench.decimals import whole
+from workbench.figures.base import counted, round_up
 from workbench.figures.evaluation import check_loss, knobs_in_words, loss_values, losses_in_code
 from workbench.figures.landscapes import simplex_grid
 from workbench.figures.triangles import LevelSets, Mark
@@ -70,7 +71,7 @@ def conditional_risk(
     Paper: Garcin et al. 2022, Definitions A.1 and A.2, Theorem 3.1 (after Yang and Koyejo 2020).
     """
     check_loss(loss)
-    pi, K = _checked_probabilities(probabilities), _checked_K(loss, K)
+    pi, K, steps = _checked_probabilities(probabilities), _checked_K(loss, K), whole("steps", steps, least=2)
     risk = Risk(loss, pi)
     scores = plane_grid(steps)
     values = risk(scores)
@@ -135,7 +136,7 @@ def calibration_map(
     Paper: Garcin et al. 2022, Definition A.2.
     """
     check_loss(loss)
-    K = _checked_K(loss, K)
+    K, steps, grid = _checked_K(loss, K), whole("steps", steps, least=3), whole("grid", grid, least=2)
     marked = None if probabilities is None else tuple(_checked_probabilities(probabilities).tolist())
     laws = simplex_grid(steps, 1.0)
     scores = plane_grid(grid)
@@ -199,18 +200,6 @@ class Risk:
 def plane_grid(steps: int) -> np.ndarray:
     """Score vectors that sum to 0, on the triangle whose corners have one score of 4 and two of −2: (n, 3)."""
     return simplex_grid(steps, REACH) - REACH / 3
-
-
-def round_up(value: float) -> float:
-    """The next of …, 0.5, 1, 2, 5, 10, …: ends of colours that seldom change while a slider moves.
-
-    >>> round_up(0.3), round_up(1.0), round_up(7.2)
-    (0.5, 1.0, 10.0)
-    """
-    if not value > 0:
-        return 1.0
-    power = 10.0 ** math.floor(math.log10(value))
-    return next(digit * power for digit in (1, 2, 5, 10) if value <= digit * power * (1 + 1e-9))
 
 
 def _minimiser(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import numbers
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from workbench.figures.evaluation import check_loss, listed, loss_gradients, los
 from workbench.figures.profiles import MOST_LINES, Lines, few_ticks, logarithmic
 from workbench.figures.style import Theme
 from workbench.gradients import scores_pulled
+from workbench.table_checks import array_of
 from workbench.tables import LogitTable
 
 if TYPE_CHECKING:
@@ -117,8 +119,8 @@ def _rows(scores: Any, labels: Any) -> tuple[np.ndarray, np.ndarray, str]:
             raise ValueError("the table has many labels a row; a top-K loss reads one")
         code = f"scores, labels = table, None  # a table of {scores.n} rows of {scores.n_classes} classes\n"
         return np.array(scores.scores[:MOST_ROWS], np.float64), scores.checked_labels()[:MOST_ROWS], code
-    rows = np.atleast_2d(np.asarray(scores, float))
-    of_rows = rows.argmin(axis=1) if labels is None else np.atleast_1d(np.asarray(labels))
+    rows = np.atleast_2d(array_of(scores).astype(float))
+    of_rows = rows.argmin(axis=1) if labels is None else np.atleast_1d(array_of(labels))
     if rows.ndim != 2 or of_rows.shape != (len(rows),) or not np.isfinite(rows).all():
         raise ValueError(f"scores of shape {rows.shape} with labels of shape {of_rows.shape}; give (n, L) and (n,)")
     code = f"scores, labels = {rows.tolist()}, {of_rows.tolist()}\n"
@@ -146,11 +148,14 @@ def smoothing_bounds(
 
     Paper: Garcin et al. 2022, Propositions 3.3 and 3.5.
     """
-    s, grid = np.asarray(scores, float), np.geomspace(0.01, 10, 31).round(6) if epsilons is None else np.array(epsilons)
+    s, grid = (
+        array_of(scores).astype(float),
+        np.geomspace(0.01, 10, 31).round(6) if epsilons is None else np.array(epsilons),
+    )
     if s.ndim != 1 or len(s) < 2 or not np.isfinite(s).all():
         raise ValueError(f"scores of shape {s.shape}; give one score vector of at least two classes")
     L = len(s)
-    if not (isinstance(K, int) and 1 <= K < L):
+    if isinstance(K, bool) or not isinstance(K, numbers.Integral) or not 1 <= K < L:
         raise ValueError(f"K = {K!r} with {L} classes; give a whole number from 1 to {L - 1}")
     if grid.ndim != 1 or len(grid) < 2 or not (np.isfinite(grid) & (grid > 0)).all() or (np.diff(grid) <= 0).any():
         raise ValueError(f"epsilons = {epsilons!r}; give at least two rising numbers above 0")
