@@ -207,6 +207,31 @@ def test_heads_on_cached_features_are_trained_on_ranks(store, tmp_path):
     assert_nearly_the_same(one, two)
 
 
+class Idle(nn.Module):
+    """A backbone with weights that it never uses."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.used, self.unused = nn.Linear(4, 3), nn.Linear(4, 3)
+
+    def forward(self, inputs):
+        return self.used(inputs)
+
+
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_weights_that_a_module_never_uses_are_no_reason_to_fail(accumulate, store, tmp_path):
+    torch.manual_seed(0)
+    run = small(model=Idle(), accumulate=accumulate)
+    assert_nearly_the_same(trained(run, store), trained(on(2, run), Store(tmp_path / "ranks")))
+
+
+@pytest.mark.parametrize(("model", "strategy"), [("mlp", "ddp"), (Idle(), "ddp_find_unused_parameters_true")])
+def test_ranks_look_for_idle_weights_only_where_there_are_some(model, strategy, store, monkeypatch):
+    """Because torch warns whoever looks in vain."""
+    monkeypatch.setattr(parallel, "n_ranks", lambda: 2)
+    assert fitting._strategy(learning.Learner(small(model=model), store)) == strategy
+
+
 def test_the_last_validation_rows_may_be_fewer_than_the_ranks(store, tmp_path):
     val = dataclasses.replace(CLOUDS.val, inputs=CLOUDS.val.inputs[:1], labels=CLOUDS.val.labels[:1])
     run = small(dataclasses.replace(CLOUDS, val=val, key="one val row"))

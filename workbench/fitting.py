@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import logging
 import signal
 import threading
@@ -40,7 +41,7 @@ def fit(learner: Learner, *, progress: bool) -> torch.device:
                 accelerator=device.type,
                 devices=run.devices,
                 num_nodes=run.nodes,
-                strategy="ddp" if parallel.n_ranks() > 1 else "auto",
+                strategy=_strategy(learner),
                 plugins=[LightningEnvironment()],  # ranks are started by us, whatever cluster this is
                 sync_batchnorm=parallel.n_ranks() > 1 and device.type == "cuda",
                 use_distributed_sampler=False,  # batches know their rank
@@ -57,6 +58,17 @@ def fit(learner: Learner, *, progress: bool) -> torch.device:
     if run.monitor is not None:
         learner.load(learner.best)
     return device
+
+
+def _strategy(learner: Learner) -> str:
+    """How gradients are exchanged. Ranks wait for those of every weight, unless told that a module has idle ones."""
+    if parallel.n_ranks() == 1:
+        return "auto"
+    network = copy.deepcopy(learner.network).eval()  # looking must not move what batch normalisation remembers
+    scores = network(torch.zeros(2, *learner.data.input_shape))
+    learning = [weight for weight in network.parameters() if weight.requires_grad]
+    idle = any(gradient is None for gradient in torch.autograd.grad(scores.sum(), learning, allow_unused=True))
+    return "ddp_find_unused_parameters_true" if idle else "ddp"
 
 
 @contextlib.contextmanager
