@@ -12,9 +12,12 @@ from torch import nn
 from workbench import features
 from workbench.datasets import Dataset
 from workbench.features import cache_features
+from workbench.imports import keep_tables
 from workbench.losses import LDAM, AverageKTwoHead, CrossEntropy, NoisedTopK
 from workbench.store import DEMO, Store
+from workbench.tables import LogitTable
 from workbench.training import Cancelled, Run, TrainedRun, train
+from workbench.training_commands import train_command
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -177,3 +180,15 @@ def test_wrong_backbones_are_refused_with_what_to_do(clouds, trained, store):
         train(head_run(clouds, trained, model="linear"), store=store)
     with pytest.raises(ValueError, match="no run has a key that starts with"):
         train(Run(clouds, model="mlp", features=64 * "0", device="cpu"), store=store)
+
+
+def test_a_run_that_was_imported_lends_no_features_and_says_why(clouds, store, monkeypatch):
+    monkeypatch.setenv("WORKBENCH_HOME", str(store.root))
+    brought = keep_tables(LogitTable(9 * np.eye(4)), title="mine.npz", store=store).key
+    words = "mine.npz was imported and not trained here: it has no network; give a trained run"
+    with pytest.raises(ValueError, match=words):
+        train(Run(clouds, model="mlp", features=brought, device="cpu"), store=store)
+    with pytest.raises(ValueError, match=words):
+        train_command(["--dataset", "digits", "--features", brought])
+    with pytest.raises(ValueError, match=words):
+        TrainedRun.open(brought, store)

@@ -153,6 +153,12 @@ def test_a_run_is_described_by_its_file_and_read_back():
     assert run.title == f"digits · linear · {run.loss!r} · seed 4"
 
 
+@pytest.mark.parametrize("described", ["{}", "[]", {"title": "mine.npz", "imported": True}])
+def test_a_file_that_describes_no_run_says_what_it_lacks(described):
+    with pytest.raises(ValueError, match="this describes no run, for it lacks dataset, dataset_key, model, loss"):
+        Run.from_json(described)
+
+
 def test_a_file_written_before_ranks_and_pieces_is_read_back_to_the_same_key():
     run = Run("digits", model="linear")
     described = {name: value for name, value in run.described().items() if name not in ("nodes", "accumulate")}

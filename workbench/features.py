@@ -23,7 +23,7 @@ from workbench.datasets import Dataset, ImageFiles, load_dataset
 from workbench.losses import CrossEntropy
 from workbench.models import Network, build_network, random_weights, weights_digest
 from workbench.scoring import rows_at_once
-from workbench.store import Store, chosen_store
+from workbench.store import Store, StoredRun, chosen_store
 
 if TYPE_CHECKING:
     from workbench.training import Run, TrainedRun
@@ -101,6 +101,7 @@ def whole_network(run: Run, store: Store) -> Network:
         standardise(network, data)
         return network
     source = store.open(str(run.features))
+    check_trained(source)
     _check_shape(source.info["input_shape"], data)
     if source.info["model"] != run.described()["model"]:
         raise ValueError(
@@ -119,6 +120,15 @@ def check_weights(model: str | nn.Module) -> None:
         raise ValueError(
             f"{model} comes with random weights, so there is nothing to gain from its features; "
             "give a trained run, efficientnet-lite0, torchvision:name:weights, a Module or module:factory"
+        )
+
+
+def check_trained(source: StoredRun) -> None:
+    """Refuses a run that has scores and no network."""
+    if "weights.safetensors" not in source.checksums:
+        raise ValueError(
+            f"{source.title} was imported and not trained here: it has no network; give a trained run (`workbench runs` "
+            "lists them)"
         )
 
 

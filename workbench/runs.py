@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from workbench.cards import card, run_card
 from workbench.datasets import Dataset, Transform, load_dataset, load_spec, transforms
+from workbench.features import check_trained
 from workbench.knobs import Knobbed, knob, shown
 from workbench.losses import CrossEntropy, Loss, from_spec
 from workbench.models import Network, backbone_named, build_network, weights_digest
@@ -156,10 +157,13 @@ class Run(Knobbed):
     def from_json(cls, described: Mapping[str, Any] | str) -> Self:
         """The run that a `run.json` describes (its text, or what was read from it)."""
         facts = json.loads(described) if isinstance(described, str) else described
+        needed = ("dataset", "dataset_key", "model", "loss", "transforms")
+        if lacking := [name for name in needed if not isinstance(facts, Mapping) or name not in facts]:
+            raise ValueError(f"this describes no run, for it lacks {', '.join(lacking)}; give what a run.json holds")
         if facts["dataset"] is None or not isinstance(facts["model"], str):
             missing = "dataset was given as arrays" if facts["dataset"] is None else "model was given as a Module"
             raise ValueError(
-                f"{facts['title']} cannot be repeated from its file alone: its {missing}; make the Run again"
+                f"{facts.get('title', 'the run')} cannot be repeated from its file alone: its {missing}; make the Run again"
             )
         changes = tuple(transforms.from_spec(transform) for transform in facts["transforms"])
         # The spec tells of all transforms; those of the run are its last ones, and the run applies them itself.
@@ -200,6 +204,7 @@ class TrainedRun:
     def open(cls, key: str, store: Store | None = None) -> Self:
         """The stored run of this key, or of the only key that starts so."""
         stored = chosen_store(store).open(key)
+        check_trained(stored)
         return cls(Run.from_json(stored.info), stored)
 
     @property

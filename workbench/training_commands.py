@@ -10,6 +10,7 @@ from typing import Any
 
 from workbench.conformal import rule_from_text
 from workbench.datasets import DATASETS, TRANSFORMS, load_dataset, recipe_class
+from workbench.features import check_trained
 from workbench.knobs import Knob, from_text
 from workbench.losses import class_named
 from workbench.models import BACKBONES
@@ -144,6 +145,7 @@ def _described_run(parser: argparse.ArgumentParser, arguments: list[str]) -> tup
     features = options.features
     if features not in (None, "cached"):
         source = Store().open(features)
+        check_trained(source)
         features, model = source.key, source.info["model"]
     run = Run(
         dataset=data,
