@@ -172,6 +172,41 @@ def test_batches_can_be_mapped(loss):
 
 
 @every_end()
+def test_gradients_can_be_mapped(loss):
+    batches = [batch(loss, n=3, seed=seed) for seed in range(2)]
+    scores, labels = (torch.stack([one[part] for one in batches]) for part in (0, 1))
+    expected = torch.stack([value_and_gradient(loss, scores, labels, **rest)[1] for scores, labels, rest in batches])
+    if loss.random:
+        noise = torch.stack([rest["noise"] for _, _, rest in batches])
+        mapped = torch.func.vmap(torch.func.grad(lambda s, y, z: loss(s, y, noise=z).sum()))(scores, labels, noise)
+    else:
+        mapped = torch.func.vmap(torch.func.grad(lambda s, y: loss(s, y).sum()))(scores, labels)
+    torch.testing.assert_close(mapped, expected)
+
+
+@every_end()
+def test_labels_alone_can_be_mapped(loss):
+    scores, labels, rest = batch(loss)
+    several = torch.stack([labels, labels.flip(0)])
+    expected = torch.stack([loss(scores, one, **rest) for one in several])
+    torch.testing.assert_close(torch.func.vmap(lambda y: loss(scores, y, **rest))(several), expected)
+
+
+@every_end()
+@pytest.mark.parametrize("where", ["every class", "another class", "the label"])
+def test_a_score_of_nan_is_seen_in_the_loss_of_its_row(loss, where):
+    scores, labels, rest = batch(loss)
+    own = is_label(loss, scores, labels)[0]
+    bad = {"every class": torch.ones_like(own), "the label": own, "another class": ~own & (torch.arange(L) == 5)}[where]
+    assert bad.any()
+    scores[0] = scores[0].masked_fill(bad, math.nan)
+    values = loss(scores, labels, **rest)
+    assert values[0].isnan()
+    assert loss.couples_batch or values[1:].isfinite().all()
+    assert loss(scores, labels)[0].isnan()  # with noise of its own, if it draws any
+
+
+@every_end()
 def test_every_tensor_is_made_on_the_device_of_the_scores(loss):
     scores, labels, rest = batch(loss)
     expected = value_and_gradient(loss, scores, labels, **rest)
@@ -368,6 +403,15 @@ def test_labels_that_do_not_fit_are_refused(loss_class):
         wrong = [labels - L, labels + L, labels.double(), labels[:-1], labels[:, None]]
     for bad in wrong:
         with pytest.raises(ValueError, match="labels"):
+            loss(scores, bad, **rest)
+
+
+@every_class()
+def test_labels_that_are_no_tensor_are_refused(loss_class):
+    loss = loss_class()
+    scores, labels, rest = batch(loss)
+    for bad in (None, labels.tolist(), labels.numpy()):
+        with pytest.raises(ValueError, match=r"labels are (NoneType|list|ndarray); give a tensor"):
             loss(scores, bad, **rest)
 
 

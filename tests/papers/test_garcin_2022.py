@@ -179,6 +179,21 @@ def test_smooth_hinge_of_a_thousand_tied_classes_counts_their_sets():
 # Eq. 8 and 9, Proposition 3.7: the noised loss
 
 
+@pytest.mark.parametrize("K", [3, 30, 300])
+def test_smooth_hinge_of_ten_thousand_tied_classes_is_finite_for_large_sets_too(K):
+    scores = torch.zeros(1, 10_000)
+    expected = 0.1 * math.log1p(math.exp(10) * (10_000 - K) / K)
+    assert SmoothTopKHinge(K=K)(scores, torch.tensor([0])).item() == pytest.approx(expected, rel=1e-6)
+    assert gradient(SmoothTopKHinge(K=K), scores, torch.tensor([0])).isfinite().all()
+
+
+@pytest.mark.parametrize("gamma", [0.0, 2.0, 5.0])
+def test_focal_of_a_label_that_is_the_only_class_left_is_zero(gamma):
+    scores, label = torch.tensor([[1.0, -math.inf, -math.inf]]), torch.tensor([0])
+    assert Focal(gamma=gamma)(scores, label).item() == 0
+    assert not gradient(Focal(gamma=gamma), scores, label).any()
+
+
 def test_without_noise_the_noised_losses_are_the_calibrated_hinge():
     scores, labels = draw(50, 8), torch.arange(50) % 8
     for K in (1, 3, 7):

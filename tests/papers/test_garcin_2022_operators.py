@@ -61,6 +61,20 @@ def test_a_place_that_does_not_exist_is_refused(operator, k):
         operator(draw(2, 7), k)
 
 
+def test_a_whole_number_of_numpy_is_a_place():
+    scores = draw(3, 8)
+    for operator in (kth_largest, top_sum):
+        assert torch.equal(operator(scores, np.int64(2)), operator(scores, 2))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16])  # by way of NumPy, and of torch
+def test_a_row_with_nan_has_no_kth_largest_score(dtype):
+    scores = torch.tensor([[math.nan, 1, 2], [0, 1, 2]], dtype=dtype)
+    for k in (1, 2, 3):
+        for operator in (kth_largest, top_sum):
+            assert operator(scores, k).isnan().tolist() == [True, False]
+
+
 def test_integer_scores_are_refused():
     for operator in (kth_largest, top_sum, lambda s, k: exact_noised_kth_largest(s, k, 1.0)):
         with pytest.raises(ValueError, match="floating-point"):
@@ -117,6 +131,17 @@ def test_exact_smoothing_in_float32_is_good_to_a_few_millionths():
     for epsilon in (0.01, 0.2, 1.0):
         error = exact_noised_kth_largest(scores.float(), 6, epsilon) - exact_noised_kth_largest(scores, 6, epsilon)
         assert error.abs().max() < 1e-5
+
+
+@pytest.mark.parametrize("offset", [0.0, 100.0, -1000.0])
+def test_exact_smoothing_in_float32_does_not_mind_where_the_scores_are(offset):
+    scores, epsilon = offset + draw(20, 50, size=0.03, dtype=torch.float32), 0.01
+    rounding = abs(offset) * torch.finfo(torch.float32).eps
+    smoothed = exact_noised_kth_largest(scores, 3, epsilon)
+    error = (smoothed - exact_noised_kth_largest(scores.double(), 3, epsilon)).abs().max()
+    assert error < 1e-5 * epsilon + rounding
+    slopes = [gradient(exact_noised_kth_largest, s, 3, epsilon).double() for s in (scores, scores.double())]
+    torch.testing.assert_close(*slopes, rtol=0, atol=1e-6)
 
 
 def test_classes_masked_out_never_hold_the_place():

@@ -96,6 +96,42 @@ def test_large_scores_in_float32_sum_to_K():
             assert (q.sum(-1) - K).abs().max() < 1e-6 * K + 1e-5
 
 
+@pytest.mark.parametrize(
+    ("dtype", "size"), [(torch.float16, 1e4), (torch.bfloat16, 1e4), (torch.float32, 1e8), (torch.float64, 1e-3)]
+)
+@pytest.mark.parametrize("K", [1, 2.5, 999, 1000])
+def test_scores_of_any_size_and_precision_sum_to_K(dtype, size, K):
+    q = project_top_k_simplex(draw(4, 1000, seed=7, size=size).to(dtype), K)
+    assert q.dtype == dtype
+    rounding = 2 * torch.finfo(dtype).eps * ((q > 0) & (q < 1)).sum(-1)
+    assert ((q.double().sum(-1) - K).abs() <= rounding + 1e-9).all()
+
+
+def test_half_precision_is_projected_in_float32():
+    scores = draw(4, 300).bfloat16()
+    for K in (1, 2.5, 299):  # bfloat16 itself has no 299
+        assert torch.equal(project_top_k_simplex(scores, K), project_top_k_simplex(scores.float(), K).bfloat16())
+
+
+def test_as_many_labels_as_classes_cost_nothing():
+    scores = draw(1, 1000, seed=7, size=1e-3)
+    assert SparseTop()(scores, torch.ones(1, 1000, dtype=torch.bool)).item() == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.filterwarnings("error")
+def test_scores_may_lie_in_memory_in_any_order():
+    scores, Y = draw(7, 40), some_labels()
+    torch.testing.assert_close(SparseTop()(scores.T, Y), SparseTop()(scores.T.contiguous(), Y))
+
+
+def test_more_than_the_classes_that_are_not_ruled_out_is_refused():
+    scores = torch.tensor([[0.0, 1.0, -math.inf, -math.inf]])
+    assert project_top_k_simplex(scores, 2).tolist() == [[1, 1, 0, 0]]
+    with pytest.raises(ValueError, match="ruled out"):
+        project_top_k_simplex(scores, 3)
+    assert project_top_k_simplex(torch.full((1, 3), -math.inf), 0).tolist() == [[0, 0, 0]]
+
+
 def test_masked_classes_stay_at_zero():
     scores = torch.tensor([0.3, -math.inf, 0.1, -math.inf])
     assert project_top_k_simplex(scores, 2).tolist() == [1, 0, 1, 0]

@@ -236,3 +236,10 @@ def test_batches_can_be_mapped_and_classes_masked(loss):
 def test_class_indices_are_refused_where_many_labels_are_meant():
     with pytest.raises(ValueError, match=r"wants \(5, 6\) bool"):
         Quasibinary()(batch()[0], torch.zeros(5, dtype=torch.long))
+
+
+def test_the_labels_of_a_row_share_cross_entropy_in_double_precision():
+    scores = torch.randn(1, 7, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    labels = torch.tensor([[True, True, False, True, False, False, False]])
+    expected = CrossEntropy()(scores.expand(3, -1), torch.tensor([0, 1, 3])).mean()
+    assert CrossEntropy()(scores, labels).item() == pytest.approx(expected.item(), rel=1e-14)

@@ -260,6 +260,20 @@ def test_a_rank_out_of_reach_has_a_large_loss_and_no_gradient():
     assert (scores.grad == 0).all()
 
 
+def test_sinkhorn_sort_of_tied_scores_has_a_gradient_to_learn_from():  # a head that starts at 0
+    scores = torch.zeros(2, 20, requires_grad=True)
+    DifferentiableTopK(operator="sinkhorn_sort")(scores, torch.tensor([0, 1])).sum().backward()
+    assert 0 < scores.grad.abs().max() < 1e3
+
+
+@pytest.mark.parametrize("operator", [neural_sort, soft_sort, sinkhorn_sort])
+@pytest.mark.parametrize("size", [0, 1e4])
+def test_relaxed_sorts_compute_half_precision_in_float32(operator, size):
+    scores = (size * draw(3, 20)).half()
+    assert operator(scores).dtype == torch.float16
+    assert torch.equal(operator(scores), operator(scores.float()).half())
+
+
 def test_neural_sort_of_many_classes_keeps_nothing_of_size_n_by_n():
     scores = torch.randn(1, 20_000, generator=torch.Generator().manual_seed(0))
     assert neural_sort(scores, 2).shape == (1, 2, 20_000)  # 1.6 GB for |s_j − s_l|
@@ -316,6 +330,24 @@ def test_all_weight_on_top_1_is_cross_entropy_and_not_zero_times_log_zero():  # 
             assert torch.allclose(value, CrossEntropy()(scores, labels))
             (gradient,) = torch.autograd.grad(value.sum(), scores)
             assert gradient.isfinite().all()
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_all_weight_on_top_1_by_softmax_is_cross_entropy_with_its_gradient(operator):
+    scores, labels = draw(5, 10).requires_grad_(), torch.arange(5)
+    values = DifferentiableTopK(p_k=(1.0,), operator=operator, m=10)(scores, labels)
+    torch.testing.assert_close(values, CrossEntropy()(scores, labels))
+    slopes = [torch.autograd.grad(v.sum(), scores)[0] for v in (values, CrossEntropy()(scores, labels))]
+    torch.testing.assert_close(*slopes)
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_a_class_with_all_weight_on_top_1_leaves_the_others_their_gradient(operator):
+    scores = draw(3, 3).requires_grad_()
+    loss = DifferentiableTopK(p_k=((1.0, 0.0), (0.5, 0.5), (0.0, 1.0)), operator=operator)
+    loss(scores, torch.arange(3)).sum().backward()
+    assert scores.grad.isfinite().all()
+    assert scores.grad.any(-1).all()
 
 
 def test_hard_ranks_give_minus_the_log_of_the_weight_of_the_rank():

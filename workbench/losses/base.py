@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from workbench.knobs import Knobbed
+from workbench.operators.order import at_least_float32
 
 # Short citation → full one. A loss names the short one.
 PAPERS = {
@@ -119,10 +120,12 @@ class Loss(Knobbed):
             raise ValueError(
                 f"{name}: K = {largest_K:g} with {scores.shape[-1]} classes; K must be smaller than the number of classes"
             )
-        return scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
+        return at_least_float32(scores)
 
     def _checked_labels(self, scores: Tensor, labels: Tensor) -> Tensor:
         name = type(self).__name__
+        if not isinstance(labels, Tensor):
+            raise ValueError(f"{name}: labels are {type(labels).__name__}; give a tensor (torch.as_tensor(labels))")
         n, n_classes = scores.shape[0], scores.shape[-1]
         many = labels.dtype == torch.bool and labels.ndim == 2
         if many and (self.labels == "many" or self.also_many_labels):
@@ -139,8 +142,8 @@ class Loss(Knobbed):
             raise ValueError(
                 f"{name}: labels are {labels.dtype} of shape {tuple(labels.shape)}; give {n} class indices (int64)"
             )
-        # Inside vmap a label has no value to look at; whoever maps a loss checks the labels before.
-        if n and not torch._C._functorch.is_batchedtensor(labels):
+        # Inside vmap, or grad inside vmap, a label has no value to look at; whoever maps a loss checks the labels before.
+        if n and not torch._C._functorch.is_functorch_wrapped_tensor(labels):
             low, high = (int(end) for end in torch.aminmax(labels))
             if low < 0 or high >= n_classes:
                 raise ValueError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -42,7 +43,8 @@ class TopKError(Loss):
     K: int = set_size()
 
     def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
-        return (kth_largest(scores, self.K) - score_of_label(scores, labels)).sign().relu()
+        deficit = kth_largest(scores, self.K) - score_of_label(scores, labels)
+        return deficit.sign().relu().where(~deficit.isnan(), math.nan)
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class CrossEntropy(Loss):
         if labels.ndim == 1:
             return F.cross_entropy(scores, labels, reduction="none")
         log_probabilities = scores.log_softmax(-1)  # (n, L)
-        weights = labels / labels.sum(-1, keepdim=True).clamp(min=1)  # each row sums to 1, or to 0
+        weights = labels / labels.sum(-1, keepdim=True, dtype=scores.dtype).clamp(min=1)  # each row sums to 1, or to 0
         return -log_probabilities.where(labels, 0.0).mul(weights).sum(-1)
 
 
@@ -109,7 +111,8 @@ class Focal(Loss):
 
     def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
         # log(1 − p_y) straight from the other scores: 1 − p_y itself would round to 0 for a row that is sure.
-        others = scores.scatter(-1, labels.unsqueeze(-1), -math.inf)
+        # Not −inf, because all others may be masked by that, and then 1 − p_y is 0.
+        others = scores.scatter(-1, labels.unsqueeze(-1), torch.finfo(scores.dtype).min)
         log_rest = others.logsumexp(-1) - scores.logsumexp(-1)
         return (self.gamma * log_rest).exp() * F.cross_entropy(scores, labels, reduction="none")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from workbench.losses.base import Loss
@@ -24,7 +23,8 @@ def projection_loss(scores: Tensor, q: Tensor, p: Tensor) -> Tensor:
     with torch.no_grad():
         lowest = -torch.finfo(scores.dtype).max  # a class masked by −inf counts 0 times this
         below = (scores - scores.amax(-1, keepdim=True)).clamp(min=lowest)
-        values = below.sub_(p, alpha=0.5).sub_(q, alpha=0.5).mul_(gradient).sum(-1)
+        # Where labels are mapped and scores are not, what is made of both has a new shape: in place only from there on.
+        values = below.sub(q, alpha=0.5).sub_(p, alpha=0.5).mul_(gradient).sum(-1)
     return with_gradient(scores, values, gradient)
 
 
@@ -58,7 +58,7 @@ class Sparsemax(Loss):
 
     def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
         if labels.ndim == 1:
-            target = F.one_hot(labels, scores.shape[-1]).to(scores.dtype)
+            target = torch.zeros_like(scores).scatter(-1, labels.unsqueeze(-1), 1.0)
             return projection_loss(scores, target, sparsemax(scores.detach()))
         present = labels.to(scores.dtype)
         n_labels = present.sum(-1)

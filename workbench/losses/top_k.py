@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -88,8 +89,8 @@ class ConvexTopKHinge(Loss):
     K: int = set_size()
 
     def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
-        with_margin = scores + 1 - F.one_hot(labels, scores.shape[-1])
-        return (top_sum(with_margin, self.K) / self.K - score_of_label(scores, labels)).relu()
+        margin = torch.ones_like(scores).scatter(-1, labels.unsqueeze(-1), 0.0)  # 1 − δ_y
+        return (top_sum(scores + margin, self.K) / self.K - score_of_label(scores, labels)).relu()
 
 
 @dataclass(frozen=True)

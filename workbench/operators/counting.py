@@ -100,11 +100,12 @@ def log_symmetric_ratio(log_weights: Tensor, k: int) -> Tensor:
 
 def _log_symmetric_ratio(k: int, log_weights: Tensor, with_gradient: bool) -> tuple[Tensor, Tensor | None]:
     kth = kth_value(log_weights, k)  # (n,)
-    possible = kth.isfinite()  # otherwise fewer than k weights are above 0, and e_k = 0
+    possible = kth != -math.inf  # otherwise fewer than k weights are above 0, and e_k = 0
     log_weights = log_weights.where(possible.unsqueeze(-1), 0)
-    low = kth.where(possible, 0) - math.log(log_weights.shape[-1])
-    high = kth.where(possible, 0) + math.log(log_weights.shape[-1])
-    for _ in range(4):
+    log_L = math.log(log_weights.shape[-1])
+    low, high = kth.where(possible, 0) - log_L, kth.where(possible, 0) + log_L
+    # c may be off by 1/√k: then the mean number of events is off by about √k, one standard deviation of that number.
+    for _ in range(math.ceil(math.log2(max(1.0, log_L * math.sqrt(k))))):
         middle = (low + high) / 2
         too_many = (log_weights - middle.unsqueeze(-1)).sigmoid_().sum(-1) > k - 0.5
         low, high = middle.where(too_many, low), high.where(too_many, middle)

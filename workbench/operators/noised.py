@@ -70,7 +70,8 @@ def _holders(scores: Tensor, noise: Tensor, k: int, epsilon: float) -> tuple[Ten
         holder = torch.from_numpy((noised.numpy() == value.numpy()).argmax(-1)).unsqueeze(-1)
     else:
         holder = (noised == value).byte().argmax(-1, keepdim=True)
-    return holder.squeeze(-1), noise.gather(-1, holder).squeeze(-1), value.squeeze(-1)
+    drawn = noise.gather(-1, holder).where(~value.isnan(), math.nan)  # nobody holds a place among scores of NaN
+    return holder.squeeze(-1), drawn.squeeze(-1), value.squeeze(-1)
 
 
 def _drawn_holders(

@@ -6,6 +6,9 @@ Which classes hold which place is found on detached scores, the value is then re
 
 from __future__ import annotations
 
+import math
+from numbers import Integral
+
 import torch
 from torch import Tensor
 
@@ -22,8 +25,8 @@ def kth_largest(scores: Tensor, k: int) -> Tensor:
     (2.4, [1.0, 0.0, 0.0, 0.0])
     """
     check_order(scores, k, least=1)
-    _, tied, place = _around_kth_place(scores.detach(), k)
-    return scores.where(tied & (place == k), 0).sum(-1)
+    value, _, tied, place = _around_kth_place(scores.detach(), k)
+    return _sum_of(scores, tied & (place == k), value)
 
 
 def top_sum(scores: Tensor, k: int) -> Tensor:
@@ -39,20 +42,25 @@ def top_sum(scores: Tensor, k: int) -> Tensor:
     check_order(scores, k, least=0)
     if k == 0:
         return scores.new_zeros(scores.shape[:-1])
-    above, tied, place = _around_kth_place(scores.detach(), k)
-    return scores.where(above | (tied & (place <= k)), 0).sum(-1)
+    value, above, tied, place = _around_kth_place(scores.detach(), k)
+    return _sum_of(scores, above | (tied & (place <= k)), value)
 
 
-def _around_kth_place(scores: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Which classes are above the k-th largest score, which are tied with it, and the place of each of the tied."""
-    value = kth_value(scores, k).unsqueeze(-1)
-    above, tied = scores > value, scores == value
+def _around_kth_place(scores: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The k-th largest score, which classes are above it, which are tied with it, and the place of each of the tied."""
+    value = kth_value(scores, k)
+    above, tied = scores > value.unsqueeze(-1), scores == value.unsqueeze(-1)
     place = above.sum(-1, keepdim=True) + tied.cumsum(-1, dtype=torch.int32)
-    return above, tied, place
+    return value, above, tied, place
+
+
+def _sum_of(scores: Tensor, chosen: Tensor, value: Tensor) -> Tensor:
+    """The sum of the chosen scores. No class is chosen where the k-th largest score is NaN: that must not look like 0."""
+    return scores.where(chosen, 0).sum(-1).where(~value.isnan(), math.nan)
 
 
 def kth_value(values: Tensor, k: int) -> Tensor:
-    """The k-th largest of the last axis, without a gradient.
+    """The k-th largest of the last axis, without a gradient; NaN where one of them is NaN, which sorts as the largest.
 
     NumPy's partition is vectorised and does not care about k: 5 to 20 times quicker than `topk` and `kthvalue` on a CPU.
     """
@@ -60,8 +68,8 @@ def kth_value(values: Tensor, k: int) -> Tensor:
         position = values.shape[-1] - k
         parted = values.numpy().copy()
         parted.partition(position)  # a method: the function of that name takes longer to get there
-        return torch.from_numpy(parted[..., position])
-    return values.topk(k).values[..., -1]
+        return torch.from_numpy(parted)[..., position:].amin(-1)
+    return values.topk(k).values.amin(-1)
 
 
 def parted(scores: Tensor, m: int) -> tuple[Tensor, Tensor]:
@@ -93,11 +101,16 @@ def in_plain_memory(values: Tensor) -> bool:
     )
 
 
+def at_least_float32(values: Tensor) -> Tensor:
+    """Half precision as float32, anything else as it is."""
+    return values.float() if values.dtype in (torch.float16, torch.bfloat16) else values
+
+
 def check_order(scores: Tensor, k: int, least: int) -> None:
     """Refuse scores that are not floating-point and a k that is not a place among the classes."""
     if not isinstance(scores, Tensor) or not scores.is_floating_point() or scores.ndim == 0:
         kind = scores.dtype if isinstance(scores, Tensor) else type(scores).__name__
         raise ValueError(f"scores are {kind}; give a floating-point tensor with the classes on its last axis")
     n_classes = scores.shape[-1]
-    if isinstance(k, bool) or not isinstance(k, int) or not least <= k <= n_classes:
+    if isinstance(k, bool) or not isinstance(k, Integral) or not least <= k <= n_classes:
         raise ValueError(f"k = {k!r} with {n_classes} classes; give a whole number from {least} to {n_classes}")

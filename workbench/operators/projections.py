@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from workbench.operators.applying import applied
-from workbench.operators.order import check_order, in_plain_memory
+from workbench.operators.order import at_least_float32, check_order, in_plain_memory
 
 
 def sparsemax(scores: Tensor) -> Tensor:
@@ -32,8 +33,8 @@ def project_top_k_simplex(scores: Tensor, K: int | float | Tensor) -> Tensor:
     $$\text{sparse-top}_j(K, s) = \max(0, \min(1, s_j - \lambda_K(s)))$$
 
     The threshold $\lambda_K$ is the real number that makes the sum K; K may be one number or one per row, from 0 to the
-    number of classes. With m the indicator of the entries strictly between 0 and 1, the Jacobian is
-    $\mathrm{Diag}(m) - m m^\top / \|m\|_1$. Cost: one sort of each row.
+    number of classes that are not ruled out by −inf. With m the indicator of the entries strictly between 0 and 1, the
+    Jacobian is $\mathrm{Diag}(m) - m m^\top / \|m\|_1$. Half precision is computed in float32. Cost: one sort of each row.
 
     >>> project_top_k_simplex(torch.tensor([3.0, 0.75, 0.5, -1.0]), 2)
     tensor([1.0000, 0.6250, 0.3750, 0.0000])
@@ -41,11 +42,13 @@ def project_top_k_simplex(scores: Tensor, K: int | float | Tensor) -> Tensor:
     Paper: Garcin, thesis, Eq. 6.13–6.15 and 6.21.
     """
     check_order(scores, 0, least=0)
-    budget = _budget(scores, K)
+    working = at_least_float32(scores)
+    budget = _budget(working, K)
     # Telling autograd takes time, which a loss with a gradient of its own need not spend.
     # Inside `torch.func.grad` a tensor does not say that a gradient is wanted.
     wanted = scores.requires_grad or torch._C._functorch.is_functorch_wrapped_tensor(scores)
-    return applied(_Projection, scores, budget) if wanted else _projection(scores, budget)
+    projection = applied(_Projection, working, budget) if wanted else _projection(working, budget)
+    return projection.to(scores.dtype)
 
 
 def _projection(scores: Tensor, budget: Tensor) -> Tensor:
@@ -53,10 +56,16 @@ def _projection(scores: Tensor, budget: Tensor) -> Tensor:
     rising = _sorted(scores)
     kth = rising.gather(-1, (n_classes - budget.ceil().long()).clamp(max=n_classes - 1))
     threshold = _threshold
-    if not torch._C._functorch.is_functorch_wrapped_tensor(rising) and rising.numel():
-        # Classes 1 or more below the K-th largest stay at 0: solve for the others alone.
-        n_zeros = int(torch.searchsorted(rising, kth - 1, right=True).amin())
+    if not torch._C._functorch.is_functorch_wrapped_tensor(kth) and rising.numel():
+        if bool(((kth == -math.inf) & (budget > 0)).any()):
+            raise ValueError(
+                f"K goes up to {float(budget.max()):g} and some row has fewer classes than its K that are not ruled out by "
+                "−inf; lower K, or allow more classes"
+            )
+        # Classes more than 1 below the K-th largest stay at 0: solve for the others alone.
+        n_zeros = int(torch.searchsorted(rising.contiguous(), kth - 1).amin())
         rising = rising[..., min(n_zeros, n_classes - 1) :]
+        kth = kth.clamp(min=torch.finfo(kth.dtype).min)  # a row without any class, and K = 0
         threshold = _threshold_of_one if bool((budget == 1).all()) else _threshold
     return (scores - kth).sub_(threshold(rising - kth, budget)).clamp(0, 1)
 
@@ -86,7 +95,7 @@ def _threshold_of_one(above: Tensor, budget: Tensor) -> Tensor:
     falling = above.flip(-1)
     total = falling.cumsum(-1)
     n = torch.arange(1, above.shape[-1] + 1, dtype=above.dtype, device=above.device)
-    support = (n * falling > total - budget).sum(-1, keepdim=True)
+    support = (n * falling > total - budget).sum(-1, keepdim=True).clamp(min=1)  # 0 only for scores that are NaN
     return (total.gather(-1, support - 1) - budget) / support
 
 
@@ -107,7 +116,7 @@ def _threshold(above: Tensor, budget: Tensor) -> Tensor:
     gaps = -events.diff(dim=-1, prepend=torch.zeros_like(budget))
     total = above.clamp(min=0).sum(-1, keepdim=True) + (gaps * adding).cumsum(-1)
     rounding = 4 * torch.finfo(above.dtype).eps * budget.clamp(min=1)
-    reached = (total < budget - rounding).sum(-1, keepdim=True)
+    reached = (total < budget - rounding).sum(-1, keepdim=True).clamp(max=events.shape[-1] - 1)
     event = events.gather(-1, reached)
     # Before that event these classes add, up to λ = event. Sum them afresh: the total went through many events.
     full = above - 1 > event

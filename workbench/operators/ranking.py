@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
+from numbers import Integral, Real
 from typing import Any
 
 import torch
@@ -17,6 +18,9 @@ from torch import Tensor
 
 from workbench.operators.applying import applied
 from workbench.operators.networks import selection_network
+from workbench.operators.order import at_least_float32
+
+SMALLEST_VARIANCE = 1e-6  # scores that differ by less than about 1e-3 count as tied: a head may start with all at 0
 
 
 def neural_sort(scores: Tensor, k: int | None = None, temperature: float = 1.0) -> Tensor:
@@ -32,7 +36,7 @@ def neural_sort(scores: Tensor, k: int | None = None, temperature: float = 1.0) 
 
     Paper: Petersen et al. 2022, Sec. 2.1 (there after Grover et al. 2019).
     """
-    return _neural_sort_logits(scores, *_checked(scores, k, temperature=temperature)).softmax(-1)
+    return _sorted_by(_neural_sort_logits, scores, *_checked(scores, k, temperature=temperature))
 
 
 def soft_sort(scores: Tensor, k: int | None = None, temperature: float = 1.0) -> Tensor:
@@ -47,7 +51,7 @@ def soft_sort(scores: Tensor, k: int | None = None, temperature: float = 1.0) ->
 
     Paper: Petersen et al. 2022, Sec. 2.1 (there after Prillo and Eisenschlos 2020).
     """
-    return _soft_sort_logits(scores, *_checked(scores, k, temperature=temperature)).softmax(-1)
+    return _sorted_by(_soft_sort_logits, scores, *_checked(scores, k, temperature=temperature))
 
 
 def sinkhorn_sort(scores: Tensor, k: int | None = None, temperature: float = 0.01, n_iterations: int = 50) -> Tensor:
@@ -58,7 +62,8 @@ def sinkhorn_sort(scores: Tensor, k: int | None = None, temperature: float = 0.0
 
     x are the scores, standardised and squashed to (0, 1) by a logistic function; y_r = 1, …, 0 is a regular grid with
     one place per rank, T the temperature. Solved on logarithms by Sinkhorn's alternating normalisation: rows sum to 1
-    exactly, columns ever more nearly (`n_iterations`). The whole n × n matrix is needed, k only trims the result.
+    exactly, columns ever more nearly (`n_iterations`). With the defaults the columns of 16 normal scores sum to 1 up to
+    a few thousandths, at worst 0.02; at T = 0.1 they do exactly. The whole n × n matrix is needed, k only trims the result.
 
     >>> P = sinkhorn_sort(torch.tensor([1.0, 3.0, 2.0]), temperature=0.1)
     >>> P.sum(-2).round(decimals=5)
@@ -66,9 +71,10 @@ def sinkhorn_sort(scores: Tensor, k: int | None = None, temperature: float = 0.0
 
     Paper: Petersen et al. 2022, Sec. 2.2 (there after Cuturi et al. 2019).
     """
-    if n_iterations < 1:
-        raise ValueError(f"n_iterations = {n_iterations}; Sinkhorn's algorithm needs at least 1")
-    return _sinkhorn_logits(scores, *_checked(scores, k, temperature=temperature), n_iterations).softmax(-1)
+    if not isinstance(n_iterations, Integral) or n_iterations < 1:
+        raise ValueError(f"n_iterations = {n_iterations}; Sinkhorn's algorithm needs a whole number, at least 1")
+    logits = partial(_sinkhorn_logits, n_iterations=n_iterations)
+    return _sorted_by(logits, scores, *_checked(scores, k, temperature=temperature))
 
 
 def comparator_network_sort(
@@ -125,9 +131,16 @@ def log_worth_of_last(scores: Tensor, weights: Tensor, operator: str, steepness:
     m, k = scores.shape[-1], weights.shape[-1]
     if operator in _LOGITS:
         log_column = _LOGITS[operator](scores, k, 1 / steepness).log_softmax(-1)[..., -1]
-        return (log_column + weights.log()).logsumexp(-1)
+        # A rank that is worth nothing: not −inf, because where all are the gradient of a log-sum would be NaN.
+        log_weights = weights.log().clamp(min=torch.finfo(weights.dtype).min)
+        return (log_column + log_weights).logsumexp(-1)
     log_worth, *_ = applied(_LogWorthOfLast, scores, weights, steepness, *_wiring(m, k, operator, scores.device))
     return log_worth
+
+
+def _sorted_by(logits: Callable[..., Tensor], scores: Tensor, k: int, temperature: float) -> Tensor:
+    """The softmax of these logits, (..., k, n); half precision is computed in float32."""
+    return logits(at_least_float32(scores), k, temperature).softmax(-1).to(scores.dtype)
 
 
 def _neural_sort_logits(scores: Tensor, k: int, temperature: float) -> Tensor:
@@ -151,8 +164,8 @@ def _soft_sort_logits(scores: Tensor, k: int, temperature: float) -> Tensor:
 def _sinkhorn_logits(scores: Tensor, k: int, temperature: float, n_iterations: int = 50) -> Tensor:
     n = scores.shape[-1]
     centred = scores - scores.mean(-1, keepdim=True)
-    tiny = torch.finfo(scores.dtype).tiny ** 0.5  # equal scores stay equal instead of 0 / 0
-    squashed = (centred * centred.square().mean(-1, keepdim=True).clamp(min=tiny).rsqrt()).sigmoid()
+    variance = centred.square().mean(-1, keepdim=True).clamp(min=SMALLEST_VARIANCE)
+    squashed = (centred * variance.rsqrt()).sigmoid()
     grid = torch.linspace(1, 0, n, device=scores.device, dtype=scores.dtype)
     log_kernel = -(grid[:, None] - squashed.unsqueeze(-2)).square() / temperature  # (..., ranks, classes)
     of_rank = torch.zeros_like(scores)
@@ -255,7 +268,7 @@ class _LogWorthOfLast(torch.autograd.Function):
             # Two wires that meet see the same swap, and gaps and densities of opposite sign.
             difference = into.index_select(1, partner) - into
             into = torch.addcmul(into, same, difference)
-            into[0].addcmul_(from_column, difference[1])
+            into[0] += from_column * difference[1]
         into_scores = (ctx.steepness * into[0].T).to(into_log_worth.dtype)
         into_weights = (ranks * into_worth).T.to(weights.dtype) if ctx.needs_input_grad[1] else None
         return into_scores, into_weights, None, None, None
@@ -281,9 +294,9 @@ def _checked(scores: Tensor, k: int | None, **positive: float) -> tuple[int, flo
         raise ValueError("scores must be a floating-point tensor with the classes on its last axis")
     n = scores.shape[-1]
     k = n if k is None else k
-    if not 1 <= k <= n:
+    if isinstance(k, bool) or not isinstance(k, Integral) or not 1 <= k <= n:
         raise ValueError(f"k = {k} with {n} classes; give a whole number from 1 to {n}")
     ((name, number),) = positive.items()
-    if not number > 0:
+    if not isinstance(number, Real) or not number > 0:
         raise ValueError(f"{name} = {number}; give a number > 0")
-    return k, number
+    return int(k), number

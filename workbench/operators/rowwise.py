@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from workbench.operators.applying import applied
+from workbench.operators.order import at_least_float32
 
 # rows (n, L), whether the gradient is wanted → values (n,), gradients (n, L) or None
 Evaluate = Callable[[Tensor, bool], tuple[Tensor, Tensor | None]]
@@ -21,7 +22,7 @@ def rowwise(scores: Tensor, evaluate: Evaluate) -> Tensor:
     """
     # Inside `torch.func.grad` a tensor does not say that a gradient is wanted: have it ready.
     wanted = scores.requires_grad or torch._C._functorch.is_functorch_wrapped_tensor(scores)
-    working = scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
+    working = at_least_float32(scores)
     return applied(_Rowwise, working, evaluate, wanted and torch.is_grad_enabled())[0].to(scores.dtype)
 
 

@@ -39,7 +39,8 @@ def exact_noised_kth_largest(scores: Tensor, k: int, epsilon: float) -> Tensor:
     N(t) counts independent events of probability $\Phi((s_j - t)/\varepsilon)$; $t_0$ and $t_1$ bracket where
     $P(N(t) \ge k)$ falls from 1 to 0. The derivative for $s_j$ is the probability that class j holds the k-th place, so
     the gradient of a row is positive and sums to 1. Nothing is random. The error is below 1e-9 ε in float64 and about
-    1e-5 ε in float32 (2e-4 ε for ten thousand tied classes, where rounding adds up). epsilon = 0 is `kth_largest`.
+    1e-5 ε in float32 (2e-4 ε for ten thousand tied classes, where rounding adds up), besides the rounding of the result
+    itself where the scores are large. epsilon = 0 is `kth_largest`.
 
     >>> scores = torch.tensor([2.4, 2.6, 2.3, 0.5], requires_grad=True)
     >>> value = exact_noised_kth_largest(scores, 2, epsilon=1.0)
@@ -61,8 +62,9 @@ def _smoothed(k: int, epsilon: float, scores: Tensor, with_gradient: bool) -> tu
     """The expectation of each row and its gradient."""
     precision = PRECISIONS[scores.dtype]
     kth = kth_value(scores, k)  # (n,)
-    possible = kth.isfinite()  # otherwise fewer than k classes are allowed, and the k-th largest score is −inf
-    scores = scores.where(possible.unsqueeze(-1), 0)
+    possible = kth != -math.inf  # otherwise fewer than k classes are allowed, and the k-th largest score is −inf
+    # Measured from the k-th largest, numbers are small, so differences of scores are exact however large the scores.
+    scores = (scores - kth.unsqueeze(-1)).where(possible.unsqueeze(-1), 0)
     low, high = _bracket(scores, k, epsilon, precision.tail)  # (n,) each
     reachable = (scores > (low - precision.reach * epsilon).unsqueeze(-1)).sum(-1)
     classes = largest(scores, max(k, int(reachable.amax())) if len(scores) else k)
@@ -78,7 +80,7 @@ def _smoothed(k: int, epsilon: float, scores: Tensor, with_gradient: bool) -> tu
             gradient[block].scatter_(-1, classes[block], weights)
     if gradient is not None:
         gradient = gradient.where(possible.unsqueeze(-1), 0)
-    return values.where(possible, -math.inf), gradient
+    return (kth + values).where(possible, -math.inf), gradient
 
 
 def _integral(
@@ -107,13 +109,13 @@ def _integral(
 
 
 def _bracket(scores: Tensor, k: int, epsilon: float, tail: float) -> tuple[Tensor, Tensor]:
-    r"""Levels below and above which P(N(t) ≥ k) is 1 and 0 up to `tail`, by bisection.
+    r"""Levels below and above which P(N(t) ≥ k) is 1 and 0 up to `tail`, by bisection. The k-th largest score is 0.
 
     N(t) is a sum of independent events with mean μ and variance v, so by Bennett's inequality it is x above or below its
     mean with probability at most $\exp(x - (v + x) \log(1 + x/v))$.
     """
-    kth = kth_value(scores, k).unsqueeze(-1)
-    low, high = (kth - 8 * epsilon).repeat(1, 2), (kth + 9 * epsilon).repeat(1, 2)  # (n, 2): one column per end
+    ends = (len(scores), 2)  # one column per end
+    low, high = scores.new_full(ends, -8 * epsilon), scores.new_full(ends, 9 * epsilon)
     is_low_end = torch.tensor([True, False], device=scores.device)
     for _ in range(8):
         middle = (low + high) / 2
