@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import inspect
 import re
 import subprocess
@@ -284,6 +285,12 @@ def test_a_page_holds_the_picture_its_words_and_no_address_to_fetch(small):
 def test_a_notebook_shows_words_where_it_cannot_show_pictures(small):
     assert small._repr_mimebundle_()["text/plain"] == small.text
     assert repr(small.static()) == small.text
+
+
+def test_a_still_picture_keeps_its_words_on_an_exported_page(small):
+    image = small.static()._repr_html_()
+    assert image.startswith('<img src="data:image/png;base64,')
+    assert image.endswith(f' alt="{html.escape(small.text)}">')
 
 
 def test_it_cannot_be_changed(small):

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.knobs import Knob, Knobbed, knob, three_digits
+from workbench.losses import LOSSES
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,27 @@ def test_the_grid_rises_from_low_to_high_and_has_three_significant_digits(low, f
     assert grid[-1] == high
     assert np.all(np.diff(grid) > 0)
     assert all(value == three_digits(value) for value in grid)
+
+
+@given(
+    st.floats(1e-4, 1e4), st.floats(1.5, 1e4), st.floats(0, 1), st.integers(3, 300), st.sampled_from(["linear", "log"])
+)
+def test_a_slider_can_stand_at_the_default(low, factor, share, n, scale):
+    low, high = three_digits(low), three_digits(low * factor)
+    default = low + share * (high - low)
+    declared = Knob(default=default, kind="real", low=low, high=high, scale=scale)
+    grid = declared.values(n)
+    assert declared.snapped(default, n) == default
+    assert (grid[0], grid[-1]) == (low, high)
+    assert len(grid) <= n
+    assert np.all(np.diff(grid) > 0)
+
+
+@pytest.mark.parametrize("loss_class", LOSSES, ids=lambda loss_class: loss_class.__name__)
+def test_the_sliders_of_every_loss_can_stand_at_its_defaults(loss_class):
+    for name, declared in loss_class.knobs().items():
+        if declared.kind in ("real", "integer"):
+            assert declared.default in declared.values(), name
 
 
 @given(st.floats(1e-3, 100), st.integers(2, 50))

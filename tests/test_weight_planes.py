@@ -119,6 +119,17 @@ def test_scores_without_weights_have_no_plane(store):
         Plane.through(keep_tables(table, title="scores", test=table, store=store))
 
 
+@pytest.mark.parametrize("K", [0, -3, 10, 100, float("nan"), "a", True])
+def test_sets_that_cannot_be_are_refused_in_words(trained, K):
+    with pytest.raises(ValueError, match="sets of 10 classes hold 1 to 9 on average"):
+        Plane.through(trained.stored, K=K)
+
+
+def test_a_K_that_is_not_given_is_one_that_can_be(trained):
+    assert Plane.through(trained.stored).K == 5
+    assert Plane.through(trained.stored, K=9).K == 9
+
+
 def test_directions_are_as_long_as_the_filters_and_leave_vectors_alone():
     weights = torch.randn(4, 3, 5, 5, generator=torch.Generator().manual_seed(1))
     direction = filter_normalised(weights, torch.Generator().manual_seed(0))

@@ -8,7 +8,7 @@ tests are all derived from it; nothing about a hyper-parameter is written down a
 ... class Smoothing(Knobbed):
 ...     epsilon: float = knob(0.2, low=1e-3, high=100, scale="log", symbol="ε", meaning="scale of the noise")
 >>> Smoothing.knobs()["epsilon"].values(6).tolist()
-[0.001, 0.01, 0.1, 1.0, 10.0, 100.0]
+[0.001, 0.01, 0.2, 1.0, 10.0, 100.0]
 >>> Smoothing(epsilon=-1)
 Traceback (most recent call last):
     ...
@@ -133,7 +133,8 @@ class Knob:
     def values(self, n: int = 101) -> np.ndarray:
         """At most n values from `low` to `high` with three significant digits: the grid sliders and caches snap to.
 
-        Whole numbers appear once each; a choice or a switch gives all it has; weights have no grid.
+        The default takes the place of the value nearest to it between the ends, so that a slider can stand there. Whole
+        numbers appear once each; a choice or a switch gives all it has; weights have no grid.
         """
         if self.kind == "choice":
             return np.array(self.choices)
@@ -143,18 +144,21 @@ class Knob:
             raise ValueError("weights have no grid of values")
         spaced = np.geomspace if self.scale == "log" else np.linspace
         grid = spaced(self.low, self.high, n)
-        if self.kind == "integer":
-            return np.unique(np.round(grid).astype(int))
-        return np.unique([three_digits(value) for value in grid])
+        whole = self.kind == "integer"
+        grid = np.unique(np.round(grid).astype(int) if whole else [three_digits(value) for value in grid])
+        if len(grid) > 2 and self.low < self.default < self.high:
+            grid[1 + self._nearest(grid[1:-1], self.default)] = self.default
+        return grid
 
     def snapped(self, value: float, n: int = 101) -> Any:
         """The nearest value of `values(n)` (nearest in the logarithm on a logarithmic scale)."""
         grid = self.values(n)
+        return grid[self._nearest(grid, value)].item()
+
+    def _nearest(self, grid: np.ndarray, value: float) -> int:
         if self.scale == "log":
-            position = int(np.argmin(np.abs(np.log(grid) - math.log(max(value, grid[0])))))
-        else:
-            position = int(np.argmin(np.abs(grid - value)))
-        return grid[position].item()
+            return int(np.argmin(np.abs(np.log(grid) - math.log(max(value, grid[0])))))
+        return int(np.argmin(np.abs(grid - value)))
 
     def ends(self) -> tuple[Any, ...]:
         """The extreme settings a test must try: both ends of a range, every choice, both positions of a switch."""

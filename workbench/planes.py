@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import hashlib
 import json
+import numbers
 import os
 import subprocess
 import sys
@@ -42,11 +43,17 @@ class Plane:
     def through(
         cls, run: StoredRun, *, K: float | None = None, reach: float = 1.0, rows: int = 1000, seed: int = 0
     ) -> Plane:
-        """The plane of a run. K is that of its loss, or 5, if it is not given."""
+        """The plane of a run. K is that of its loss, or 5, if it is not given, or as many as there can be."""
         if "weights.safetensors" not in run.checksums:
             raise ValueError(f"{run.title} has scores but no weights, so nothing can be moved; choose a trained run")
-        wanted = run.info["loss"]["knobs"].get("K", 5) if K is None else K
-        return cls(run.key, float(min(max(wanted, 1), run.info["n_classes"] - 1)), reach, rows, seed)
+        most = run.info["n_classes"] - 1
+        if K is None:
+            K = min(max(run.info["loss"]["knobs"].get("K", 5), 1), most)
+        elif isinstance(K, bool) or not isinstance(K, numbers.Real) or not 1 <= float(K) <= most:
+            raise ValueError(
+                f"K = {K!r}; sets of {most + 1} classes hold 1 to {most} on average: give a number in between"
+            )
+        return cls(run.key, float(K), reach, rows, seed)
 
     def file(self, store: Store) -> Path:
         """Where its points are kept."""

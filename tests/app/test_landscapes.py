@@ -39,6 +39,12 @@ def test_every_position_of_every_slider_is_a_loss_that_can_be_drawn(views, loss_
             assert np.isfinite(figure.frame["value"]).all()
 
 
+@pytest.mark.parametrize("loss_class", LOSSES, ids=lambda loss_class: loss_class.__name__)
+def test_a_loss_opens_as_the_gallery_shows_it(views, loss_class):
+    first = {name: value for name, (_, value) in views.knobs_on_triangle(loss_class.__name__).items()}
+    assert loss_class(**first) == views.on_three_classes(loss_class)
+
+
 def test_losses_of_equal_knobs_and_different_classes_have_different_recipes(views):
     from pictures import Setting, recipe
 

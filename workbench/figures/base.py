@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import html
 import math
 import numbers
@@ -101,10 +100,9 @@ class Figure:
 
     def _for_a_page(self) -> str:
         """A still picture for where a notebook is only read: an exported page, a repository in a browser."""
-        from workbench.figures.sheets import png
+        from workbench.figures.sheets import image
 
-        picture = base64.b64encode(png(self.static())).decode()
-        return f'<img src="data:image/png;base64,{picture}" alt="{html.escape(self.text)}">'
+        return image(self.static())
 
 
 def paper(width: float, height: float, *, arranged: bool = True) -> StaticFigure:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import html
 import io
 
 from matplotlib.figure import Figure
@@ -16,9 +18,18 @@ class Sheet(Figure):
     def _repr_png_(self) -> bytes:
         return png(self)
 
+    def _repr_html_(self) -> str:
+        return image(self)  # for pages: those of a notebook give a PNG no words of its own
+
 
 def png(figure: Figure) -> bytes:
     """A static figure as the content of a PNG file."""
     file = io.BytesIO()
     figure.savefig(file, format="png", facecolor=figure.get_facecolor())
     return file.getvalue()
+
+
+def image(figure: Figure) -> str:
+    """A static figure as an image of a page, its words as the text alternative."""
+    content = base64.b64encode(png(figure)).decode()
+    return f'<img src="data:image/png;base64,{content}" alt="{html.escape(str(figure.get_label()))}">'
