@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-ROUNDING = 1e-9  # of the strongest pull on a row: what is weaker comes from rounding, such as that of exact smoothing
+ROUNDING = 1e-9  # of the strongest pull on a row: what is weaker is rounding, such as that of exact smoothing
 
 
 def scores_pulled(gradients: np.ndarray) -> np.ndarray:

@@ -100,6 +100,12 @@ def test_every_bound_holds(scores, K, epsilon):
     assert (frame["measured"] <= frame["bound"] * (1 + 1e-6)).all()
 
 
+def test_rounding_breaks_no_bound():
+    """The slope of the sum of the 3 largest of these is √3, which is also its bound."""
+    frame = wb.figures.smoothing_bounds((2.4, 2.6, 2.3, 0.5), K=3, epsilons=(0.01, 0.1)).frame
+    assert (frame["measured"] <= frame["bound"]).all()
+
+
 def test_the_bounds_are_those_of_propositions_3_3_and_3_5():
     frame = wb.figures.smoothing_bounds((3.0, 1.0, 2.0), K=2, epsilons=(0.5, 1.0)).frame
     bounds = frame[frame["epsilon"] == 0.5]["bound"].tolist()
