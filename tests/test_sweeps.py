@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from workbench.sets import AverageK
 from workbench.store import Store
 from workbench.sweeps import sweep
 from workbench.training import Run
+from workbench.training_commands import sweep_command
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -121,6 +123,19 @@ def test_knobs_of_the_dataset_can_be_varied(run, store):
         sweep(digits, {"data.size": [3]}, store=store)
     with pytest.raises(ValueError, match="clouds was given as arrays and has no knobs to vary"):
         sweep(run, {"data.seed": [3]}, store=store)
+
+
+def test_settings_may_come_one_by_one_and_an_equal_one_counts_once(run, store):
+    swept = sweep(run, ({"seed": seed} for seed in (0, 1, 0)), store=store, progress=False)
+    assert swept.settings == ({"seed": 0}, {"seed": 1})
+    assert swept.best("accuracy").test["seeds"] == 2
+
+
+def test_the_interval_of_one_seed_is_null_in_json(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
+    sweep_command(["--dataset", "digits", "--model", "linear", "--epochs", "1", "--over", "seed", "0", "--json"])
+    best = json.loads(capsys.readouterr().out, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))["best"]
+    assert (best["test"]["low"], best["test"]["high"], best["test"]["seeds"]) == (None, None, 1)
 
 
 def test_a_sweep_goes_on_where_it_stopped_and_prints_a_line_for_each_run(run, tmp_path, monkeypatch, capsys):

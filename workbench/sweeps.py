@@ -36,7 +36,7 @@ METRICS = (accuracy, macro_accuracy, mean_size, top_k_accuracy, negative_log_lik
 
 def sweep(
     run: Run,
-    over: Mapping[str, Iterable[Any]] | Sequence[Mapping[str, Any]],
+    over: Mapping[str, Iterable[Any]] | Iterable[Mapping[str, Any]],
     *,
     rule: Rule | None = None,
     metrics: Sequence[Metric] = METRICS,
@@ -70,6 +70,8 @@ def sweep(
         {name: setting.get(name, _value(one, name)) for name in names}
         for one, setting in zip(runs, settings, strict=True)
     ]
+    first = [at for at, setting in enumerate(settings) if setting not in settings[:at]]  # a run counts once
+    runs, settings = [runs[at] for at in first], [settings[at] for at in first]
     rule = AverageK(float(min(5, min(one.data.n_classes for one in runs) - 1))) if rule is None else checked_rule(rule)
     for one in runs:
         check_run(one)
@@ -212,17 +214,20 @@ class _Lines:
         return f", about {left:.0f} s left" if left < 100 else f", about {left / 60:.0f} min left"
 
 
-def _settings(over: Mapping[str, Iterable[Any]] | Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _settings(over: Mapping[str, Iterable[Any]] | Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Every setting to train: the combinations of a grid, or a list as it stands."""
     if isinstance(over, Mapping):
         for name, values in over.items():
             if isinstance(values, str) or not isinstance(values, Iterable):
                 raise ValueError(f"over: {name} = {values!r}; give a list of values to try")
         found = [dict(zip(over, values, strict=True)) for values in itertools.product(*over.values())]
-    elif isinstance(over, Iterable) and all(isinstance(setting, Mapping) for setting in over):
-        found = [dict(setting) for setting in over]
     else:
-        raise ValueError(f"over = {over!r}; give a grid, {{'seed': range(3)}}, or a list of settings, [{{'seed': 0}}]")
+        listed = list(over) if isinstance(over, Iterable) else [over]
+        if not all(isinstance(setting, Mapping) for setting in listed):
+            raise ValueError(
+                f"over = {over!r}; give a grid, {{'seed': range(3)}}, or a list of settings, [{{'seed': 0}}]"
+            )
+        found = [dict(setting) for setting in listed]
     if not found or not any(found):
         raise ValueError("over is empty; say what to vary, such as over={'seed': range(3)}")
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -54,7 +55,8 @@ def sweep_command(arguments: list[str]) -> int:
         print(f"diverged: {setting}: {message}", file=sys.stderr)
     best = found.best(options.metric)
     if options.json:
-        result = {"settings": best.settings, "test": best.test, "runs": [done.stored.key for done in best.runs]}
+        test = {name: None if math.isnan(value) else value for name, value in best.test.items()}  # JSON has no NaN
+        result = {"settings": best.settings, "test": test, "runs": [done.stored.key for done in best.runs]}
         lines = json.loads(found.frame.to_json(orient="records"))
         print(json.dumps({"best": result, "frame": lines}, indent=2, ensure_ascii=False))
     else:

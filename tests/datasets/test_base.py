@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -52,6 +53,19 @@ def test_the_seed_decides_the_split_and_the_key():
     assert np.array_equal(one.test.inputs, same.test.inputs)
     assert one.key == same.key
     assert one.key != other.key
+
+
+def test_the_key_follows_attributes_and_posterior_which_tables_tell_of():
+    X, y = rows_of([10, 10])
+    bare, leaf, bark = (
+        Dataset.from_arrays(X, y, attributes=organs)
+        for organs in ({}, {"organ": ["leaf"] * 20}, {"organ": ["leaf"] * 19 + ["bark"]})
+    )
+    known = dataclasses.replace(bare, test=dataclasses.replace(bare.test, posterior=np.eye(2)), key="")
+    keys = {bare.key, leaf.key, bark.key, known.key}
+    assert len(keys) == 4
+    # The runs of earlier days are found again.
+    assert bare.key == "cfebb403f33453319f1f85edf28b624c988dd2a46473f19858b7892fa499eaa2"
 
 
 @pytest.mark.parametrize("changed", ["inputs", "labels", "names", "groups"])

@@ -212,6 +212,12 @@ def _content_key(dataset: Dataset) -> str:
             digest.update(f"{split_name} {array.dtype.str} {array.shape}".encode())
             images = isinstance(array, ImageFiles)
             digest.update(array.digest().encode() if images else np.ascontiguousarray(array).data)
+        # Tables tell of these too. A dataset without them has the key it always had.
+        if split.posterior is not None:
+            digest.update(f"posterior {split.posterior.dtype.str}".encode() + split.posterior.tobytes())
+        if split.attributes:
+            columns = {name: values.tolist() for name, values in split.attributes.items()}
+            digest.update(json.dumps(columns, sort_keys=True, default=str).encode())
     return digest.hexdigest()
 
 
