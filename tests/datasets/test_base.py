@@ -136,6 +136,7 @@ X20, Y20 = rows_of([10, 10])
     [
         (np.where(np.eye(20, 3) > 0, np.nan, 1.0), Y20, "NaN or infinite numbers, first in row 0"),
         (np.full((20, 3), np.inf), Y20, "NaN or infinite"),
+        (1e300 * X20, Y20, r"X holds numbers beyond ±3.4e38, first in row 1; divide"),
         (X20[:19], Y20, "X has 19 rows and y has 20"),
         (X20[:, :, None], Y20, r"X has shape \(20, 3, 1\)"),
         (X20[:, 0], Y20, r"X has shape \(20,\)"),
@@ -153,6 +154,12 @@ X20, Y20 = rows_of([10, 10])
 def test_arrays_that_are_no_data_are_refused_with_a_reason(X, y, message):
     with pytest.raises(ValueError, match=message):
         Dataset.from_arrays(X, y)
+
+
+@pytest.mark.parametrize("seed", ["a", -1, 0.5, None])
+def test_a_seed_is_a_whole_number(seed):
+    with pytest.raises(ValueError, match=f"seed = {seed!r}; give a whole number ≥ 0"):
+        Dataset.from_arrays(X20, Y20, seed=seed)
 
 
 def test_labels_beyond_the_class_names_are_refused():

@@ -114,6 +114,13 @@ def test_the_spec_finds_the_data_again_from_another_folder(split_folder, tmp_pat
     assert json.loads(json.dumps(data.spec)) == data.spec
 
 
+def test_a_link_to_nowhere_is_named_with_what_to_do(split_folder):
+    link = next(split_folder.rglob("*.png")).with_name("lost.png")
+    link.symlink_to(split_folder / "nowhere.png")
+    with pytest.raises(ValueError, match=r"lost\.png cannot be read \(No such file.*replace it or take it away"):
+        load_dataset(split_folder)
+
+
 def test_a_class_that_training_lacks_and_a_class_without_images_are_named(split_folder):
     write_images(split_folder / "val" / "moss", 1)
     with pytest.raises(ValueError, match="val has classes that training lacks: moss"):
@@ -214,6 +221,20 @@ def test_plantnet_with_broken_files_of_names_says_which(plantnet):
         load_dataset(plantnet)
     names.write_text('{"99": ')
     with pytest.raises(ValueError, match=r"2_name\.json is not JSON"):
+        load_dataset(plantnet)
+
+
+@pytest.mark.parametrize("name", ["", " ", None, 5])
+def test_plantnet_with_a_species_that_has_no_name_says_which(plantnet, name):
+    names = plantnet / "plantnet300K_species_id_2_name.json"
+    names.write_text(json.dumps(SPECIES | {"99": name}))
+    with pytest.raises(ValueError, match=rf"2_name\.json gives species 99 the name {name!r}; give it one in words"):
+        load_dataset(plantnet)
+
+
+def test_plantnet_with_an_odd_entry_of_metadata_says_which(plantnet):
+    (plantnet / "plantnet300K_metadata.json").write_text('{"test990": "leaf"}')
+    with pytest.raises(ValueError, match=r"metadata\.json says 'leaf' of image test990; give organ, author, license"):
         load_dataset(plantnet)
 
 

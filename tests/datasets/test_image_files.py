@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -88,10 +89,16 @@ def test_grey_transparent_and_turned_images_become_upright_colours(tmp_path):
     exif = turned.getexif()
     exif[0x0112] = 6  # the camera was held on its side
     turned.save(tmp_path / "turned.png", exif=exif)
-    images = files(tmp_path, "grey.png", "clear.png", "turned.png")
+    palette = Image.new("P", (8, 8), 1)
+    palette.putpalette([0, 0, 0, 4, 5, 6])
+    palette.save(tmp_path / "palette.png", transparency=b"\x00\x80")
+    images = files(tmp_path, "grey.png", "clear.png", "turned.png", "palette.png")
     assert np.array_equal(images[0], np.full((8, 8, 3), 77))
     assert np.array_equal(images[1][0, 0], [1, 2, 3])
     assert np.array_equal(images[2], np.rot90(ramp(8, 8), -1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # Pillow warns of transparent palettes
+        assert np.array_equal(images[3][0, 0], [4, 5, 6])
 
 
 def test_a_large_jpeg_that_is_decoded_small_looks_the_same(tmp_path):

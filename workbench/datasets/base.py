@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from workbench.datasets.image_files import ImageFiles
 from workbench.datasets.splitting import divided
+from workbench.decimals import whole
 
 Inputs = np.ndarray | ImageFiles
 
@@ -141,7 +142,7 @@ class Dataset:
 
         Garcin, thesis, section 3.2.2 (construction of Pl@ntNet-300K).
         """
-        inputs, labels = _checked_inputs(X), _checked_labels(y)
+        inputs, labels, seed = _checked_inputs(X), _checked_labels(y), whole("seed", seed, least=0)
         if len(inputs) != len(labels):
             raise ValueError(f"X has {len(inputs)} rows and y has {len(labels)}; give one label per row")
         if len(inputs) == 0:
@@ -238,10 +239,16 @@ def _checked_inputs(X: ArrayLike | ImageFiles) -> Inputs:
         )
     if not (np.issubdtype(inputs.dtype, np.number) or inputs.dtype == np.bool_) or np.iscomplexobj(inputs):
         raise ValueError(f"X is {inputs.dtype}; give real numbers")
-    if not np.isfinite(inputs).all():
-        row = int(np.flatnonzero(~np.isfinite(inputs).all(axis=1))[0])
+    with np.errstate(over="ignore"):
+        numbers = inputs.astype(np.float32)
+    if not np.isfinite(numbers).all():
+        row = int(np.flatnonzero(~np.isfinite(numbers).all(axis=1))[0])
+        if np.isfinite(inputs[row]).all():
+            raise ValueError(
+                f"X holds numbers beyond ±3.4e38, first in row {row}; divide its columns by their deviation"
+            )
         raise ValueError(f"X holds NaN or infinite numbers, first in row {row}; fill or drop those rows first")
-    return inputs.astype(np.float32)
+    return numbers
 
 
 def _checked_labels(y: ArrayLike) -> np.ndarray:

@@ -114,8 +114,13 @@ class ImageFiles:
     def _fingerprint(self, files: np.ndarray) -> bytes:
         found = hashlib.sha256()
         for name in files:
-            with open(self.root / name, "rb") as file:
-                head, length = file.read(HEAD), os.fstat(file.fileno()).st_size
+            try:
+                with open(self.root / name, "rb") as file:
+                    head, length = file.read(HEAD), os.fstat(file.fileno()).st_size
+            except OSError as error:  # such as a link to nowhere
+                raise ValueError(
+                    f"{self.root / name} cannot be read ({error.strerror}); replace it or take it away"
+                ) from error
             found.update(os.fsencode(name) + b"\0%d\0" % length + hashlib.sha256(head).digest())
         return found.digest()
 
@@ -129,7 +134,8 @@ class ImageFiles:
                 ImageOps.exif_transpose(image, in_place=True)
                 if image.mode[0] in "IF":  # Pillow would clip 16-bit greys at 255
                     raise ValueError(f"its pixels are {image.mode}, not 8-bit")
-                colours = image.convert("RGB")
+                # By way of RGBA, because Pillow warns of palettes with transparent colours.
+                colours = (image.convert("RGBA") if image.mode == "P" else image).convert("RGB")
         except Exception as error:  # Pillow raises many kinds when it meets a broken file
             raise ValueError(
                 f"{path} cannot be read as an image ({type(error).__name__}: {error}); replace it or take it away"

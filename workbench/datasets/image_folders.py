@@ -141,20 +141,32 @@ class PlantNet300K(ImageFolder):
         name_of = _json(path)
         if unknown := [species for species in classes if species not in name_of]:
             raise ValueError(f"{path} does not name the species {', '.join(unknown[:5])}, which have folders of images")
+        for species in classes:
+            if not isinstance(name_of[species], str) or not name_of[species].strip():
+                raise ValueError(f"{path} gives species {species} the name {name_of[species]!r}; give it one in words")
         names = tuple(name_of[species] for species in classes)
         return names, tuple(name.split()[0] for name in names)
 
     def attributes(self, files: list[str]) -> dict[str, np.ndarray] | None:
         if not self.metadata:
             return None
-        rows = [self.metadata.get(PurePosixPath(file).stem, {}) for file in files]
+        rows = [self._known_of(PurePosixPath(file).stem) for file in files]
         return {fact: np.array([str(row.get(fact) or "unknown") for row in rows]) for fact in FACTS}
 
     @cached_property
     def metadata(self) -> dict[str, Any]:
         """Id of an image, which is the name of its file → what is known of it; empty without the file of metadata."""
-        path = self.path / "plantnet300K_metadata.json"
-        return _json(path) if path.is_file() else {}
+        return _json(self._metadata_file) if self._metadata_file.is_file() else {}
+
+    @property
+    def _metadata_file(self) -> Path:
+        return self.path / "plantnet300K_metadata.json"
+
+    def _known_of(self, image: str) -> dict[str, Any]:
+        known = self.metadata.get(image, {})
+        if not isinstance(known, dict):
+            raise ValueError(f"{self._metadata_file} says {known!r} of image {image}; give {', '.join(FACTS)} by name")
+        return known
 
 
 def _folders(path: Path) -> list[Path]:
