@@ -121,6 +121,30 @@ def test_the_key_of_a_module_is_that_of_its_weights():
     assert small(model=module).key != first
 
 
+class Sideways(nn.Module):
+    """A linear map whose matrix lies column by column in memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.matrix = nn.Parameter(torch.eye(5, 3).t())
+
+    def forward(self, inputs):
+        return inputs @ self.matrix.t()
+
+
+def test_weights_that_do_not_lie_row_by_row_are_kept_as_they_are(store):
+    module = Sideways()
+    trained = train(small(model=module, learning_rate=1e-9), store=store, progress=False)
+    assert not module.matrix.is_contiguous()
+    np.testing.assert_allclose(weights(trained)["backbone.matrix"], np.eye(3, 5), atol=1e-6)
+    np.testing.assert_allclose(trained.model.backbone.matrix.detach(), np.eye(3, 5), atol=1e-6)
+
+
+def test_a_module_whose_weights_have_no_shape_yet_is_refused():
+    with pytest.raises(ValueError, match=r"LazyLinear.* has weights without a shape yet; send some inputs through it"):
+        small(model=nn.LazyLinear(5))
+
+
 def test_an_edited_loss_of_ones_own_is_a_new_run(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)

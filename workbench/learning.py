@@ -27,7 +27,7 @@ from workbench.datasets import ImageFiles, Split
 from workbench.features import features_of, standardise, whole_network
 from workbench.gradients import scores_pulled
 from workbench.hardware import device_named
-from workbench.models import Network, build_network
+from workbench.models import Network, build_network, copied
 from workbench.runs import Run
 from workbench.scoring import normalisers, rows_at_once, split_tables, tables_of, validated
 from workbench.store import Store
@@ -252,7 +252,7 @@ class Learner(pl.LightningModule):
         learnt = dict(self.whole.state_dict())
         if self.state is not None:
             learnt |= {f"loss_state.{name}": value for name, value in self.state.state_dict().items()}
-        return {name: value.detach().cpu().clone() for name, value in learnt.items()}
+        return copied(learnt)
 
     def load(self, weights: dict[str, Tensor]) -> None:
         """Takes back what `weights` gave."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import safetensors.torch
 import torch
@@ -142,8 +142,13 @@ def random_weights(name: str) -> bool:
 
 def weights_digest(module: nn.Module) -> str:
     """sha256 of all weights of a module."""
-    weights = {name: value.detach().cpu().clone() for name, value in module.state_dict().items()}
-    return hashlib.sha256(safetensors.torch.save(weights)).hexdigest()
+    return hashlib.sha256(safetensors.torch.save(copied(module.state_dict()))).hexdigest()
+
+
+def copied(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """A copy of some weights, on the CPU and row by row, as files hold them."""
+    row_by_row = torch.contiguous_format
+    return {name: value.detach().cpu().clone(memory_format=row_by_row) for name, value in weights.items()}
 
 
 def _head(loss: Loss, n_features: int, n_classes: int) -> nn.Module:

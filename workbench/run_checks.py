@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 from workbench.datasets import Dataset, Transform, transforms
 from workbench.features import check_weights
@@ -30,6 +31,8 @@ def check_parts(run: Run) -> None:
         backbone_named(run.model)
     elif not isinstance(run.model, nn.Module):
         raise ValueError(f"model = {run.model!r}; give {', '.join(BACKBONES)}, module:factory or a torch Module")
+    elif any(is_lazy(weights) for weights in (*run.model.parameters(), *run.model.buffers())):
+        raise ValueError(f"model = {run.model!r} has weights without a shape yet; send some inputs through it first")
     if not isinstance(run.dataset, (str, os.PathLike, Dataset)):
         raise ValueError(f"dataset = {run.dataset!r}; give a name, a path or a Dataset")
     if not isinstance(run.transforms, (tuple, list)) or not all(isinstance(t, Transform) for t in run.transforms):
