@@ -15,6 +15,7 @@ import plotly.graph_objects as go
 from workbench.figures import style
 from workbench.figures.style import Theme
 from workbench.index import SetIndex
+from workbench.knobs import three_digits
 from workbench.prediction_sets import PredictionSets
 
 if TYPE_CHECKING:
@@ -146,22 +147,23 @@ def round_count(value: float) -> float:
 
 
 def round_up(value: float) -> float:
-    """The next of …, 0.5, 1, 2, 5, 10, …: the end of an axis or of colours, likewise.
+    """The next of …, 0.5, 1, 1.5, 2, 3, 5, 10, …: the end of an axis or of colours, likewise.
 
-    >>> round_up(0.3), round_up(1.0), round_up(7.2)
-    (0.5, 1.0, 10.0)
+    >>> round_up(0.25), round_up(1.0), round_up(7.2)
+    (0.3, 1.0, 10.0)
     """
     if not value > 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))
-    return next(digit * power for digit in (1, 2, 5, 10) if value <= digit * power * (1 + 1e-9))
+    limits = (three_digits(digit * power) for digit in (1, 1.5, 2, 3, 5, 10))
+    return next(limit for limit in limits if value <= limit * (1 + 1e-9))
 
 
 def round_range(low: float, high: float) -> tuple[float, float]:
     """Round ends around both numbers and 0.
 
-    >>> round_range(0.1, 1.4), round_range(-3.0, 1.0)
-    ((0.0, 2.0), (-5.0, 1.0))
+    >>> round_range(0.1, 1.4), round_range(-4.0, 1.0)
+    ((0.0, 1.5), (-5.0, 1.0))
     """
     return (0.0 if low >= 0 else -round_up(-low)), round_up(high)
 
