@@ -21,6 +21,13 @@ PLOTLY = Path(__file__).with_name("plotly-cartesian.min.js")
 OF_STREAMLIT = Path(st.__file__).parent / "static" / "static"  # their names hold a hash of their content
 TYPES = {".js": "text/javascript", ".css": "text/css", ".woff2": "font/woff2"}  # what a machine calls them may differ
 A_DAY, FOR_EVER = "public, max-age=86400", "public, immutable, max-age=31536000"
+# Streamlit makes an entry in the history for every move of a slider; Back should lead to the view before.
+BACK = """
+history.pushState = function (state, title, url) {
+    const here = new URL(url, location).pathname === location.pathname;
+    History.prototype[here ? "replaceState" : "pushState"].call(this, state, title, url);
+};
+"""
 Message = dict[str, Any]
 
 
@@ -35,7 +42,7 @@ def _base() -> str:
 
 
 class Ahead:
-    """ASGI middleware that answers for these files itself and adds plotly.js to every HTML page."""
+    """ASGI middleware that answers for these files itself and adds plotly.js, and a shorter history, to every HTML page."""
 
     def __init__(self, app: Any) -> None:
         self.app = app
@@ -73,7 +80,7 @@ async def _send_file(file: Path, send: Any) -> None:
 
 
 class _Announcing:
-    """Sends on what it is given, and an HTML page as a whole with one more script."""
+    """Sends on what it is given, and an HTML page as a whole with two more scripts."""
 
     def __init__(self, send: Any) -> None:
         self.send = send
@@ -88,14 +95,14 @@ class _Announcing:
         else:
             self.page += message.get("body", b"")
             if not message.get("more_body", False):
-                page = self.page.replace(b"</head>", f"{_script()}</head>".encode(), 1)
+                page = self.page.replace(b"</head>", f"{_scripts()}</head>".encode(), 1)
                 MutableHeaders(scope=self.start)["content-length"] = str(len(page))
                 await self.send(self.start)
                 await self.send({"type": "http.response.body", "body": page})
 
 
-def _script() -> str:
-    return f'<script async src="{plotly_address()}" onerror="this.remove()"></script>'
+def _scripts() -> str:
+    return f'<script>{BACK}</script><script async src="{plotly_address()}" onerror="this.remove()"></script>'
 
 
 def _is_html(start: Message) -> bool:

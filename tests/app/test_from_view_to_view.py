@@ -6,7 +6,7 @@ import urllib.parse
 
 import numpy as np
 import pytest
-from browsing import KEYS, click, figure, reads, settled
+from browsing import KEYS, click, figure, pressed, reads, settled
 
 import workbench as wb
 from workbench.figures.style import LIGHT
@@ -122,3 +122,18 @@ def test_the_outlined_bars_open_the_rows_of_the_other_run(opened, store):
     sharper = sets_of(store, "sharper", wb.AverageK(2.0))
     lists(page, np.flatnonzero(sharper.sizes == 1))
     assert in_address(page)["run"] == [KEYS["sharper"][:12]]
+
+
+def test_one_step_back_leads_to_the_view_before_however_often_a_slider_moved(opened):
+    page = opened(K=2)
+    pressed(page, "K", "ArrowRight", times=3)
+    go(page, "Classes")
+    settled(page)
+    for _ in range(2):
+        pressed(page, "K", "ArrowRight")
+    page.go_back()
+    page.get_by_role("heading", name="Sets", exact=True, level=1).wait_for()
+    settled(page)
+    page.go_forward()
+    page.get_by_role("heading", name="Classes", exact=True, level=1).wait_for()
+    settled(page)
