@@ -1,4 +1,4 @@
-"""The command line: `workbench app | train | sweep | import | evaluate | runs | losses | worker`."""
+"""The command line: `workbench app | train | sweep | import | evaluate | report | runs | losses | worker`."""
 
 from __future__ import annotations
 
