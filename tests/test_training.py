@@ -347,6 +347,14 @@ def test_out_of_memory_names_the_batch_size_and_the_precision(store, monkeypatch
         train(small(), store=store, progress=False)
 
 
+@pytest.mark.parametrize("fields", [{"batch_size": 1}, {"batch_size": 4, "accumulate": 4}])
+def test_a_single_row_for_batch_normalisation_names_the_batch_size_and_the_pieces(store, fields):
+    module = nn.Sequential(nn.Linear(5, 3), nn.BatchNorm1d(3))
+    with pytest.raises(ValueError, match=r"two rows or more .*batch_size = \d with accumulate = \d leaves a single one"):
+        train(small(model=module, **fields), store=store, progress=False)
+    assert list(store.root.glob("[!.]*")) == []
+
+
 def test_other_errors_of_a_step_are_not_taken_for_a_lack_of_memory(store, monkeypatch):
     def refuses(*_):
         raise RuntimeError("shapes cannot be multiplied")

@@ -31,6 +31,7 @@ def fit(learner: Learner, *, progress: bool) -> torch.device:
         with (
             _quiet(),
             _out_of_memory_explained(run),
+            _single_row_explained(run),
             _keyboard_interrupt_passed_on(learner),
             _best_kept(learner),
             # A module with dropout draws from the global generators: the user gets them back as they were.
@@ -112,6 +113,20 @@ def _best_kept(learner: Learner) -> Iterator[None]:
         if not learner.history:
             raise
         raise FloatingPointError(f"{error}; {learner.keep_best()}") from None
+
+
+@contextlib.contextmanager
+def _single_row_explained(run: Run) -> Iterator[None]:
+    """Says which settings leave batch normalisation a row that has nothing to be compared with."""
+    try:
+        yield
+    except ValueError as error:
+        if "more than 1 value per channel" not in str(error):
+            raise
+        raise ValueError(
+            f"batch normalisation needs two rows or more at a time, and batch_size = {run.batch_size} with accumulate = "
+            f"{run.accumulate} leaves a single one; use a larger batch_size or a smaller accumulate"
+        ) from error
 
 
 @contextlib.contextmanager
