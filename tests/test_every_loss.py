@@ -192,6 +192,47 @@ def test_labels_alone_can_be_mapped(loss):
     torch.testing.assert_close(torch.func.vmap(lambda y: loss(scores, y, **rest))(several), expected)
 
 
+# Their gradients are written out by hand.
+NO_SECOND_DERIVATIVE = (
+    wb.losses.SmoothTopKHinge,
+    wb.losses.ExactNoisedTopK,
+    wb.losses.DifferentiableTopK,
+    wb.losses.Sparsemax,
+    wb.losses.SparseTop,
+)
+
+
+@every_class(lambda loss: not isinstance(loss, NO_SECOND_DERIVATIVE))
+def test_second_derivatives_equal_finite_differences_of_gradients(loss_class):
+    loss = loss_class()
+    scores, labels, rest = batch(loss)
+    step = 1e-5 * torch.randn(scores.shape, generator=torch.Generator().manual_seed(1), dtype=scores.dtype)
+    slope = torch.func.grad(lambda s: loss(s, labels, **rest).sum())
+    change = torch.func.grad(lambda s: (slope(s) * step).sum())(scores)
+    torch.testing.assert_close(2 * change, slope(scores + step) - slope(scores - step), rtol=1e-4, atol=1e-10)
+
+
+@every_class(lambda loss: isinstance(loss, NO_SECOND_DERIVATIVE))
+def test_second_derivatives_that_are_not_known_are_refused(loss_class):
+    loss = loss_class()
+    scores, labels, _ = batch(loss)
+    slope = torch.func.grad(lambda s: loss(s, labels).sum())
+    with pytest.raises(NotImplementedError, match="only the first derivative"):
+        torch.func.grad(lambda s: slope(s).sum())(scores)
+    scores.requires_grad_()
+    (gradient,) = torch.autograd.grad(loss(scores, labels).sum() + scores.square().sum(), scores, create_graph=True)
+    with pytest.raises(NotImplementedError, match="only the first derivative"):
+        gradient.sum().backward()
+
+
+@every_class()
+def test_words_that_no_loss_knows_are_refused(loss_class):
+    loss = loss_class()
+    scores, labels, rest = batch(loss)
+    with pytest.raises(TypeError, match="noize"):
+        loss(scores, labels, **rest, noize=None)
+
+
 @every_end()
 @pytest.mark.parametrize("where", ["every class", "another class", "the label"])
 def test_a_score_of_nan_is_seen_in_the_loss_of_its_row(loss, where):

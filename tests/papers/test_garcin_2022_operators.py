@@ -284,7 +284,13 @@ def test_the_same_generator_gives_the_same_noise_and_no_generator_fresh_noise():
 
 
 @pytest.mark.parametrize("operator", [noised_kth_largest, exact_noised_kth_largest])
-@pytest.mark.parametrize("epsilon", [-0.1, math.nan])
-def test_noise_of_negative_scale_is_refused(operator, epsilon):
+@pytest.mark.parametrize("epsilon", [-0.1, math.nan, math.inf])
+def test_noise_of_negative_or_infinite_scale_is_refused(operator, epsilon):
     with pytest.raises(ValueError, match="epsilon"):
         operator(EXAMPLE, 2, epsilon)
+
+
+@pytest.mark.parametrize("n_samples", [0, -1, 2.5])
+def test_a_number_of_draws_that_nobody_can_draw_is_refused(n_samples):
+    with pytest.raises(ValueError, match="n_samples"):
+        noised_kth_largest(EXAMPLE, 2, 0.1, n_samples)

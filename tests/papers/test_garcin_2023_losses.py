@@ -165,6 +165,15 @@ def test_role_teaches_the_estimates_of_the_rows_of_the_batch_and_no_others():
     assert state.estimates.grad.abs().sum(-1).gt(0).tolist() == [False, True, False, False, True]
 
 
+def test_role_refuses_rows_that_its_state_does_not_know():
+    state = ROLE().state(n_rows=5, n_classes=6)
+    scores, labels = batch(n=2)
+    for rows in (torch.tensor([4, 5]), torch.tensor([-1, 0]), torch.tensor([1]), torch.tensor([1.0, 2.0]), [1, 2]):
+        with pytest.raises(ValueError, match="ROLE: rows"):
+            ROLE()(scores, labels, state=state, rows=rows)
+    assert not state.met.any()
+
+
 def test_role_has_no_gradient_into_the_side_that_teaches():
     scores, labels = batch()
     scores.requires_grad_()
@@ -248,6 +257,14 @@ def test_K_is_the_decimal_it_prints_as_and_a_half_is_rounded_up():
     assert AverageKTwoHead(K=1.1).n_candidates(4) == 0
     assert AverageKTwoHead(K=2.3).n_candidates(64) == 83
     assert AverageKTwoHead(K=1).n_candidates(64) == 0
+
+
+def test_candidates_weigh_alpha_together_however_their_number_is_rounded():
+    scores, labels = batch(n=5, heads=2)
+    scores[:, 0] = 0  # every −log σ is log 2: one for the label, α for the candidates, α for the rest
+    for K in (1.1, 1.3, 1.5, 1.6):
+        of_sigmoids = AverageKTwoHead(K=K, alpha=3)(scores, labels).mean() - CrossEntropy()(scores[:, 1], labels).mean()
+        assert of_sigmoids.item() == pytest.approx(7 * math.log(2))
 
 
 def test_K_1_is_cross_entropy_on_the_candidate_head_plus_weighted_binary_cross_entropy_on_the_other():

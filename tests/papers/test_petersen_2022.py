@@ -263,7 +263,7 @@ def test_a_rank_out_of_reach_has_a_large_loss_and_no_gradient():
 def test_sinkhorn_sort_of_tied_scores_has_a_gradient_to_learn_from():  # a head that starts at 0
     scores = torch.zeros(2, 20, requires_grad=True)
     DifferentiableTopK(operator="sinkhorn_sort")(scores, torch.tensor([0, 1])).sum().backward()
-    assert 0 < scores.grad.abs().max() < 1e3
+    assert 0 < scores.grad.abs().max() < 100
 
 
 @pytest.mark.parametrize("operator", [neural_sort, soft_sort, sinkhorn_sort])
@@ -281,8 +281,9 @@ def test_neural_sort_of_many_classes_keeps_nothing_of_size_n_by_n():
 
 @pytest.mark.parametrize("operator", ["neural_sort", "soft_sort", "sinkhorn_sort", "bitonic"])
 def test_what_cannot_be_ranked_is_refused(operator):
-    with pytest.raises(ValueError, match="k = 4 with 3 classes"):
-        relaxed(operator, draw(3), k=4)
+    for k in (4, 0, 1.5, "2"):
+        with pytest.raises(ValueError, match=f"k = {k} with 3 classes"):
+            relaxed(operator, draw(3), k=k)
     with pytest.raises(ValueError, match="give a number > 0"):
         relaxed(operator, draw(3), steepness=-1.0)
     with pytest.raises(ValueError, match="floating-point"):
@@ -418,8 +419,12 @@ def test_each_row_may_have_its_own_distribution():
         for i in range(3):
             one = DifferentiableTopK(p_k=tuple(p_k[i].tolist()), operator="soft_sort", top1=top1)
             assert torch.allclose(value[i], one(scores, labels)[i])
-    with pytest.raises(ValueError, match=r"give \(3, k\)"):
-        DifferentiableTopK()(scores, labels, p_k=p_k[:2])
+    for wrong in (p_k[:2], p_k[:, :0], p_k.tolist()):
+        with pytest.raises(ValueError, match=r"give a tensor \(3, k\)"):
+            DifferentiableTopK()(scores, labels, p_k=wrong)
+    for no_distribution in (p_k * 0.5, p_k - 1 / 3, p_k * math.nan):
+        with pytest.raises(ValueError, match="no distribution"):
+            DifferentiableTopK()(scores, labels, p_k=no_distribution)
 
 
 @pytest.mark.parametrize("operator", OPERATORS)

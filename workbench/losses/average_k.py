@@ -187,11 +187,20 @@ class LabelEstimates(nn.Module):
 
     def forward(self, rows: Tensor, labels: Tensor) -> Tensor:
         """(n, L): the estimates of these rows."""
+        self._check(rows, len(labels))
         with torch.no_grad():
             at_label = self.estimates[rows, labels].where(self.met[rows], self.AT_LABEL)
             self.estimates[rows, labels] = at_label
             self.met[rows] = True
         return self.estimates[rows]
+
+    def _check(self, rows: Tensor, n: int) -> None:
+        known = len(self.estimates)
+        if not isinstance(rows, Tensor) or rows.dtype != torch.int64 or rows.shape != (n,):
+            kind = f"{rows.dtype} of shape {tuple(rows.shape)}" if isinstance(rows, Tensor) else type(rows).__name__
+            raise ValueError(f"ROLE: rows are {kind}; give {n} indices of rows in the training set (int64)")
+        if n and not (rows.min() >= 0 and rows.max() < known):
+            raise ValueError(f"ROLE: rows go from {rows.min()} to {rows.max()}; the state knows rows 0 to {known - 1}")
 
 
 @dataclass(frozen=True)
@@ -207,8 +216,9 @@ class AverageKTwoHead(Loss):
     are taken out, and S(x) is S_c(x) with the label: sets have K classes on average, more where the image is ambiguous.
     Cross-entropy lowers the score of every class but the label; here a plausible twin of the label rises with it.
 
-    K may be any real number ≥ 1; (K−1)·|B| is rounded half up in exact arithmetic. K = 1 has no candidates: what is left
-    is cross-entropy on the candidate head and the positive and negative terms on the other.
+    K may be any real number ≥ 1; (K−1)·|B| is rounded half up in exact arithmetic, and where that changes it the weights
+    divide by the number of candidates there are, so that they weigh α together in every batch. K = 1 has no candidates:
+    what is left is cross-entropy on the candidate head and the positive and negative terms on the other.
 
     >>> import torch, workbench as wb
     >>> scores = torch.tensor([[[0.0, 0, 0, 0], [3, 2, 0, 0]], [[0, 0, 0, 0], [0, 0, 5, 0]]])  # (n, 2, L)

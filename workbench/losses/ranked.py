@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from workbench.knobs import knob
 from workbench.losses.base import Loss
@@ -90,7 +90,17 @@ class DifferentiableTopK(Loss):
                 f"DifferentiableTopK: p_k reaches rank {k} and m = {self.m} classes are ranked; raise m or shorten p_k"
             )
 
-    def __call__(self, scores: Tensor, labels: Tensor, *, p_k: Tensor | None = None, **_: Any) -> Tensor:
+    def __call__(
+        self,
+        scores: Tensor,
+        labels: Tensor,
+        *,
+        p_k: Tensor | None = None,
+        noise: Tensor | None = None,
+        generator: torch.Generator | None = None,
+        state: nn.Module | None = None,
+        rows: Tensor | None = None,
+    ) -> Tensor:
         """As every loss; `p_k` (n, k) is P_K for each row, in place of the knob."""
         scores = self._checked_scores(scores)
         return self.values(scores, self._checked_labels(scores, labels), p_k=p_k)
@@ -127,11 +137,14 @@ class DifferentiableTopK(Loss):
 
     def _checked_p_k(self, p_k: Tensor, scores: Tensor) -> Tensor:
         n, m = len(scores), min(self.m, scores.shape[-1] - 1)
-        if p_k.ndim != 2 or len(p_k) != n or p_k.shape[1] > m:
-            raise ValueError(
-                f"DifferentiableTopK: p_k has shape {tuple(p_k.shape)}; give ({n}, k): P_K of each row, up to k = {m}"
-            )
-        return p_k.to(scores)
+        if not isinstance(p_k, Tensor) or p_k.ndim != 2 or len(p_k) != n or not 1 <= p_k.shape[1] <= m:
+            kind = f"has shape {tuple(p_k.shape)}" if isinstance(p_k, Tensor) else f"is {type(p_k).__name__}"
+            raise ValueError(f"DifferentiableTopK: p_k {kind}; give a tensor ({n}, k): P_K of each row, up to k = {m}")
+        p_k = p_k.to(scores)
+        is_mapped = torch._C._functorch.is_functorch_wrapped_tensor(p_k)  # then it has no values to look at
+        if not is_mapped and not ((p_k >= 0).all() and torch.allclose(p_k.sum(-1), p_k.new_ones(n), atol=1e-5)):
+            raise ValueError("DifferentiableTopK: a row of p_k is no distribution; give numbers ≥ 0 that sum to 1")
+        return p_k
 
     def _kept(self, scores: Tensor, labels: Tensor) -> Tensor:
         """(n, m): the best m − 1 other classes from worst to best, then the label."""

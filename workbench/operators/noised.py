@@ -8,11 +8,19 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from numbers import Integral
 
 import torch
 from torch import Tensor
 
-from workbench.operators.order import check_order, in_plain_memory, kth_largest, kth_value, parted
+from workbench.operators.order import (
+    check_noise_scale,
+    check_order,
+    in_plain_memory,
+    kth_largest,
+    kth_value,
+    parted,
+)
 
 
 def noised_kth_largest(
@@ -54,9 +62,10 @@ def noised_holders(
     scores: Tensor, k: int, epsilon: float, n_samples: int, noise: Tensor | None, generator: torch.Generator | None
 ) -> tuple[Tensor, Tensor]:
     """The class that holds the k-th place of each draw and the noise it had, (..., n_samples) each."""
-    if not epsilon >= 0:
-        raise ValueError(f"epsilon = {epsilon} is the scale of the noise; give a number ≥ 0")
+    check_noise_scale(epsilon)
     if noise is None:
+        if not isinstance(n_samples, Integral) or n_samples < 1:
+            raise ValueError(f"n_samples = {n_samples}; give a whole number of draws, at least 1")
         return _drawn_holders(scores.detach(), k, epsilon, n_samples, generator)
     holders, drawn, _ = _holders(scores.detach(), _checked_noise(scores, noise), k, epsilon)
     return holders, drawn

@@ -106,6 +106,12 @@ def at_least_float32(values: Tensor) -> Tensor:
     return values.float() if values.dtype in (torch.float16, torch.bfloat16) else values
 
 
+def check_noise_scale(epsilon: float) -> None:
+    """Refuse what no noise can have as its scale."""
+    if not 0 <= epsilon < math.inf:
+        raise ValueError(f"epsilon = {epsilon} is the scale of the noise; give a number ≥ 0")
+
+
 def check_order(scores: Tensor, k: int, least: int) -> None:
     """Refuse scores that are not floating-point and a k that is not a place among the classes."""
     if not isinstance(scores, Tensor) or not scores.is_floating_point() or scores.ndim == 0:

@@ -19,8 +19,9 @@ from torch import Tensor
 from workbench.operators.applying import applied
 from workbench.operators.networks import selection_network
 from workbench.operators.order import at_least_float32
+from workbench.operators.rowwise import once
 
-SMALLEST_VARIANCE = 1e-6  # scores that differ by less than about 1e-3 count as tied: a head may start with all at 0
+SMALLEST_VARIANCE = 1e-4  # scores that differ by less than about 0.01 count as nearly tied: a head may start at 0
 
 
 def neural_sort(scores: Tensor, k: int | None = None, temperature: float = 1.0) -> Tensor:
@@ -246,16 +247,15 @@ class _LogWorthOfLast(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        _, weights, ctx.steepness, ctx.partners, wants = inputs
+        scores, weights, ctx.steepness, ctx.partners, wants = inputs
         _, *kept = output
         ctx.mark_non_differentiable(*kept)
-        ctx.save_for_backward(weights, wants, *kept)
+        ctx.save_for_backward(scores, weights, wants, *kept)
 
     @staticmethod
     def backward(ctx: Any, into_log_worth: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
-        weights, wants, worth, ranks, gaps, swaps = (
-            ctx.saved_tensors
-        )  # gaps (depth, 2, n, rows), swaps (depth, n, rows)
+        # gaps are (depth, 2, n, rows), swaps (depth, n, rows)
+        scores, weights, wants, worth, ranks, gaps, swaps = ctx.saved_tensors
         into_worth = (into_log_worth / worth).where(worth > torch.finfo(worth.dtype).tiny, 0)
         into = torch.zeros_like(gaps[0])  # into the values, and into the column
         into[1, : len(ranks)] = weights.T * into_worth
@@ -271,7 +271,7 @@ class _LogWorthOfLast(torch.autograd.Function):
             into[0] += from_column * difference[1]
         into_scores = (ctx.steepness * into[0].T).to(into_log_worth.dtype)
         into_weights = (ranks * into_worth).T.to(weights.dtype) if ctx.needs_input_grad[1] else None
-        return into_scores, into_weights, None, None, None
+        return once(into_scores, scores), into_weights, None, None, None
 
 
 def _over_pi(wants: Tensor, like: Tensor) -> Tensor:

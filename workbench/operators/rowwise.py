@@ -31,6 +31,32 @@ def with_gradient(scores: Tensor, values: Tensor, gradient: Tensor) -> Tensor:
     return applied(_WithGradient, scores, values, gradient)
 
 
+def once(gradient: Tensor, scores: Tensor) -> Tensor:
+    """A gradient written out by hand, tied to its scores: its own derivative, which is not known, is refused.
+
+    Without that tie autograd would take the derivative for 0. Only where it records a backward pass there is work to do.
+    """
+    return applied(_Once, gradient, scores) if torch.is_grad_enabled() else gradient
+
+
+class _Once(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(gradient: Tensor, scores: Tensor) -> Tensor:
+        return gradient.clone()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor]:
+        raise NotImplementedError(
+            "only the first derivative of this function is known; take differences of gradients for the second"
+        )
+
+
 class _WithGradient(torch.autograd.Function):
     generate_vmap_rule = True
 
@@ -40,12 +66,12 @@ class _WithGradient(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor], output: Tensor) -> None:
-        ctx.save_for_backward(inputs[2])
+        ctx.save_for_backward(inputs[0], inputs[2])
 
     @staticmethod
     def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None, None]:
-        (gradient,) = ctx.saved_tensors
-        return slope.unsqueeze(-1) * gradient, None, None
+        scores, gradient = ctx.saved_tensors
+        return once(slope.unsqueeze(-1) * gradient, scores), None, None
 
 
 class _Rowwise(torch.autograd.Function):
@@ -58,12 +84,12 @@ class _Rowwise(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
         ctx.mark_non_differentiable(output[1])
-        ctx.save_for_backward(output[1])
+        ctx.save_for_backward(inputs[0], output[1])
 
     @staticmethod
     def backward(ctx: Any, slope: Tensor, _: Tensor) -> tuple[Tensor, None, None]:
-        (gradient,) = ctx.saved_tensors
-        return slope.unsqueeze(-1) * gradient, None, None
+        scores, gradient = ctx.saved_tensors
+        return once(slope.unsqueeze(-1) * gradient, scores), None, None
 
     @staticmethod
     def vmap(

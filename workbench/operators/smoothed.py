@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from workbench.operators.counting import CountPolynomial
-from workbench.operators.order import check_order, kth_largest, kth_value, largest
+from workbench.operators.order import check_noise_scale, check_order, kth_largest, kth_value, largest
 from workbench.operators.rowwise import rowwise
 
 CELLS = 2**18  # rows × nodes × classes worked on at once: the memory, and what fits in a cache
@@ -51,8 +51,7 @@ def exact_noised_kth_largest(scores: Tensor, k: int, epsilon: float) -> Tensor:
     Paper: the expectation is Garcin et al. 2022, Definition 3.4; they sample it.
     """
     check_order(scores, k, least=1)
-    if not epsilon >= 0:
-        raise ValueError(f"epsilon = {epsilon} is the scale of the noise; give a number ≥ 0")
+    check_noise_scale(epsilon)
     if epsilon == 0:
         return kth_largest(scores, k)
     return rowwise(scores, partial(_smoothed, k, epsilon))
