@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -350,7 +351,9 @@ def test_out_of_memory_names_the_batch_size_and_the_precision(store, monkeypatch
 @pytest.mark.parametrize("fields", [{"batch_size": 1}, {"batch_size": 4, "accumulate": 4}])
 def test_a_single_row_for_batch_normalisation_names_the_batch_size_and_the_pieces(store, fields):
     module = nn.Sequential(nn.Linear(5, 3), nn.BatchNorm1d(3))
-    with pytest.raises(ValueError, match=r"two rows or more .*batch_size = \d with accumulate = \d leaves a single one"):
+    with pytest.raises(
+        ValueError, match=r"two rows or more .*batch_size = \d with accumulate = \d leaves a single one"
+    ):
         train(small(model=module, **fields), store=store, progress=False)
     assert list(store.root.glob("[!.]*")) == []
 
@@ -905,3 +908,30 @@ def test_a_stored_run_is_read_without_lightning(store):
         assert "lightning" not in sys.modules
         """
     subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)
+
+
+class NotingThreads(nn.Module):
+    """A linear map that notes how many threads its forward passes could use."""
+
+    noted: ClassVar[set[int]] = set()
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.map = nn.Linear(5, width)
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        if self.training:
+            self.noted.add(torch.get_num_threads())
+        return self.map(inputs)
+
+
+@pytest.mark.parametrize(("width", "threads"), [(8, {1}), (200_000, {2})])
+def test_small_steps_train_on_one_thread_and_give_the_others_back(store, width, threads):
+    NotingThreads.noted.clear()
+    torch.set_num_threads(2)
+    try:
+        train(small(model=NotingThreads(width), epochs=1, batch_size=16), store=store)
+        assert NotingThreads.noted == threads
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(1)

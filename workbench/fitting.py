@@ -19,6 +19,8 @@ from workbench.hardware import check_bf16, device_named
 from workbench.learning import Learner
 from workbench.runs import Run
 
+SMALL_STEP = 2e7  # multiplications of a forward pass, which one thread does in a few milliseconds
+
 
 def fit(learner: Learner, *, progress: bool) -> torch.device:
     """Trains until the run is finished and leaves the kept weights in the learner. Returns where it trained."""
@@ -102,6 +104,22 @@ def _out_of_memory_explained(run: Run) -> Iterator[None]:
             f"out of memory with batch_size = {run.batch_size} and precision = {run.precision!r}: {halved}"
             + (" or precision='bf16'" if run.precision == "32" else "")
         ) from error
+
+
+@contextlib.contextmanager
+def one_thread_for_small_steps(learner: Learner) -> Iterator[None]:
+    """A head on rows of numbers trains on one thread: several wait for each other longer than they work.
+
+    On a machine that has other things to do they wait ten times as long. Of images a step is never small.
+    """
+    threads = torch.get_num_threads()
+    multiplications = learner.run.batch_size * sum(weights.numel() for weights in learner.network.parameters())
+    if len(learner.data.input_shape) == 1 and multiplications < SMALL_STEP:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 @contextlib.contextmanager

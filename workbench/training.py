@@ -91,10 +91,12 @@ def _train_here(
     from workbench import fitting, learning  # Lightning takes seconds to import, and a stored run does without
 
     learner = learning.Learner(run, store, on_epoch, on_batch)
-    device = fitting.fit(learner, progress=progress)
+    with fitting.one_thread_for_small_steps(learner):
+        device = fitting.fit(learner, progress=progress)
+        if parallel.rank() == 0:
+            with store.writing(run.key, replace=again) as directory:
+                write_run(directory, run, learner.weights(), learner.history, learner.tables(device))
     if parallel.rank() == 0:
-        with store.writing(run.key, replace=again) as directory:
-            write_run(directory, run, learner.weights(), learner.history, learner.tables(device))
         for leftover in (store.unfinished(run.key), store.diverged(run.key)):
             leftover.unlink(missing_ok=True)
 
