@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 import time
 
@@ -69,6 +70,12 @@ def test_the_shelf_has_what_the_store_has(shelf):
     write(shelf, "fresh")
     assert shelf.open("base").path == shelf.store.root / "base"
     assert [run.key for run in shelf.runs() if run.title in ("fresh", "base")] == ["fresh", "base"]
+
+
+def test_a_run_that_nobody_has_is_looked_for_where_people_keep_theirs(shelf):
+    place = re.escape(str(shelf.store.root))
+    with pytest.raises(ValueError, match=f"no run has a key that starts with 'abc' in {place}; there are"):
+        shelf.open("abc")
 
 
 def test_progress_tells_how_far_it_is_and_how_long_it_takes():

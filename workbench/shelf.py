@@ -64,5 +64,9 @@ class Shelf(Store):
                 shutil.copytree(self.open(key).path, directory, dirs_exist_ok=True, ignore=without)
         return self.store.open(key)
 
+    @property
+    def _place(self) -> Path:
+        return self.store.root
+
     def _directory(self, key: str) -> Path | None:
         return super()._directory(key) or self.store._directory(key)

@@ -71,7 +71,7 @@ class Store:
         found = (
             f"{len(candidates)} runs have a key that starts with" if candidates else "no run has a key that starts with"
         )
-        raise ValueError(f"{found} {key!r} in {self.root}; there are: {known}")
+        raise ValueError(f"{found} {key!r} in {self._place}; there are: {known}")
 
     @contextlib.contextmanager
     def writing(self, key: str, *, replace: bool = False) -> Iterator[Path]:
@@ -127,6 +127,11 @@ class Store:
                     f"runs cannot be written to {self.root} ({error.strerror}): make it writable, or {elsewhere}"
                 ) from error
             raise
+
+    @property
+    def _place(self) -> Path:
+        """Where people look for their runs."""
+        return self.root
 
     def _directory(self, key: str) -> Path | None:
         found = [root / key for root in (self.root, DEMO) if key and (root / key / CHECKSUMS).is_file()]
