@@ -334,8 +334,9 @@ def test_all_weight_on_top_1_is_cross_entropy_and_not_zero_times_log_zero():  # 
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
-def test_all_weight_on_top_1_by_softmax_is_cross_entropy_with_its_gradient(operator):
-    scores, labels = draw(5, 10).requires_grad_(), torch.arange(5)
+@pytest.mark.parametrize("size", [1, 1e4])
+def test_all_weight_on_top_1_by_softmax_is_cross_entropy_with_its_gradient(operator, size):
+    scores, labels = (size * draw(5, 10)).requires_grad_(), torch.arange(5)
     values = DifferentiableTopK(p_k=(1.0,), operator=operator, m=10)(scores, labels)
     torch.testing.assert_close(values, CrossEntropy()(scores, labels))
     slopes = [torch.autograd.grad(v.sum(), scores)[0] for v in (values, CrossEntropy()(scores, labels))]
