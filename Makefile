@@ -15,8 +15,10 @@ help: ## list these targets
 app: $(VENV)/.app ## open the workbench on the built-in demo (PORT=8600 chooses a port, HEADLESS=1 opens no browser)
 	$(BIN)/workbench app $(if $(PORT),--port $(PORT)) $(if $(HEADLESS),--headless)
 
+# In a container people often are root, which Jupyter refuses unless told.
+AS_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 lab: $(VENV)/.app ## open JupyterLab on the notebooks
-	$(BIN)/jupyter lab --ip 127.0.0.1 $(if $(PORT),--port $(PORT)) $(if $(HEADLESS),--no-browser) notebooks
+	$(BIN)/jupyter lab --ip 127.0.0.1 $(AS_ROOT) $(if $(PORT),--port $(PORT)) $(if $(HEADLESS),--no-browser) notebooks
 
 test: lint browser ## lint, types and the whole test suite, real-browser tests included
 	$(BIN)/python -m pytest -n 2
