@@ -24,7 +24,7 @@ A_DAY, FOR_EVER = "public, max-age=86400", "public, immutable, max-age=31536000"
 # Streamlit makes an entry in the history for every move of a slider; Back should lead to the view before.
 BACK = """
 history.pushState = function (state, title, url) {
-    const here = new URL(url, location).pathname === location.pathname;
+    const here = new URL(url ?? "", location).pathname === location.pathname;
     History.prototype[here ? "replaceState" : "pushState"].call(this, state, title, url);
 };
 """

@@ -1,4 +1,4 @@
-"""Arithmetic on the decimal a number prints as, where a float would miss by one: 3 · 0.7 is 2.1, not 2.0999…96."""
+"""Numbers as people write them: arithmetic on the decimal one prints as (3 · 0.7 is 2.1, not 2.0999…96), whole ones."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def classes_of_rows(K: float, n: int) -> int:
 
 def whole(name: str, given: Any, least: int = 1) -> int:
     """The whole number that was given, or an error that says what was."""
-    number = float(given) if isinstance(given, numbers.Real) else math.nan
+    number = float(given) if isinstance(given, numbers.Real) and not isinstance(given, bool) else math.nan
     if not (number.is_integer() and number >= least):
         raise ValueError(f"{name} = {given!r}; give a whole number ≥ {least}")
     return int(number)

@@ -178,7 +178,7 @@ class Learner(pl.LightningModule):
             loss.backward()
         self.train_losses.append(value)
         assert scores.grad is not None
-        self.nonzero_gradients.append(float(scores_pulled(scores.grad.float().numpy(force=True)).mean()))
+        self.nonzero_gradients.append(int(scores_pulled(scores.grad).sum()) / len(scores))
         if piece == self.run.accumulate - 1:
             done = (self.epoch * self.n_batches + step) / (self.run.epochs * self.n_batches)
             rate = self.run.learning_rate * SCHEDULES[self.run.schedule](done, self.run.drops)

@@ -96,9 +96,8 @@ def _train_here(
         if parallel.rank() == 0:
             with store.writing(run.key, replace=again) as directory:
                 write_run(directory, run, learner.weights(), learner.history, learner.tables(device))
-    if parallel.rank() == 0:
-        for leftover in (store.unfinished(run.key), store.diverged(run.key)):
-            leftover.unlink(missing_ok=True)
+            for leftover in (store.unfinished(run.key), store.diverged(run.key)):
+                leftover.unlink(missing_ok=True)
 
 
 def _train_on_ranks(

@@ -36,8 +36,8 @@ def validated_labels(
     votes twice on an item the last vote counts). n_u is the number of distinct labels that u proposed anywhere, plus the
     number of species of which u is the author of a valid item (`authors` {item: user}). Validity depends on weights and
     weights on validity, so with authors the two are repeated until nothing changes (a warning says if that never comes);
-    equal weights go to the label that
-    sorts first. The constants b0 and θ are not published: choose them. With b0 = 1 a newcomer (n_u = 1) weighs 1.
+    equal weights go to the label that sorts first. The constants b0 and θ are not published: choose them. With b0 = 1 a
+    newcomer (n_u = 1) weighs 1.
 
     >>> votes = pd.DataFrame(
     ...     [("a", "ann", "oak"), ("a", "bob", "elm"), ("b", "ann", "fir"), ("c", "ann", "yew"), ("d", "bob", "elm")],

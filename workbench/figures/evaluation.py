@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench.gradients import scores_pulled
 from workbench.knobs import shown
 
 if TYPE_CHECKING:
@@ -45,6 +46,13 @@ def loss_gradients(
         return np.zeros_like(scores)
     (gradients,) = torch.autograd.grad(values.sum(), points)
     return gradients.numpy()
+
+
+def scores_moved(gradients: np.ndarray) -> np.ndarray:
+    """How many scores of each row those gradients (n, L) move: (n,), rounding left out."""
+    import torch
+
+    return scores_pulled(torch.from_numpy(gradients)).numpy()
 
 
 def _evaluated(loss: Loss, points: Tensor, label: int | np.ndarray, head: str, background: Background | None) -> Tensor:

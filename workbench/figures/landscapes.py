@@ -19,10 +19,10 @@ from workbench.figures.evaluation import (
     loss_values,
     losses_in_code,
     on_three_classes,
+    scores_moved,
 )
 from workbench.figures.galleries import Gallery
 from workbench.figures.triangles import CORNER_NAMES, LevelSets
-from workbench.gradients import scores_pulled
 
 if TYPE_CHECKING:
     from workbench.losses import Loss
@@ -95,7 +95,7 @@ def level_sets(
     flat = ""
     if gradients:
         frame[["g0", "g1", "g2"]] = slopes = loss_gradients(drawn, scores, label, head, background)
-        pulled = scores_pulled(slopes)
+        pulled = scores_moved(slopes)
         flat = (
             f" The gradient is zero at {np.count_nonzero(pulled == 0)} of the points and moves {pulled.mean():.2f} scores "
             "on average."

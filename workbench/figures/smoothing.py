@@ -15,10 +15,10 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from workbench.figures.base import Figure, counted, paper
-from workbench.figures.evaluation import check_loss, listed, loss_gradients, losses_in_code
+from workbench.figures.evaluation import check_loss, listed, loss_gradients, losses_in_code, scores_moved
 from workbench.figures.profiles import MOST_LINES, Lines, few_ticks, logarithmic
 from workbench.figures.style import Theme
-from workbench.gradients import ROUNDING, scores_pulled
+from workbench.gradients import ROUNDING
 from workbench.table_checks import array_of
 from workbench.tables import LogitTable
 
@@ -65,7 +65,7 @@ def gradient_sparsity(
         raise ValueError(f"epsilons = {epsilons!r}; give at least two rising numbers above 0")
     frames = []
     for loss in chosen:
-        moved = np.array([scores_pulled(loss_gradients(at, rows, of_rows)) for at in _at(loss, grid)])
+        moved = np.array([scores_moved(loss_gradients(at, rows, of_rows)) for at in _at(loss, grid)])
         learning = (moved > 0).mean(axis=1)  # (ε,)
         classes = np.where(learning > 0, moved.mean(axis=1) / np.maximum(learning, 1e-12), np.nan)
         part = {"epsilon": grid, **{"classes": classes, "rows": learning}}
