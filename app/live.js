@@ -9,10 +9,8 @@ let plotly = null;
 
 export default function ({ data, parentElement, setStateValue, setTriggerValue }) {
   const before = parentElement.live;
-  if (before?.id === data.id) {
-    before.tell = setStateValue;
-    return before.leave;
-  }
+  if (before) Object.assign(before, { tell: setStateValue, trigger: setTriggerValue });
+  if (before?.id === data.id) return before.leave;
   if (before?.kind === data.kind && before.change) {
     before.id = data.id; // the same picture with other numbers is redrawn in place
     before.change(data);

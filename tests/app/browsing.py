@@ -23,10 +23,28 @@ def settled(page: Any) -> None:
 
 
 def click(target: Any) -> None:
-    """Click when Python has nothing left to do: what moves under a pointer that is down has not been clicked."""
+    """Click when Python has nothing left to do, and again if the browser says that the click missed.
+
+    On a busy machine what is being clicked may move between the press and the release of the button; then the browser
+    has clicked nothing, and a person would click again. A click that arrives and does nothing is not repeated.
+    """
     target.wait_for()
-    target.page.wait_for_function("document.querySelector('.stApp').dataset.testScriptState === 'notRunning'")
-    target.click()
+    for _ in range(5):
+        target.page.wait_for_function("document.querySelector('.stApp').dataset.testScriptState === 'notRunning'")
+        element = target.element_handle()
+        element.evaluate("e => e.addEventListener('click', () => { e.wasClicked = true; }, { capture: true })")
+        target.click()
+        if element.evaluate("e => e.wasClicked"):
+            return
+    raise AssertionError(f"five clicks on {target} missed it")
+
+
+def click_in(picture: Any, x: float, y: float) -> None:
+    """Click a place of a Plotly picture, once it has seen the pointer there: what it hovers is what it clicks."""
+    page, box = picture.page, picture.bounding_box()
+    page.mouse.move(box["x"] + x, box["y"] + y)
+    page.wait_for_function("picture => picture._hoverdata", arg=picture.element_handle())
+    page.mouse.click(box["x"] + x, box["y"] + y)
 
 
 def pressed(page: Any, slider: str, key: str, times: int = 1) -> None:

@@ -17,6 +17,7 @@ from workbench.launching import app_command, free_port, start_server
 from workbench.similar import FILE, SHELF
 from workbench.store import Store
 
+PAGES = pytest.StashKey[list[Any]]()  # the pages a test has opened
 GARDEN = {"species": 20, "genera": 6, "n_train": 600, "n_val": 300, "n_test": 400}
 
 
@@ -81,9 +82,11 @@ def browser(chromium: Any) -> Any:
 
 
 @pytest.fixture
-def opened(browser: Any, server: str) -> Iterator[Callable[..., Any]]:
+def opened(browser: Any, server: str, request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
     """`opened("garden", view="classes", width=1024, K=3)`: a view of a run, drawn; it may not complain or call elsewhere."""
-    pages, complaints = [], []
+    pages: list[Any] = []
+    complaints: list[str] = []
+    request.node.stash[PAGES] = pages
 
     def complain(message: Any) -> None:
         # Below the address of a view Streamlit looks for its server first, and does not find it.
@@ -117,6 +120,19 @@ def opened(browser: Any, server: str) -> Iterator[Callable[..., Any]]:
     for page in pages:
         page.close()
     assert complaints == []
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """The report of a test that failed in the browser says what its pages said."""
+    report = yield
+    if report.when == "call" and report.failed:
+        for page in item.stash.get(PAGES, []):
+            if not page.is_closed():
+                state = page.evaluate("document.querySelector('.stApp')?.dataset.testScriptState")
+                lines = page.inner_text("body").splitlines()
+                report.sections.append((f"{page.url}, {state}", " · ".join(filter(None, lines))[:2000]))
+    return report
 
 
 def _leaves(address: str, server: str) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browsing import click, serious_violations, settled
+from browsing import click, click_in, serious_violations, settled
 
 import workbench as wb
 from workbench.losses import LOSSES
@@ -165,11 +165,10 @@ def test_a_click_in_the_gallery_opens_that_loss(landscapes):
             return [xaxis._offset + xaxis.l2p(middles.x[6]), yaxis._offset + yaxis.l2p(middles.y[6])];
         }"""
     )
-    box = area.bounding_box()
-    page.mouse.move(box["x"] + x, box["y"] + y)
-    page.mouse.click(box["x"] + x, box["y"] + y)
+    click_in(area, x, y)
     opened = LOSSES[6]
     page.get_by_role("figure", name=opened.title).wait_for()
+    settled(page)
     assert (in_address(page, "part"), in_address(page, "loss")) == ("Level sets", opened.title)
 
 
@@ -184,7 +183,7 @@ def test_two_losses_share_sliders_and_one_colour_scale(landscapes):
     said(page, "levels-0", "K = 1")
     expected = wb.figures.level_sets(wb.losses.CalibratedTopKHinge(K=1), rescale=False).frame
     assert_shows(page, "levels-1", expected)
-    page.locator(".st-key-rescale_each label").click()
+    click(page.locator(".st-key-rescale_each label"))
     page.locator(".st-key-figure-levels-1 .wb-picture", has_text="loss, rescaled").wait_for()
     settled(page)
     assert shown(page, "levels-0")["colours"] == shown(page, "levels-1")["colours"] == [0, 1]
@@ -227,9 +226,7 @@ def test_the_law_of_the_label_is_moved_on_its_own_triangle(landscapes):
             return [xaxis._offset + xaxis.l2p(0.7), yaxis._offset + yaxis.l2p(0.2 * Math.sqrt(3) / 2)];
         }"""
     )
-    box = area.bounding_box()
-    page.mouse.move(box["x"] + x, box["y"] + y)
-    page.mouse.click(box["x"] + x, box["y"] + y)
+    click_in(area, x, y)
     said(page, "risk", "π = (0.2, 0.6, 0.2)")
     assert (in_address(page, "pi0"), in_address(page, "pi1")) == ("0.2", "0.6")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from browsing import KEYS, click, figure, numbers, pressed, reads, serious_violations, settled
+from browsing import KEYS, click, click_in, figure, numbers, pressed, reads, serious_violations, settled
 
 import workbench as wb
 from workbench.conformal import rows_needed
@@ -189,8 +189,9 @@ def test_two_runs_are_overlaid_and_each_is_fitted_on_its_own_rows(opened, store)
 
 def test_a_click_on_a_bar_opens_its_rows(opened, store):
     page = opened(K=2)
-    bar = page.locator(".st-key-figure-sizes .bars .point").nth(2).bounding_box()
-    page.mouse.click(bar["x"] + bar["width"] / 2, bar["y"] + bar["height"] / 2)
+    picture = page.locator(".st-key-figure-sizes .wb-picture")
+    bar, box = picture.locator(".bars .point").nth(2).bounding_box(), picture.bounding_box()
+    click_in(picture, bar["x"] + bar["width"] / 2 - box["x"], bar["y"] + bar["height"] / 2 - box["y"])
     page.get_by_role("heading", name="Samples").wait_for()
     _, sets = headline(store, "garden", wb.AverageK(2.0))
     page.get_by_text(f"{np.count_nonzero(sets.sizes == 2)} of 400 test rows").wait_for()

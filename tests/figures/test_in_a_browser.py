@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,23 +50,26 @@ def table() -> wb.LogitTable:
     )
 
 
-def shown(page: Any, trace: int, axis: str) -> list[float]:
-    """The numbers of a trace as Plotly holds them after drawing."""
-    return page.evaluate(
-        "([trace, axis]) => Array.from(document.querySelector('.js-plotly-plot').calcdata[trace], point => point[axis])",
-        [trace, axis],
+def shows(page: Any, trace: int, axis: str, expected: Sequence[float]) -> None:
+    """Wait until Plotly has drawn these numbers."""
+    page.wait_for_function(
+        """([trace, axis, expected]) => {
+            const drawn = document.querySelector(".js-plotly-plot").calcdata[trace].map((point) => point[axis]);
+            return drawn.length === expected.length && drawn.every((value, i) => Math.abs(value - expected[i]) < 1e-4);
+        }""",
+        arg=[trace, axis, list(expected)],
     )
 
 
 def test_the_explorer_follows_its_slider_without_a_kernel(opened):
     figure = wb.figures.explore(*table().split(), K_max=4, step=0.5)
     page = opened(figure)
-    assert shown(page, 1, "s") == pytest.approx(figure.shares()[-1], abs=1e-4)  # opens at the K nearest to 5
+    shows(page, 1, "s", figure.shares()[-1])  # opens at the K nearest to 5
     rail = page.locator(".slider-rail-touch-rect").bounding_box()
     page.mouse.click(rail["x"] + 2, rail["y"] + rail["height"] / 2)
     page.wait_for_function("document.querySelector('.slider-label').textContent.startsWith('K = 1 ')")
-    assert shown(page, 1, "s") == pytest.approx(figure.shares()[0], abs=1e-4)
-    assert shown(page, 3, "y") == pytest.approx([figure.frame["accuracy"].iloc[0]])
+    shows(page, 1, "s", figure.shares()[0])
+    shows(page, 3, "y", figure.frame["accuracy"].iloc[:1])
 
 
 def test_the_pointer_reads_the_exact_loss_off_the_triangle(opened):
@@ -74,7 +77,7 @@ def test_the_pointer_reads_the_exact_loss_off_the_triangle(opened):
     page = opened(figure)
     box = page.locator(".nsewdrag").bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    told = page.locator(".hovertext").text_content(timeout=5000)
+    told = page.locator(".hovertext").text_content()
     s2, value = float(told.split(",")[2].split(")")[0]), float(told.split()[-1])
     near = figure.frame[np.isclose(figure.frame["s2"], s2, atol=0.006)]
     assert np.isclose(near["value"], value, atol=6e-4).any()
