@@ -1,0 +1,214 @@
+"""A run is what decides its result: its key heeds all of that and nothing else."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import json
+import linecache
+import re
+import sys
+import textwrap
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+from small_runs import CLOUDS, clouds, small, tags, weights
+from torch import nn
+
+from workbench import losses
+from workbench.datasets import LabelNoise, LongTail, load_dataset
+from workbench.losses import CrossEntropy
+from workbench.training import Run, TrainedRun, train
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+def test_the_key_ignores_where_a_run_is_trained_and_heeds_everything_else():
+    run = small()
+    assert re.fullmatch("[0-9a-f]{64}", run.key)
+    for where in ({"device": "auto"}, {"devices": 4}, {"nodes": 2}):
+        assert dataclasses.replace(run, **where).key == run.key
+    changes = [
+        {"dataset": clouds(seed=1)},
+        {"model": "mlp"},
+        {"loss": losses.class_named("BinaryCrossEntropy")()},
+        {"epochs": 4},
+        {"batch_size": 32},
+        {"optimizer": "sgd"},
+        {"learning_rate": 0.1},
+        {"schedule": "constant"},
+        {"weight_decay": 0.0},
+        {"seed": 1},
+        {"monitor": "val_loss"},
+        {"monitor": "val_loss", "patience": 2},
+        {"precision": "bf16"},
+        {"features": "cached"},
+        {"features": 64 * "0"},
+        {"accumulate": 2},
+    ]
+    keys = {dataclasses.replace(run, **change).key for change in changes}
+    assert len(keys | {run.key}) == len(changes) + 1
+
+
+def test_the_key_of_a_named_dataset_is_that_of_its_content():
+    assert Run("digits", model="linear").key == Run(load_dataset("digits"), model="linear").key
+    assert Run("digits", model="linear").key != Run(load_dataset("digits", seed=1), model="linear").key
+
+
+def test_the_key_of_a_module_is_that_of_its_weights():
+    module = nn.Sequential(nn.Flatten(), nn.Linear(5, 3))
+    first = small(model=module).key
+    assert small(model=module).key == first
+    with torch.no_grad():
+        module[1].weight.add_(1)
+    assert small(model=module).key != first
+
+
+class Sideways(nn.Module):
+    """A linear map whose matrix lies column by column in memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.matrix = nn.Parameter(torch.eye(5, 3).t())
+
+    def forward(self, inputs):
+        return inputs @ self.matrix.t()
+
+
+def test_weights_that_do_not_lie_row_by_row_are_kept_as_they_are(store):
+    module = Sideways()
+    trained = train(small(model=module, learning_rate=1e-9), store=store, progress=False)
+    assert not module.matrix.is_contiguous()
+    np.testing.assert_allclose(weights(trained)["backbone.matrix"], np.eye(3, 5), atol=1e-6)
+    np.testing.assert_allclose(trained.model.backbone.matrix.detach(), np.eye(3, 5), atol=1e-6)
+
+
+def test_a_module_whose_weights_have_no_shape_yet_is_refused():
+    with pytest.raises(ValueError, match=r"LazyLinear.* has weights without a shape yet; send some inputs through it"):
+        small(model=nn.LazyLinear(5))
+
+
+def test_an_edited_loss_of_ones_own_is_a_new_run(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    source = """
+        from dataclasses import dataclass
+        from workbench.losses import CrossEntropy
+
+        @dataclass(frozen=True)
+        class Mine(CrossEntropy):
+            def values(self, scores, labels, **_):
+                return {factor} * super().values(scores, labels)
+        """
+    keys = []
+    for factor in (1, 2):
+        (tmp_path / "edited_losses.py").write_text(textwrap.dedent(source.format(factor=factor)))
+        sys.modules.pop("edited_losses", None)
+        importlib.invalidate_caches()
+        linecache.checkcache()
+        keys.append(small(loss=losses.class_named("edited_losses:Mine")()).key)
+    assert keys[0] != keys[1]
+
+
+def test_a_run_is_described_by_its_file_and_read_back():
+    run = Run(
+        "digits", model="linear", loss=losses.class_named("NoisedTopK")(K=3), epochs=2, seed=4, monitor="val_loss"
+    )
+    again = Run.from_json(json.dumps({"title": run.title, **run.described()}))
+    assert again.key == run.key
+    assert again.loss == run.loss
+    assert run.title == f"digits · linear · {run.loss!r} · seed 4"
+
+
+@pytest.mark.parametrize("described", ["{}", "[]", {"title": "mine.npz", "imported": True}])
+def test_a_file_that_describes_no_run_says_what_it_lacks(described):
+    with pytest.raises(ValueError, match="this describes no run, for it lacks dataset, dataset_key, model, loss"):
+        Run.from_json(described)
+
+
+def test_a_file_written_before_ranks_and_pieces_is_read_back_to_the_same_key():
+    run = Run("digits", model="linear")
+    described = {name: value for name, value in run.described().items() if name not in ("nodes", "accumulate")}
+    assert Run.from_json({"title": run.title, **described}).key == run.key
+
+
+def test_transforms_change_the_data_of_a_run_once_and_are_repeated_from_its_file(store):
+    changes = (LongTail(10), LabelNoise(0.3))
+    run = small(CLOUDS, transforms=changes)
+    assert run.data.key == CLOUDS.transformed(*changes).key
+    assert run.key == small(CLOUDS.transformed(*changes)).key != small(CLOUDS).key
+    digits = Run("digits", model="linear", epochs=1, device="cpu", transforms=[LongTail(10)])
+    trained = train(digits, store=store, progress=False)
+    assert trained.stored.info["transforms"] == [LongTail(10).spec()]
+    again = TrainedRun.open(digits.key, store).run
+    assert (again.transforms, again.data.key, again.key) == ((LongTail(10),), digits.data.key, digits.key)
+    assert again.data.class_counts.sum() < Run("digits", model="linear").data.class_counts.sum()
+
+
+def test_transforms_of_the_dataset_and_of_the_run_are_told_apart():
+    digits = load_dataset("digits").transformed(LongTail(10))
+    run = Run(digits, model="linear", transforms=(LongTail(20),))
+    again = Run.from_json({"title": run.title, **run.described()})
+    assert (again.key, again.transforms, again.dataset.key) == (run.key, (LongTail(20),), digits.key)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"transforms": LongTail(10)}, r"transforms = LongTail\(.*give a tuple of some of LabelNoise\(\), LongTail"),
+        ({"transforms": ("LongTail",)}, "transforms = .*give a tuple"),
+        ({"model": "conv"}, "no model named 'conv'; known: linear, mlp, cnn, resnet18-small"),
+        ({"model": 3}, "model = 3; give linear, mlp, cnn"),
+        ({"dataset": None}, "dataset = None; give a name, a path or a Dataset"),
+        ({"loss": CrossEntropy}, "with the brackets"),
+        ({"epochs": 0}, r"epochs = 0 is outside \[1"),
+        ({"batch_size": 0}, "batch_size = 0"),
+        ({"learning_rate": 0.0}, "learning_rate = 0.0"),
+        ({"weight_decay": -1.0}, "weight_decay = -1.0"),
+        ({"optimizer": "lbfgs"}, "optimizer = 'lbfgs'.*adamw, adam, sgd"),
+        ({"schedule": "step"}, "schedule = 'step'.*cosine, constant"),
+        ({"seed": -1}, "seed = -1"),
+        ({"precision": "16"}, "precision = '16'.*32, bf16"),
+        ({"device": "tpu"}, "device = 'tpu'.*auto, cpu, cuda"),
+        ({"monitor": "test_accuracy"}, "monitor = 'test_accuracy'.*val_loss, val_accuracy, val_average_K_accuracy"),
+        ({"monitor": ["val_loss"]}, r"monitor = \['val_loss'\].*val_loss, val_accuracy"),
+        ({"drops": (0.75, 0.5)}, r"drops = \(0.75, 0.5\); give rising shares"),
+        ({"drops": 0.5}, "drops = 0.5; give rising shares"),
+        ({"drops": ("half",)}, "drops = .*; give rising shares"),
+        ({"patience": 3}, "patience needs a monitor"),
+        ({"monitor": "val_loss", "patience": 0}, "patience = 0"),
+        ({"features": "cached", "model": "mlp"}, "mlp comes with random weights.*give a trained run"),
+        ({"features": "abc"}, "features = 'abc'; give a trained run, the 64 digits of its key, or 'cached'"),
+    ],
+)
+def test_a_wrong_field_is_refused_with_what_is_allowed(fields, message):
+    with pytest.raises(ValueError, match=message):
+        small(**fields)
+
+
+def test_what_is_no_run_and_what_is_no_store_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"train takes a Run, such as Run\(.* and not 'letters'"):
+        train("letters")
+    with pytest.raises(ValueError, match=r"store = 'runs'; give a Store, Store\('path/to/runs'\)"):
+        train(small(), store="runs")
+
+
+def test_a_loss_without_gradient_is_refused():
+    @dataclass(frozen=True)
+    class Step(CrossEntropy):
+        trains = False
+
+    with pytest.raises(ValueError, match="zero gradient"):
+        small(loss=Step())
+
+
+def test_an_unknown_dataset_lists_the_known_ones(store):
+    with pytest.raises(ValueError, match=r"there is no dataset 'gardn'.* garden, meadow, letters, digits"):
+        train(Run("gardn", model="linear"), store=store)
+
+
+def test_a_one_label_loss_refuses_rows_with_many_labels(store):
+    with pytest.raises(ValueError, match="tags has rows with several labels or none, and NoisedTopK reads one label"):
+        train(small(tags(), loss=losses.class_named("NoisedTopK")(K=2)), store=store)

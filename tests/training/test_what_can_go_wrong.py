@@ -1,0 +1,119 @@
+"""What can go wrong in training is said in words, and leaves nothing half-written behind."""
+
+from __future__ import annotations
+
+import errno
+import os
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import safetensors.numpy
+import torch
+from small_runs import assert_same_weights, small
+
+from workbench import fitting, learning
+from workbench.datasets import Dataset
+from workbench.losses import Loss
+from workbench.store import Store
+from workbench.training import train
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@dataclass(frozen=True)
+class Exploding(Loss):
+    """NaN from the third batch on, in training."""
+
+    title = "Exploding"
+
+    def values(self, scores, labels, **_):
+        return scores.sum(-1) * (torch.nan if scores.requires_grad and scores.mean() < 0 else 1.0)
+
+
+def test_a_nan_loss_stops_with_the_epoch_the_batch_and_the_likely_knob(store):
+    run = small(loss=Exploding(), learning_rate=100.0, batch_size=32)
+    message = r"epoch \d of 3: the loss is nan in batch \d+ of 10.*learning_rate=10"
+    with pytest.raises(FloatingPointError, match=message):
+        train(run, store=store, progress=False)
+    assert not store.has(run.key)
+
+
+@pytest.mark.parametrize("monitor", [None, "val_accuracy"])
+def test_a_loss_that_diverges_leaves_the_weights_of_the_best_epoch(store, tmp_path, monkeypatch, monitor):
+    run = small(epochs=6, monitor=monitor, learning_rate=0.05)
+    learn = learning.Learner.learn
+
+    def explode(self, batch, batch_idx):
+        if self.epoch == 4:
+            raise FloatingPointError("the loss is nan")
+        learn(self, batch, batch_idx)
+
+    epochs: list[dict[str, np.ndarray]] = []
+    ended = learning.Learner.on_train_epoch_end
+
+    def remember(self):
+        ended(self)
+        epochs.append({name: value.numpy() for name, value in self.weights().items()})
+
+    with monkeypatch.context() as patch:
+        patch.setattr(learning.Learner, "learn", explode)
+        patch.setattr(learning.Learner, "on_train_epoch_end", remember)
+        with pytest.raises(FloatingPointError, match="the loss is nan; the weights of epoch") as stopped:
+            train(run, store=store, progress=False)
+    best = (
+        4 if monitor is None else train(run, store=Store(tmp_path / "whole")).history["val_accuracy"][:4].idxmax() + 1
+    )
+    assert f"the weights of epoch {best}, the best so far, are kept in {store.diverged(run.key)}" in str(stopped.value)
+    assert_same_weights(safetensors.numpy.load_file(store.diverged(run.key)), epochs[best - 1])
+    train(run, store=store, progress=False)
+    assert list((store.root / ".unfinished").iterdir()) == []
+
+
+def test_a_loss_that_diverges_at_once_leaves_nothing(store):
+    run = small(loss=Exploding(), learning_rate=100.0, batch_size=32)
+    with pytest.raises(FloatingPointError, match="epoch 1 "):
+        train(run, store=store, progress=False)
+    assert list((store.root / ".unfinished").iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_is_noticed_before_the_first_epoch(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("not a folder")
+    monkeypatch.setattr(fitting, "fit", lambda *_, **__: pytest.fail("trained first"))
+    with pytest.raises(PermissionError, match=r"runs cannot be written to .*file"):
+        train(small(), store=Store(tmp_path / "file"), progress=False)
+
+
+def test_a_full_disk_during_a_checkpoint_says_so_and_leaves_nothing_half_written(store, monkeypatch):
+    monkeypatch.setattr(learning, "CHECKPOINT_SECONDS", 0)
+
+    def full(content, file):
+        file.write(b"half")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(learning.torch, "save", full)
+    with pytest.raises(OSError, match="is full: free some space"):
+        train(small(), store=store, progress=False)
+    assert [path for path in store.root.rglob("*") if path.is_file()] == []
+
+
+def test_a_gpu_that_is_not_there_is_an_error_that_says_so(store, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ValueError, match="device = 'cuda', but torch sees no GPU"):
+        train(small(device="cuda"), store=store, progress=False)
+
+
+def test_a_class_missing_from_training_is_refused():
+    labels = np.array([0, 0, 0, 0, 1, 1, 1, 1])
+    with pytest.raises(ValueError, match="three"):
+        small(Dataset.from_arrays(np.eye(8), labels, class_names=["one", "two", "three"]))
+
+
+def test_training_on_a_gpu_gives_nearly_the_same_scores_as_on_a_cpu(tmp_path):
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device on this machine")
+    cpu, gpu = (
+        train(small(model="mlp", device=device), store=Store(tmp_path / device), progress=False)
+        for device in ("cpu", "cuda")
+    )
+    np.testing.assert_allclose(cpu.tables["test"].scores, gpu.tables["test"].scores, atol=1e-2)
