@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 
 import numpy as np
 import pytest
@@ -78,8 +79,8 @@ def test_training_can_be_cancelled_while_features_are_computed_and_leaves_none_b
 
 def test_features_are_computed_once_and_anew_for_other_weights_or_other_data(clouds, trained, store, monkeypatch):
     first = cache_features(clouds, trained, store=store)
-    write, written = features._write, []
-    monkeypatch.setattr(features, "_write", lambda path, *rest: written.append(path) or write(path, *rest))
+    write, written = features._written, []
+    monkeypatch.setattr(features, "_written", lambda path, *rest: written.append(path) or write(path, *rest))
     assert cache_features(clouds, trained, store=store).key == first.key
     assert written == []
     module = nn.Sequential(nn.Linear(5, 7), nn.ReLU())
@@ -91,6 +92,18 @@ def test_features_are_computed_once_and_anew_for_other_weights_or_other_data(clo
     keys.add(cache_features(shifted, module, store=store).key)
     assert files(store) == keys
     assert len(keys) == 4
+
+
+def test_what_takes_long_shows_how_far_it_is_unless_that_is_not_wanted(clouds, trained, store, monkeypatch, capfd):
+    cache_features(clouds, trained, store=store)
+    assert capfd.readouterr().err == ""  # it was quick
+    monkeypatch.setattr(features, "BAR_AFTER", 0)
+    for progress in (False, True):
+        cache_features(clouds, nn.Linear(5, 3 + progress), store=store, progress=progress)
+        assert ("features of Linear: 100%" in capfd.readouterr().err) is progress
+    shutil.rmtree(store.root / ".features")
+    train(head_run(clouds, trained), store=store)
+    assert "features of mlp: 100%" in capfd.readouterr().err
 
 
 def test_a_failure_while_features_are_computed_leaves_nothing_behind(clouds, store):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ import numpy as np
 import safetensors.torch
 import torch
 from torch import Tensor, nn
+from tqdm import tqdm
 
 from workbench.batches import in_turn, readable
 from workbench.datasets import Dataset, ImageFiles, load_dataset
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 SPLITS = ("train", "val", "test")
 FORMAT = 1  # of the files and of the key
+BAR_AFTER = 1  # seconds without a bar
 
 
 def cache_features(
@@ -38,13 +40,14 @@ def cache_features(
     *,
     store: Store | None = None,
     device: torch.device | str = "cpu",
+    progress: bool = True,
 ) -> Dataset:
     """The dataset with the features of a backbone as its inputs: float32 (n, d), computed once and memory-mapped.
 
     `backbone` is a trained run, a Module that returns features, or the name of one that comes with weights:
     `efficientnet-lite0`, `torchvision:resnet50:DEFAULT` or `module:factory`. It is only read: no dropout, batch
     statistics as they were learnt. Labels, names, posterior and attributes stay; heads are trained on the result as on
-    any rows of numbers.
+    any rows of numbers. What takes longer than a second shows its `progress`.
 
     >>> import tempfile
     >>> half = nn.Sequential(nn.Flatten(), nn.AvgPool1d(2))
@@ -62,7 +65,7 @@ def cache_features(
     else:
         name, network = backbone.run.title, backbone.model
         _check_shape(backbone.stored.info["input_shape"], data)
-    return features_of(network, data, name, chosen_store(store), device)
+    return features_of(network, data, name, chosen_store(store), device, progress=progress)
 
 
 def features_of(
@@ -71,6 +74,8 @@ def features_of(
     name: str,
     store: Store,
     device: torch.device | str,
+    *,
+    progress: bool,
     on_batch: Callable[[], None] | None = None,
 ) -> Dataset:
     """The dataset with the features of this network as its inputs, from the store or computed now.
@@ -80,10 +85,18 @@ def features_of(
     shelf, key = Store(store.root / ".features"), _key(network, data)
     if not shelf.has(key):
         network = network.to(device).eval()
-        with shelf.writing(key) as directory:
+        inputs = {split: getattr(data, split).inputs for split in SPLITS}
+        bar = tqdm(
+            total=sum(map(len, inputs.values())), desc=f"features of {name}", unit="row",
+            delay=BAR_AFTER, dynamic_ncols=True, disable=not progress,
+        )  # fmt: skip
+        with shelf.writing(key) as directory, bar:
             (directory / "features.json").write_text(json.dumps({"dataset": data.name, "backbone": name}), "utf-8")
             for split in SPLITS:
-                _write(directory / f"{split}.npy", network, getattr(data, split).inputs, device, on_batch)
+                for n_rows in _written(directory / f"{split}.npy", network, inputs[split], device):
+                    bar.update(n_rows)
+                    if on_batch is not None:
+                        on_batch()
     stored = shelf.open(key)
     splits = {}
     for split in SPLITS:
@@ -149,14 +162,10 @@ def _key(network: Network, data: Dataset) -> str:
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 
-def _write(
-    path: Path,
-    network: Network,
-    inputs: np.ndarray | ImageFiles,
-    device: torch.device | str,
-    on_batch: Callable[[], None] | None,
-) -> None:
-    """Writes the features of all inputs, block by block, so that they need not fit in memory."""
+def _written(
+    path: Path, network: Network, inputs: np.ndarray | ImageFiles, device: torch.device | str
+) -> Iterator[int]:
+    """Writes the features of all inputs, block by block, so that they need not fit in memory; tells the rows of each."""
     batches = torch.arange(len(inputs)).split(rows_at_once(inputs.shape[1:]))
     file: np.memmap | None = None
     with torch.inference_mode():
@@ -166,8 +175,7 @@ def _write(
                 shape = (len(inputs), features.shape[1])
                 file = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)
             file[rows.numpy()] = features
-            if on_batch is not None:
-                on_batch()
+            yield len(rows)
     if file is not None:
         file.flush()
 

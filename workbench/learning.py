@@ -59,6 +59,8 @@ class Learner(pl.LightningModule):
         store: Store,
         on_epoch: Callable[[dict[str, float]], None] | None = None,
         on_batch: Callable[[], None] | None = None,
+        *,
+        progress: bool = False,
     ) -> None:
         super().__init__()
         self.on_epoch = on_epoch
@@ -76,7 +78,9 @@ class Learner(pl.LightningModule):
             self.whole = whole_network(run, store)
             self.whole.backbone.requires_grad_(False)  # ranks would wait for its gradients
             device = device_named(run.device)
-            self.data = features_of(self.whole, self.data, run.model_name, store, device, on_batch)
+            self.data = features_of(
+                self.whole, self.data, run.model_name, store, device, progress=progress, on_batch=on_batch
+            )
             self.network = Network(nn.Flatten(), self.whole.head, self.data.input_shape, prepared=True)
         if parallel.n_ranks() > 1 and device_named(run.device).type == "cpu":
             parallel.share_batch_statistics(self.network)

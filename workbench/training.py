@@ -90,7 +90,7 @@ def _train_here(
     """Trains in this process, alone or as one of several ranks; rank 0 writes the run."""
     from workbench import fitting, learning  # Lightning takes seconds to import, and a stored run does without
 
-    learner = learning.Learner(run, store, on_epoch, on_batch)
+    learner = learning.Learner(run, store, on_epoch, on_batch, progress=progress)
     with fitting.one_thread_for_small_steps(learner):
         device = fitting.fit(learner, progress=progress)
         if parallel.rank() == 0:
@@ -107,7 +107,8 @@ def _train_on_ranks(
     device = device_named(run.device)
     check_devices(device, run.devices)
     if run.features is not None:  # once, before every rank asks for them
-        features_of(whole_network(run, store), run.data, run.model_name, store, device, on_batch)
+        network = whole_network(run, store)
+        features_of(network, run.data, run.model_name, store, device, progress=progress, on_batch=on_batch)
     try:
         processes.run_on_ranks(
             _train_here,

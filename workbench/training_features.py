@@ -17,7 +17,7 @@ from workbench.store import Store
 def keep_training_features(key: str, store: Store) -> None:
     """Compute the features of a run's data with its own network, and note under which key they lie."""
     trained = TrainedRun.open(key, store)
-    data = cache_features(trained.run.data, trained, store=store)
+    data = cache_features(trained.run.data, trained, store=store, progress=False)
     with Store(store.root / SHELF).writing(trained.stored.key) as directory:
         (directory / FILE).write_text(json.dumps({"key": data.key}), encoding="utf-8")
 
