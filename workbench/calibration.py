@@ -9,6 +9,7 @@ import numpy as np
 
 from workbench.knobs import Knobbed
 from workbench.links import LINKS, log_losses
+from workbench.progress import slow
 from workbench.tables import LogitTable, checked_table
 
 ITERATIONS = 100  # of L-BFGS; with more the rare classes only overfit further
@@ -99,9 +100,16 @@ class VectorScaling(Knobbed):
         _check_link(table)
         n_classes = table.n_classes
         start = np.concatenate([np.ones(n_classes), np.zeros(n_classes)])
-        found = minimize(
-            _loss_and_gradient, start, (table,), method="L-BFGS-B", jac=True, options={"maxiter": ITERATIONS}
-        )
+        with slow("vector scaling", "step", total=ITERATIONS) as bar:
+            found = minimize(
+                _loss_and_gradient,
+                start,
+                (table,),
+                method="L-BFGS-B",
+                jac=True,
+                callback=lambda _: bar.update(),
+                options={"maxiter": ITERATIONS},
+            )
         scale, shift = np.split(found.x, 2)
         return FittedScaling(self, scale, shift, _loss(table), float(found.fun))
 

@@ -21,6 +21,7 @@ from workbench.metrics import (
 )
 from workbench.metrics.base import checked_metrics, interval_of, named, resampled
 from workbench.prediction_sets import PredictionSets
+from workbench.progress import slow
 from workbench.sets import Rule, Threshold, checked_rule
 from workbench.tables import LogitTable, checked_table
 
@@ -64,11 +65,10 @@ def compare(
         raise ValueError(f"val has {', '.join(val)} and the tables are {', '.join(tables)}; give one val for each")
     sets = {name: rule.fit(table if val is None else val[name]).sets(table) for name, table in tables.items()}
     metrics = [metric for metric in checked_metrics(metrics) if all(metric.applies(table) for table in tables.values())]
+    wanted = [(metric, name) for metric in metrics if metric.subject in ("sets", "table") for name in tables]
     measured = [
-        (metric, name, metric.parts(sets[name] if metric.subject == "sets" else table))
-        for metric in metrics
-        if metric.subject in ("sets", "table")
-        for name, table in tables.items()
+        (metric, name, metric.parts((sets if metric.subject == "sets" else tables)[name]))
+        for metric, name in slow("comparison", "metric", wanted)
     ]
     return _frame(measured, len(tables), interval, resamples, seed)
 

@@ -17,12 +17,12 @@ import numpy as np
 import safetensors.torch
 import torch
 from torch import Tensor, nn
-from tqdm import tqdm
 
 from workbench.batches import in_turn, readable
 from workbench.datasets import Dataset, ImageFiles, load_dataset
 from workbench.losses import CrossEntropy
 from workbench.models import Network, build_network, random_weights, weights_digest
+from workbench.progress import slow
 from workbench.scoring import rows_at_once
 from workbench.store import Store, StoredRun, chosen_store
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 SPLITS = ("train", "val", "test")
 FORMAT = 1  # of the files and of the key
-BAR_AFTER = 1  # seconds without a bar
 
 
 def cache_features(
@@ -47,7 +46,7 @@ def cache_features(
     `backbone` is a trained run, a Module that returns features, or the name of one that comes with weights:
     `efficientnet-lite0`, `torchvision:resnet50:DEFAULT` or `module:factory`. It is only read: no dropout, batch
     statistics as they were learnt. Labels, names, posterior and attributes stay; heads are trained on the result as on
-    any rows of numbers. What takes longer than a second shows its `progress`.
+    any rows of numbers. What takes longer than two seconds shows its `progress`.
 
     >>> import tempfile
     >>> half = nn.Sequential(nn.Flatten(), nn.AvgPool1d(2))
@@ -86,10 +85,7 @@ def features_of(
     if not shelf.has(key):
         network = network.to(device).eval()
         inputs = {split: getattr(data, split).inputs for split in SPLITS}
-        bar = tqdm(
-            total=sum(map(len, inputs.values())), desc=f"features of {name}", unit="row",
-            delay=BAR_AFTER, dynamic_ncols=True, disable=not progress,
-        )  # fmt: skip
+        bar = slow(f"features of {name}", "row", total=sum(map(len, inputs.values())), hidden=not progress)
         with shelf.writing(key) as directory, bar:
             (directory / "features.json").write_text(json.dumps({"dataset": data.name, "backbone": name}), "utf-8")
             for split in SPLITS:

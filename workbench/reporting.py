@@ -12,6 +12,7 @@ from workbench.cards import report_card
 from workbench.conformal import rule_from_text
 from workbench.metrics import METRICS, Metric, Parts
 from workbench.metrics.base import checked_metrics, intervals, named
+from workbench.progress import slow
 from workbench.sets import AverageK, FittedRule, Rule, TopK, checked_rule
 from workbench.tables import LogitTable, checked_table
 
@@ -65,12 +66,10 @@ def report(
             stacklevel=2,
         )
     fitted = [rule.fit(table if val is None else val) if isinstance(rule, Rule) else rule for rule in rules]
-    lines: list[tuple[str, Metric, Parts]] = []
     metrics = [metric for metric in checked_metrics(metrics) if metric.applies(table)]
-    for rule in fitted:
-        sets = rule.sets(table)
-        lines += [(repr(rule.rule), metric, metric.parts(sets)) for metric in metrics if metric.subject == "sets"]
-    lines += [("", metric, metric.parts(table)) for metric in metrics if metric.subject == "table"]
+    subjects = [("sets", repr(rule.rule), rule.sets(table)) for rule in fitted] + [("table", "", table)]
+    wanted = [(metric, *rest) for kind, *rest in subjects for metric in metrics if metric.subject == kind]
+    lines = [(rule, metric, metric.parts(subject)) for metric, rule, subject in slow("report", "metric", wanted)]
     return _frame(lines, interval, resamples, seed, table.n)
 
 
