@@ -39,7 +39,7 @@ CONTROLS = {
     "Lessons": ("lessons", "K, "),
 }
 LIMITS = {"Sets": 200, "others": 400, "first paint": 3000}  # milliseconds
-NAIVE = Path(__file__).with_name("naive_app.py")
+NAIVE = Path(__file__).parent / "beside" / "obvious_app.py"
 
 SLIDER, NAIVE_SLIDER = "input[name=K]", "[data-testid=stSlider] input"
 # Both pages define `place()`, what the slider says, and `shown(place)`, whether all charts in sight show it.
