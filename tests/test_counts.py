@@ -61,3 +61,11 @@ def test_every_class_is_in_exactly_one_count_bin_whose_name_holds_its_count(clas
 def test_counts_that_make_no_sense_are_refused_in_words(function, arguments, message):
     with pytest.raises(ValueError, match=message):
         function(*arguments)
+
+
+@pytest.mark.parametrize(("n", "most"), [(1, 5), (5, 5), (6, 5), (100, 7), (4000, 2000)])
+def test_spread_rows_reach_from_the_first_row_to_the_last_at_even_distances(n, most):
+    rows = counts.spread_rows(n, most)
+    assert len(rows) == min(n, most)
+    assert (rows[0], rows[-1]) == (0, n - 1)
+    assert len(rows) == 1 or np.ptp(np.diff(rows)) <= 1

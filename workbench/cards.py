@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.counts import SHOTS
+from workbench.counts import SHOTS, spread_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +53,7 @@ def table_card(table: LogitTable) -> str:
 
 def _most_probable(table: LogitTable) -> tuple[str, str]:
     """How often the most probable class is right and how sure the table is of it, in words and as a picture."""
-    rows = np.unique(np.linspace(0, table.n - 1, LOOKED_AT).astype(int))
+    rows = spread_rows(table.n, LOOKED_AT)
     probabilities = table.probabilities(rows)
     confidence, guesses = np.minimum(probabilities.max(1), 1), probabilities.argmax(1)
     words = f"mean probability {confidence.mean():.3f}"

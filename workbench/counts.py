@@ -1,6 +1,7 @@
 """How many training images each class has, and what follows from it: Lorenz curve, shot groups, count bins.
 
-Both halves of the workbench use this file: datasets describe themselves with it, metrics group by it.
+Both halves of the workbench use this file: datasets describe themselves with it, metrics group by it. Both also take
+the same few rows where all of them are too many: `spread_rows`.
 """
 
 from __future__ import annotations
@@ -74,3 +75,12 @@ def count_bins(class_counts: ArrayLike, edges: tuple[int, ...] = (10, 50, 500, 2
     names += [f"{low}–{high - 1}" for low, high in pairwise(edges)]
     names += [f"≥ {edges[-1]}"]
     return np.searchsorted(np.asarray(edges), checked_counts(class_counts), side="right"), names
+
+
+def spread_rows(n: int, most: int) -> np.ndarray:
+    """At most that many of n rows, spread evenly over them: rows are often sorted by class, so the first are no sample.
+
+    >>> spread_rows(9, 3).tolist(), spread_rows(2, 3).tolist()
+    ([0, 4, 8], [0, 1])
+    """
+    return np.unique(np.linspace(0, n - 1, most).astype(int))

@@ -56,8 +56,9 @@ class Plane:
         return cls(run.key, float(K), reach, rows, seed)
 
     def file(self, store: Store) -> Path:
-        """Where its points are kept."""
-        return store.root / ".planes" / f"{hashlib.sha256(json.dumps(asdict(self)).encode()).hexdigest()}.csv"
+        """Where its points are kept. Planes of the first rows, as they once were, have other names."""
+        named = json.dumps({**asdict(self), "chosen": "spread evenly"})
+        return store.root / ".planes" / f"{hashlib.sha256(named.encode()).hexdigest()}.csv"
 
     def known(self, store: Store) -> dict[Point, list[float]]:
         """(a, b) → its line, of all points that are known."""

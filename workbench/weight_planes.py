@@ -21,6 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from workbench.counts import spread_rows
 from workbench.planes import Plane, lattices, lines
 from workbench.scoring import scores_and_features
 from workbench.sets import AverageK
@@ -28,6 +29,7 @@ from workbench.store import Store
 from workbench.tables import LogitTable
 
 if TYPE_CHECKING:
+    from workbench.datasets import Split
     from workbench.losses import Loss
     from workbench.training import Run, TrainedRun
 
@@ -49,7 +51,8 @@ def weight_plane(
 
     w are the trained weights, u and v random filter-normalised directions (`seed` chooses them). At every point the
     threshold of the sets is fitted again on validation rows, so that sets have K classes on average; loss and accuracy
-    are those of test rows, at most `rows` of each. K is that of the loss, or 5. Noised losses are smoothed exactly.
+    are those of test rows, at most `rows` of each, spread evenly. K is that of the loss, or 5. Noised losses are smoothed
+    exactly.
 
     The plane has `steps` points a side (an odd number, so that w is one of them), computed from coarse to fine and kept
     in the store after each refinement: an interrupted call goes on, and a finer one starts from what is there.
@@ -99,7 +102,7 @@ class _Moved:
         self.state = _loss_state(trained, self.loss)
         self.batch_size = trained.run.batch_size
         self.K = plane.K
-        self.val, self.test = ((split.inputs[:rows], split.labels[:rows]) for split in (data.val, data.test))
+        self.val, self.test = (_some(split, rows) for split in (data.val, data.test))
         self.parameters = list(self.network.parameters())
         self.weights = [parameter.detach().clone() for parameter in self.parameters]
         generator = torch.Generator().manual_seed(plane.seed)
@@ -130,6 +133,12 @@ class _Moved:
     def _table(self, scores: Tensor, labels: np.ndarray) -> LogitTable:
         log_C = float(self.state.log_C) if self.loss.link == "quasibinary" and self.state is not None else None  # type: ignore[arg-type]
         return LogitTable(self.loss.logits(scores).numpy(), labels, link=self.loss.link, link_constant=log_C)
+
+
+def _some(split: Split, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Inputs and labels of at most that many rows."""
+    chosen = spread_rows(split.n, most)
+    return split.inputs[chosen], split.labels[chosen]
 
 
 def filter_normalised(weights: Tensor, generator: torch.Generator) -> Tensor:

@@ -151,6 +151,24 @@ def test_sets_of_any_rule_are_a_point_beside_the_curve_and_their_code_marks_them
     assert made["figure"].text == figure.text
 
 
+def test_of_a_table_sorted_by_class_the_curve_is_lowest_at_the_best_temperature():
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1], 2000)
+    sure = np.where(
+        labels == 0, 1.0, 3.0
+    )  # class 0 is always right and not sure enough, class 1 often wrong and too sure
+    right = (labels == 0) | (rng.random(4000) < 0.6)
+    scores = sure[:, None] * (2 * np.eye(2) - 1)[np.where(right, labels, 1 - labels)] / 2
+    table = wb.LogitTable(scores, labels)
+    figure = wb.figures.temperatures(table, table.rows(slice(100)))
+    curve = figure.frame[figure.frame["rows"] == "validation"].set_index("temperature")["loss"]
+    assert np.log2(curve.idxmin()) == pytest.approx(np.log2(figure.best), abs=1 / 8)  # the grid is that fine
+    assert curve.min() == pytest.approx(figure.lowest, rel=0.02)
+    assert "curves of at most 2\N{NO-BREAK SPACE}000 rows of each" in figure.subtitle
+    assert "at most 2\N{NO-BREAK SPACE}000 rows of each, spread evenly" in figure.text
+    assert "at most" not in wb.figures.temperatures(table.rows(slice(1900, 2100)), table.rows(slice(100))).subtitle
+
+
 def test_the_explorer_fits_on_val_and_draws_test(table):
     val, test = table.split()
     figure = wb.figures.explore(val, test, K_max=3, step=0.5)

@@ -51,6 +51,16 @@ def test_a_table_gives_the_same_as_its_scores_and_labels():
     assert made["figure"].frame.equals(ours.frame)
 
 
+def test_of_a_long_table_rows_are_spread_evenly():
+    table = wb.LogitTable(np.tile(SCORES, (10, 1)), np.arange(400) // 40 * 3)  # sorted by class
+    chosen = np.unique(np.linspace(0, 399, 200).astype(int))
+    losses, epsilons = [wb.losses.NoisedTopK(K=3)], (0.1, 1.0)
+    of_table = wb.figures.gradient_sparsity(losses, table, epsilons=epsilons)
+    of_rows = wb.figures.gradient_sparsity(losses, table.scores[chosen], table.labels[chosen], epsilons)
+    assert of_table.frame.equals(of_rows.frame)
+    assert "n = 200 rows" in of_table.subtitle
+
+
 def test_scores_of_half_precision_are_taken_too():
     scores, loss = torch.tensor([[2.5, 2.0, 1.0, 0.5]]), wb.losses.NoisedTopK(K=2)
     figure = wb.figures.gradient_sparsity(loss, scores.bfloat16(), torch.tensor([3]))
@@ -82,6 +92,11 @@ def test_rows_that_beat_their_margin_do_not_count():
         (wb.losses.NoisedTopK(K=1), {"epsilons": (1, 0.5)}, "rising"),
         (wb.losses.NoisedTopK(K=1), {"epsilons": (0, 0.5)}, "above 0"),
         (wb.losses.NoisedTopK(K=1), {"scores": [[1, 2], [3, 4]], "labels": [0]}, r"\(n, L\) and \(n,\)"),
+        (
+            wb.losses.NoisedTopK(K=1),
+            {"scores": wb.LogitTable(SCORES, LABELS), "labels": LABELS},
+            "a table has labels of its own",
+        ),
     ],
 )
 def test_sparsity_refuses_in_words(losses, options, message):

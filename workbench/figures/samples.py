@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from workbench.counts import spread_rows
 from workbench.figures.base import HEADER, Figure, chosen_by, code_of_sets, counted, paper
 from workbench.figures.sprites import as_photos, data_url
 from workbench.figures.style import Theme
@@ -45,11 +46,7 @@ def samples(sets: PredictionSets, images: Any = None, rows: Sequence[int] | None
     """
     table = checked_sets(sets).table
     photos = _photos(sets, images)
-    shown = (
-        np.unique(np.linspace(0, table.n - 1, 2 * COLUMNS).astype(int))
-        if rows is None
-        else _checked_rows(rows, table.n)
-    )
+    shown = spread_rows(table.n, 2 * COLUMNS) if rows is None else _checked_rows(rows, table.n)
     names = table.named_classes()
     lines = []
     for row in shown:

@@ -14,6 +14,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from workbench.counts import spread_rows
 from workbench.figures.base import Figure, counted, paper
 from workbench.figures.evaluation import check_loss, listed, loss_gradients, losses_in_code, scores_moved
 from workbench.figures.profiles import MOST_LINES, Lines, few_ticks, logarithmic
@@ -39,11 +40,12 @@ def gradient_sparsity(
 ) -> Lines:
     """How many classes get a gradient while the noise ε of a loss grows: a mean over the rows that get one at all.
 
-    `scores` is one score vector, an array (n, L), or a `LogitTable`, of which the first 200 rows are taken; `labels` are
-    those of the rows (without them, each row's lowest score). Each loss is drawn as it trains, its noise with a fixed
-    seed; one without ε is a level line. With n_samples draws at most n_samples + 1 classes move, however large ε: that
-    is why the gradient stays sparse. Exact smoothing has no such cap. A gradient below a billionth of the row's largest is
-    rounding and does not count. In the frame `rows` is the share of rows with a gradient; the others beat their margin.
+    `scores` is one score vector, an array (n, L), or a `LogitTable`, of which at most 200 rows are taken, spread evenly.
+    `labels` are those of the rows of an array (without them, each row's lowest score); a table has its own. Each loss is
+    drawn as it trains, its noise with a fixed seed; one without ε is a level line. With n_samples draws at most
+    n_samples + 1 classes move, however large ε: that is why the gradient stays sparse. Exact smoothing has no such cap. A
+    gradient below a billionth of the row's largest is rounding and does not count. In the frame `rows` is the share of
+    rows with a gradient; the others beat their margin.
 
     >>> import workbench as wb
     >>> figure = gradient_sparsity(wb.losses.NoisedTopK(K=1, n_samples=3), epsilons=(0.001, 10))
@@ -117,8 +119,11 @@ def _rows(scores: Any, labels: Any) -> tuple[np.ndarray, np.ndarray, str]:
     if isinstance(scores, LogitTable):
         if scores.many_labels:
             raise ValueError("the table has many labels a row; a top-K loss reads one")
+        if labels is not None:
+            raise ValueError("a table has labels of its own, which are taken; give it alone, or its scores with labels")
         code = f"scores, labels = table, None  # a table of {scores.n} rows of {scores.n_classes} classes\n"
-        return np.array(scores.scores[:MOST_ROWS], np.float64), scores.checked_labels()[:MOST_ROWS], code
+        chosen = spread_rows(scores.n, MOST_ROWS)
+        return np.array(scores.scores[chosen], np.float64), scores.checked_labels()[chosen], code
     rows = np.atleast_2d(array_of(scores).astype(float))
     of_rows = rows.argmin(axis=1) if labels is None else np.atleast_1d(array_of(labels))
     if rows.ndim != 2 or of_rows.shape != (len(rows),) or not np.isfinite(rows).all():

@@ -10,6 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from workbench.calibration import TemperatureScaling, at_temperature
+from workbench.counts import spread_rows
 from workbench.figures.base import Figure, counted, paper
 from workbench.figures.style import Theme
 from workbench.metrics import negative_log_likelihood
@@ -28,7 +29,7 @@ def temperatures(val: LogitTable, test: LogitTable, at: float | None = None) -> 
     """Negative log-likelihood against the temperature that divides the scores, with the best one on `val` marked.
 
     Left of 1 the network is made surer, right of it less sure. The optimum is exact (`TemperatureScaling`); the curves
-    are of at most 2 000 rows of each table. `at` marks a temperature of one's own.
+    are of at most 2 000 rows of each table, spread evenly over it. `at` marks a temperature of one's own.
 
     >>> import workbench as wb
     >>> table = wb.LogitTable(np.tile(3 * np.eye(2), (20, 1)), [0, 1] * 15 + [1, 0] * 5)
@@ -38,19 +39,26 @@ def temperatures(val: LogitTable, test: LogitTable, at: float | None = None) -> 
     Guo et al. 2017.
     """
     fitted = TemperatureScaling().fit(val)
+    drawn = {
+        name: table.rows(spread_rows(table.n, ROWS))
+        for name, table in {"validation": val, "test": checked_table(test)}.items()
+    }
     records = [
         {"rows": name, "temperature": T, "loss": negative_log_likelihood(at_temperature(table, T))}
-        for name, table in (("validation", val.rows(slice(ROWS))), ("test", checked_table(test).rows(slice(ROWS))))
+        for name, table in drawn.items()
         for T in TEMPERATURES
     ]
+    some = f"at most {counted(ROWS)} rows of each" if max(val.n, test.n) > ROWS else ""
     unmarked = Temperatures(
         frame=pd.DataFrame(records),
         title="The temperature that makes the labels likeliest",
-        subtitle=f"n = {counted(val.n)} validation and {counted(test.n)} test rows; best T = {fitted.temperature:.3g}",
+        subtitle=f"n = {counted(val.n)} validation and {counted(test.n)} test rows{some and f', curves of {some}'}; "
+        f"best T = {fitted.temperature:.3g}",
         text=(
             f"Negative log-likelihood of n = {val.n} validation and {test.n} test rows against the temperature T that "
-            f"divides the scores. The best on the validation rows is T = {fitted.temperature:.3g}, which takes their loss "
-            f"from {fitted.before:.3g} to {fitted.after:.3g}: the network is {_in_words(fitted.temperature)}."
+            f"divides the scores{some and f', drawn of {some}, spread evenly'}. The best on the validation rows is "
+            f"T = {fitted.temperature:.3g}, which takes their loss from {fitted.before:.3g} to {fitted.after:.3g}: the "
+            f"network is {_in_words(fitted.temperature)}."
         ),
         code="",
         best=fitted.temperature,
