@@ -71,6 +71,16 @@ def test_each_question_gives_the_rows_of_which_it_is_true(sets, other):
         assert asked.rows(sets, other).tolist() == np.flatnonzero(true).tolist(), asked
 
 
+def test_sure_rows_are_those_in_the_bin_of_a_reliability_diagram():
+    float32 = np.array([[0.2], [0.4], [0.6], [0.1]], np.float32)  # beside the edges of five bins, not on them
+    above_one = wb.LogitTable(np.log([[1.5], [0.9]]), labels=[0, 0], link="quasibinary", link_constant=0.0)
+    for table in (wb.LogitTable.from_probabilities(float32, labels=[[True]] * 4), above_one):
+        sets = wb.Threshold(0.1).fit(table).sets(table)
+        bins = wb.metrics.reliability_bins(table, bins=5)
+        counts = [len(RowFilter(sure=ends).rows(sets)) for ends in bins[["low", "high"]].itertuples(index=False)]
+        assert counts == bins["count"].tolist()
+
+
 def test_of_many_labels_a_row_has_each_of_its_classes():
     labels = np.array([[True, True, False], [False, False, False], [False, True, False]])
     table = wb.LogitTable(np.zeros((3, 3)), labels, link="sigmoid")

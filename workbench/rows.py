@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from workbench.groups import rows_by
+from workbench.metrics import confidences
 from workbench.sets import PredictionSets
 from workbench.tables import LogitTable
 
@@ -25,7 +26,8 @@ class RowFilter:
     `label` the class that is a label of the row, `n_labels` the fewest and the most labels it has ((0, 0): it shows none of
     the classes) and `holds` classes that are in its set, by their numbers; `groups` are pairs such as `("organ", "leaf")`
     or `("shots", "few")`, in the words of `size_histogram(by=)`; `sure` are the bounds of the largest probability of the
-    row, in (low, high] as the bins of a reliability diagram; `disagreement` is one of `DISAGREEMENTS`.
+    row, in (low, high] as the bins of a reliability diagram, where more than 1 counts as 1; `disagreement` is one of
+    `DISAGREEMENTS`.
 
     >>> table = LogitTable.from_probabilities([[0.6, 0.4], [0.9, 0.1], [0.2, 0.8]], labels=[1, 1, 1])
     >>> from workbench.sets import Threshold
@@ -68,7 +70,7 @@ class RowFilter:
                 raise ValueError(f"there is no {name!r} among the groups by {by!r}; there are {', '.join(names)}")
             wanted &= codes == names.index(name)
         if self.sure is not None:
-            confidence = sureness(table)
+            confidence = np.minimum(confidences(table), 1)
             wanted &= (self.sure[0] < confidence) & (confidence <= self.sure[1])
         if self.disagreement is not None:
             wanted &= disagree(sets, other, self.disagreement)
@@ -97,11 +99,6 @@ def disagree(sets: PredictionSets, other: PredictionSets | None, how: str) -> np
         pairs = zip(sets.blocks(), other.blocks(), strict=True)
         return np.concatenate([(one != two).any(axis=1) for (_, _, one), (_, _, two) in pairs])
     return sets.hits & ~other.hits if how == ONLY_THIS else ~sets.hits & other.hits
-
-
-def sureness(table: LogitTable) -> np.ndarray:
-    """(n,) the largest probability of each row."""
-    return np.concatenate([block.max(axis=1) for block in table.blocks()])
 
 
 def ambiguity(table: LogitTable) -> np.ndarray:
@@ -136,8 +133,8 @@ ORDERS: dict[str, Callable[[PredictionSets], np.ndarray]] = {
     "as in the table": lambda sets: np.zeros(len(sets)),
     "largest sets": lambda sets: -sets.sizes,
     "most ambiguous": lambda sets: -ambiguity(sets.table),
-    "least sure": lambda sets: sureness(sets.table),
-    "surest": lambda sets: -sureness(sets.table),
+    "least sure": lambda sets: confidences(sets.table),
+    "surest": lambda sets: -confidences(sets.table),
     "truth least likely": lambda sets: label_probability(sets.table),
 }
 OF_LABELS = ("truth least likely",)  # orders that need labels

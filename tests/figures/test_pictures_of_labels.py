@@ -69,6 +69,17 @@ def test_f1_is_that_of_the_sets_at_every_threshold(link):
     assert THRESHOLDS[int(np.argmax(expected))] == threshold
 
 
+@pytest.mark.parametrize("threshold", [0.3, 0.7])  # one below its nearest float32, one above
+def test_a_float32_beside_the_threshold_counts_as_it_does_in_a_set(threshold):
+    probabilities = np.array([[threshold, 0.0]], np.float32)
+    table = wb.LogitTable.from_probabilities(probabilities, labels=[[True, False]])
+    sets = wb.Threshold(threshold).fit(table).sets(table)
+    curve = wb.figures.f1_against_threshold({"mine": table}).frame.set_index("threshold")["micro_f1"]
+    assert sets.sizes[0] == (threshold == 0.3)
+    assert curve[threshold] == wb.metrics.micro_f1(sets)
+    assert wb.figures.none_of_these(table).answered(threshold) == {"with a label": sets.sizes[0]}
+
+
 def test_f1_needs_a_table():
     with pytest.raises(ValueError, match="no table"):
         wb.figures.f1_against_threshold({})

@@ -14,6 +14,7 @@ import plotly.graph_objects as go
 from workbench.figures.base import Figure, counted, paper
 from workbench.figures.style import Theme
 from workbench.metrics.base import ratio
+from workbench.sets import dtype_threshold
 from workbench.tables import LogitTable, checked_table
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def _f1(table: LogitTable) -> np.ndarray:
 
 def _reached(probabilities: np.ndarray) -> np.ndarray:
     """How many of the probabilities reach each threshold."""
-    below = np.searchsorted(THRESHOLDS.astype(probabilities.dtype), probabilities, side="right")
+    below = np.searchsorted(dtype_threshold(THRESHOLDS, probabilities.dtype), probabilities, side="right")
     return len(probabilities) - np.cumsum(np.bincount(below, minlength=len(THRESHOLDS) + 1))[:-1]
 
 

@@ -82,7 +82,7 @@ def kinds_of_rows(table: LogitTable) -> dict[str, np.ndarray]:
 
 def share_answered(rising: np.ndarray, thresholds: np.ndarray | float) -> np.ndarray:
     """The share of rows whose largest probability reaches each threshold."""
-    return 1 - np.searchsorted(rising, np.asarray(thresholds, rising.dtype), side="left") / len(rising)
+    return 1 - np.searchsorted(rising, thresholds, side="left") / len(rising)
 
 
 def in_words(threshold: float, answered: Mapping[str, float]) -> str:

@@ -177,8 +177,11 @@ def fpr_at_95(inside: Any, outside: Any) -> Parts:
 
 
 def confidences(table: LogitTable) -> np.ndarray:
-    """(n,) the probability of the most probable class."""
-    return np.concatenate([block.max(1) for block in table.blocks()])
+    """(n,) float64: the probability of the most probable class, a quasibinary q as it is.
+
+    A bound such as 0.2 is no float32: in float64 every comparison with it is exact.
+    """
+    return np.concatenate([block.max(1) for block in table.blocks()]).astype(np.float64)
 
 
 def top_classes(table: LogitTable, K: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
