@@ -213,3 +213,12 @@ def test_top_k_wants_a_whole_number_of_classes(K):
     for ask in (wb.bayes.top_k_accuracy, lambda p, K: wb.metrics.top_k_accuracy(wb.LogitTable(p, [0]), K)):
         with pytest.raises(ValueError, match="give a whole number ≥ 1"):
             ask(np.array([[0.5, 0.25, 0.25]]), K)
+
+
+def test_sets_made_larger_by_min_size_are_compared_with_the_best_of_that_size():
+    posterior = np.array([[0.5, 0.3, 0.1, 0.1]])
+    reversed_model = wb.LogitTable(-np.log(posterior), [0], posterior=posterior)
+    sets = wb.TopK(1, min_size=3).fit(reversed_model)(reversed_model)
+    assert sets.sizes.tolist() == [3]
+    assert bayes.regret(sets) == pytest.approx(0.9 - bayes.expected_accuracy(sets))
+    assert bayes.regret(sets) > 0.2

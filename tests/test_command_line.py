@@ -315,3 +315,21 @@ def test_a_reader_that_has_had_enough_is_no_error():
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
     assert done.stdout == "[\n  {\n    "
     assert done.stderr == ""
+
+
+def test_a_run_with_a_damaged_table_is_listed_with_what_is_wrong(capsys, home, logits):
+    for title in ("whole", "damaged"):
+        assert main(["import", str(logits), "--title", title]) == 0
+    (key,) = [run.key for run in Store().runs() if run.title == "damaged"]
+    (home / key / "test" / "table.json").write_text("{")
+    capsys.readouterr()
+    assert main(["runs"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any("whole  (test 200, val 200)" in line for line in lines)
+    assert any("damaged  (" in line and "table.json" in line for line in lines)
+
+
+def test_the_same_file_under_another_title_or_with_names_is_another_run(capsys, logits):
+    for title in ("first", "second", "second"):
+        assert main(["import", str(logits), "--title", title]) == 0
+    assert sorted(run.title for run in Store().runs() if run.info.get("imported")) == ["first", "second"]

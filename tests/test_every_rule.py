@@ -352,3 +352,13 @@ def test_confidence_1_is_every_class_whatever_the_rows():
     table = wb.LogitTable(rng.normal(size=(50, 4)), rng.integers(0, 4, 50))
     with pytest.warns(UserWarning, match="confidence 1 is kept by no number of rows"):
         assert (wb.LAC(1.0).fit(table).sets(table).sizes == 4).all()
+
+
+def test_at_a_threshold_of_one_APS_returns_all_classes_whatever_rounding_says():
+    val = wb.LogitTable.from_probabilities([[0.5, 0.5] + [0.0] * 8] * 9, [1] * 9)
+    rule = wb.APS(confidence=0.5, randomized=False).fit(val)
+    assert rule.threshold == pytest.approx(1)
+    p = np.random.default_rng(0).dirichlet(np.ones(10), 2000)
+    for dtype in (np.float32, np.float64):
+        test = wb.LogitTable(np.log(p).astype(dtype))
+        assert (rule.sets(test).sizes == 10).all()

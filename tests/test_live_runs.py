@@ -7,7 +7,9 @@ import json
 import os
 import re
 import signal
+import subprocess
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -46,6 +48,30 @@ def test_the_shelf_forgets_what_was_used_least_recently(shelf):
     shelf.forget()
     assert not shelf.diverged("fourth").exists()
     assert [shelf.has(key) for key in ("first", "second", "third")] == [True, False, True]
+
+
+def test_what_another_process_forgot_first_is_no_obstacle(shelf, monkeypatch):
+    for key in ("first", "second", "third"):
+        write(shelf, key)
+    gone = shelf.root / "gone" / "checksums.json"
+    found = Path.glob
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "glob", lambda path, pattern: [gone, *found(path, pattern)])
+        shelf.forget()
+    assert len(shelf.runs()) - len(shelf.store.runs()) == 2
+
+
+def test_the_worker_trains_for_the_shelf_it_was_given(shelf, monkeypatch):
+    started = []
+
+    def start(command, **options):
+        started.append(options["env"]["WORKBENCH_HOME"])
+        raise OSError("enough")
+
+    monkeypatch.setattr(subprocess, "Popen", start)
+    with pytest.raises(OSError, match="enough"):
+        WarmWorker(shelf).ask(SMALL)
+    assert set(started) == {str(shelf.store.root)}
 
 
 def test_a_run_is_found_by_what_its_file_says_on_the_shelf_and_in_the_store(shelf):

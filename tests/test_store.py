@@ -175,6 +175,27 @@ def test_the_first_writer_stays_unless_replace_is_set(store):
     assert leftovers(store) == [KEY]
 
 
+def test_many_writers_may_replace_the_same_run_and_leave_nothing_behind(store):
+    failures = []
+
+    def writer(name):
+        try:
+            for _ in range(40):
+                with store.writing(KEY, replace=True) as directory:
+                    (directory / "run.json").write_text(json.dumps({"title": name}))
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=writer, args=(f"by {seed}",)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert leftovers(store) == [KEY]
+    assert store.open(KEY).title.startswith("by ")
+
+
 def test_a_folder_that_is_no_run_any_more_makes_room_for_one(store):
     write(store, title="first")
     (store.root / KEY / "checksums.json").unlink()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 
@@ -112,3 +113,19 @@ def test_what_was_not_varied_or_is_no_number_is_refused_in_words(store):
     with pytest.raises(ValueError, match="the summary has test, val"):
         wb.figures.against_knob(summary, "loss.epsilon", split="train")
     assert list(mean_over_seeds(summary.assign(value=1.0), []).columns[:2]) == ["split", "metric"]
+
+
+def test_a_run_that_was_trained_again_is_measured_again(store):
+    for epsilon in (0.5, 1.0, 2.0):
+        keep(store, epsilon=epsilon)
+    before = found(store)[0].frame()
+    run = found(store)[0].runs[0]
+    table = run.tables["test"]
+    with store.writing(run.key, replace=True) as directory:
+        (directory / "run.json").write_text(json.dumps(run.info), encoding="utf-8")
+        for split in ("val", "test"):
+            dataclasses.replace(table, labels=np.asarray(table.scores).argmin(axis=1)).save(directory / split)
+    after = found(store)[0].frame()
+    changed = after["run"] == run.key
+    assert (after["value"] != before["value"])[changed].any()
+    assert after[~changed].equals(before[~changed])

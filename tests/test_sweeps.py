@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pytest
 from scipy import stats
+from torch import nn
 
 from workbench import metrics, sweeps
 from workbench.datasets import Dataset, LabelNoise
@@ -229,3 +230,18 @@ def test_a_dataset_named_in_a_run_is_loaded_once(store, monkeypatch):
     sweep(run, {"seed": range(2)}, store=store, progress=False)
     assert loaded == ["digits"]
     assert dataclasses.replace(run, seed=1).key in {stored.key for stored in store.runs()}
+
+
+def test_data_and_modules_that_look_alike_are_told_apart(run, store):
+    rows = np.random.default_rng(1).normal(size=(120, 5))
+    twins = [Dataset.from_arrays(rows + shift, np.arange(120) % 3, name="twin") for shift in (0.0, 1.0)]
+    over = {"dataset": twins, "model": [nn.Linear(5, 4), nn.Linear(5, 4)]}
+    found = sweep(run, over, rule=AverageK(2), metrics=[metrics.accuracy], store=store, progress=False)
+    assert len(found.summary()) == 2 * 4  # val and test of four settings
+    assert len(found.best("accuracy").runs) == 1
+
+
+def test_a_metric_that_gives_a_number_for_each_group_cannot_choose_a_setting(run, store):
+    found = sweep(run, {"seed": [0]}, rule=AverageK(2), metrics=[metrics.shot_accuracy], store=store, progress=False)
+    with pytest.raises(ValueError, match="shot_accuracy is not defined on these tables; give another metric"):
+        found.best("shot_accuracy")

@@ -202,7 +202,7 @@ def test_saving_again_replaces_the_table_and_never_another_folder(tmp_path):
     assert wb.LogitTable.load(tmp_path / "table").key == second.key != first.key
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
-    with pytest.raises(FileExistsError, match="not a table"):
+    with pytest.raises(FileExistsError, match="not part of a table"):
         first.save(tmp_path / "mine")
     assert (tmp_path / "mine" / "thesis.txt").exists()
 
@@ -322,3 +322,35 @@ def test_masked_arrays_are_refused_and_matrices_are_arrays():
 def test_a_table_is_split_at_a_number_between_0_and_1(fraction):
     with pytest.raises(ValueError, match="give a number between 0 and 1"):
         wb.LogitTable(np.zeros((4, 3))).split(fraction)
+
+
+def test_what_somebody_put_beside_a_table_is_never_deleted(tmp_path):
+    wb.LogitTable(-np.eye(3)).save(tmp_path / "table")
+    (tmp_path / "table" / "notes.txt").write_text("mine")
+    with pytest.raises(FileExistsError, match=r"holds notes.txt, which is not part of a table"):
+        wb.LogitTable(np.eye(3) - 2).save(tmp_path / "table")
+    assert (tmp_path / "table" / "notes.txt").read_text() == "mine"
+    np.testing.assert_array_equal(wb.LogitTable.load(tmp_path / "table").scores, -np.eye(3))
+
+
+def test_classes_of_one_name_are_told_apart_by_their_number():
+    table = wb.LogitTable(-np.eye(3), [0, 1, 2], class_names=["crane", "maillot", "crane"])
+    assert table.class_names == ("crane", "maillot", "crane")
+    assert table.named_classes() == ("crane (0)", "maillot", "crane (2)")
+    assert len(wb.metrics.accuracy_by(wb.TopK(1).fit(table)(table), "label")) == 3
+
+
+@pytest.mark.parametrize("constant", [np.float32(1), np.float64(1), 1])
+def test_the_constant_of_quasibinary_scores_is_kept_whatever_kind_of_number_it_is(constant, tmp_path):
+    table = wb.LogitTable(-np.eye(3), link="quasibinary", link_constant=constant)
+    assert table.key == wb.LogitTable(-np.eye(3), link="quasibinary", link_constant=1.0).key
+    loaded = wb.LogitTable.load(table.save(tmp_path / "table"))
+    assert (loaded.link_constant, loaded.rows(slice(None)).key) == (1.0, table.key)
+
+
+@pytest.mark.parametrize("index", [slice(2), [0, 1], np.array([True, True, False])])
+def test_some_rows_of_a_table_cannot_be_changed_either(index):
+    table = wb.LogitTable(-np.eye(3), [0, 1, 2], attributes={"place": ["a", "b", "c"]}).rows(index)
+    for array in (table.scores, table.labels, table.attributes["place"]):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = array[1]

@@ -219,7 +219,11 @@ def _runs(options: argparse.Namespace, _: list[str]) -> int:
     elif not runs:
         print(f"no runs in {store.root}; make one with: workbench train --dataset garden")
     for run in runs if not options.json else ():
-        print(f"{run.key[:12]}  {run.title}  ({', '.join(f'{name} {n}' for name, n in run.sizes().items())})")
+        try:
+            sizes = ", ".join(f"{name} {n}" for name, n in run.sizes().items())
+        except ValueError as error:
+            sizes = str(error)
+        print(f"{run.key[:12]}  {run.title}  ({sizes})")
     return 0
 
 

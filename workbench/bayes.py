@@ -109,7 +109,7 @@ def regret(prediction: PredictionSets) -> float:
     """
     rule = getattr(checked_sets(prediction).rule, "rule", None)
     if isinstance(rule, TopK):
-        best = top_k_accuracy(prediction.table, min(rule.K, prediction.table.n_classes))
+        best = top_k_accuracy(prediction.table, min(max(rule.K, rule.min_size), prediction.table.n_classes))
     else:
         mean_size = float(prediction.sizes.mean())
         best = average_k_accuracy(prediction.table, mean_size) if mean_size > 0 else 0.0

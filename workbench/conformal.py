@@ -198,9 +198,10 @@ class MassRule(ConformalRule):
         n_classes = probabilities.shape[1]
         falling = -np.sort(-probabilities, axis=1)
         draws = self.draws(rows, PREDICTING)
-        n_inside = self._n_inside(falling[:, :FIRST], draws, fitted.threshold)
+        reached = fitted.threshold + _rounding(probabilities)
+        n_inside = self._n_inside(falling[:, :FIRST], draws, reached)
         larger = np.flatnonzero((n_inside == FIRST) & (n_classes > FIRST))  # few rows, as a rule
-        n_inside[larger] = self._n_inside(falling[larger], draws[larger], fitted.threshold)
+        n_inside[larger] = self._n_inside(falling[larger], draws[larger], reached)
         # Equal probabilities share the score of the last of them, so the set is what lies above the first outsider.
         outsider = falling[np.arange(len(falling)), np.minimum(n_inside, n_classes - 1)]
         outsider[n_inside == n_classes] = -1
@@ -339,9 +340,13 @@ class PointwiseError(Rule):
         falling = -np.sort(-probabilities, axis=1)
         mass = np.cumsum(_units(falling), axis=1)
         n_classes = falling.shape[1]
-        rounding = np.finfo(probabilities.dtype).eps + n_classes * UNIT  # of the probabilities, and of the units
-        sizes = np.count_nonzero(mass < (self.confidence - rounding) / UNIT, axis=1) + 1
+        sizes = np.count_nonzero(mass < (self.confidence - _rounding(probabilities)) / UNIT, axis=1) + 1
         return most_probable(probabilities, np.minimum(sizes, n_classes))
+
+
+def _rounding(probabilities: np.ndarray) -> float:
+    """By how much the mass of all classes may miss 1: softmax (measured up to 10 000 classes), and the units."""
+    return 4 * float(np.finfo(probabilities.dtype).eps) + probabilities.shape[1] * UNIT
 
 
 def _units(probabilities: np.ndarray) -> np.ndarray:

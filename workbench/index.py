@@ -26,6 +26,7 @@ from workbench.selection import (
     rounded_up,
     threshold_at_mean_size,
 )
+from workbench.table_checks import read_only
 from workbench.tables import LogitTable, checked_table
 
 FORMAT = 1
@@ -272,7 +273,8 @@ class SetIndex:
         return self._label_probabilities >= rounded_up(threshold, self.table.dtype)
 
     def _count_sizes(self, threshold: float) -> np.ndarray:
-        return np.concatenate([np.count_nonzero(block >= threshold, axis=1) for block in self.table.blocks()])
+        sizes = [np.count_nonzero(block >= threshold, axis=1) for block in self.table.blocks()]
+        return read_only(np.concatenate(sizes))  # it is kept, and given to whoever asks
 
     def _write(self, path: Path) -> None:
         arrays: dict[str, Any] = {
@@ -289,6 +291,7 @@ class SetIndex:
         try:
             with os.fdopen(descriptor, "wb") as file:
                 np.savez(file, **arrays)
+            os.chmod(aside, 0o644)  # mkstemp makes a file that only its owner may read
             os.replace(aside, path)
         except BaseException:
             os.unlink(aside)

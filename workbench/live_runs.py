@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -145,9 +146,15 @@ class WarmWorker:
     def _running(self) -> subprocess.Popen[str]:
         if self._process is None or self._process.poll() is not None:
             command = [sys.executable, "-m", "workbench", "worker"]
+            environment = os.environ | {"WORKBENCH_HOME": str(self.shelf.store.root)}
             # In a session of its own, so that Ctrl-C in the terminal reaches the server alone; then its input closes.
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", start_new_session=True
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                encoding="utf-8",
+                start_new_session=True,
+                env=environment,
             )
             threading.Thread(target=self._listen, args=(self._process,), daemon=True).start()
         return self._process

@@ -89,8 +89,15 @@ def _frame(lines: list[tuple[str, Metric, Parts]], interval: float | None, resam
 
 
 def _headings(frame: pd.DataFrame) -> pd.Series:
-    """The rules as people name them."""
-    return frame["rule"].map(lambda rule: rule_from_text(rule).short() if rule else "")
+    """The rules as people name them; one of a user's own as Python prints it."""
+
+    def short(rule: str) -> str:
+        try:
+            return rule_from_text(rule).short() if rule else ""
+        except ValueError:
+            return rule
+
+    return frame["rule"].map(short)
 
 
 def _as_markdown(frame: pd.DataFrame) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -52,8 +53,11 @@ class Shelf(Store):
         """Removes the runs that were used least recently, if there are more than fit, and what diverging ones left."""
         for leftover in self.root.glob(".unfinished/*.safetensors"):
             leftover.unlink(missing_ok=True)
-        own = [checksums.parent for checksums in self.root.glob("[!.]*/" + CHECKSUMS)]
-        for path in sorted(own, key=lambda path: path.stat().st_mtime, reverse=True)[self.size :]:
+        used = []
+        for checksums in self.root.glob("[!.]*/" + CHECKSUMS):
+            with contextlib.suppress(FileNotFoundError):  # another process forgot it just now
+                used.append((checksums.parent.stat().st_mtime, checksums.parent))
+        for _, path in sorted(used, reverse=True)[self.size :]:
             shutil.rmtree(path, ignore_errors=True)
 
     def keep(self, key: str) -> StoredRun:

@@ -191,7 +191,7 @@ def _sync(path: Path) -> None:
 
 def _publish(aside: Path, target: Path, replace: bool) -> None:
     """Renames `aside` to `target`. A run that is there already stays, unless `replace` is set; what is no run makes room."""
-    retired = aside.with_name(aside.name + "-retired")
+    retired: list[Path] = []
     while True:
         try:
             os.rename(aside, target)
@@ -200,9 +200,11 @@ def _publish(aside: Path, target: Path, replace: bool) -> None:
                 raise
             if not replace and (target / CHECKSUMS).is_file():
                 return
+            retired.append(aside.with_name(f"{aside.name}-retired-{len(retired)}"))
             with contextlib.suppress(FileNotFoundError):  # another writer may have moved it away just now
-                os.rename(target, retired)
+                os.rename(target, retired[-1])
         else:
             break
     _sync(target.parent)
-    shutil.rmtree(retired, ignore_errors=True)
+    for leftover in retired:
+        shutil.rmtree(leftover, ignore_errors=True)

@@ -51,9 +51,8 @@ class StoredSweep:
         for run in self.runs:
             setting = settings_of(run)
             chosen = AverageK(float(min(5, run.tables["val"].n_classes - 1))) if rule is None else rule
-            parts.append(
-                _measured(run, chosen, of).assign(run=run.key, **{name: setting[name] for name in self.varied})
-            )
+            measured = _measured(run, frozenset(run.checksums.items()), chosen, of)
+            parts.append(measured.assign(run=run.key, **{name: setting[name] for name in self.varied}))
         return pd.concat(parts, ignore_index=True)[[*self.varied, "run", "split", "metric", "value", "n"]]
 
     def summary(self, rule: Rule | None = None, metrics: Sequence[Metric] | None = None) -> pd.DataFrame:
@@ -63,9 +62,11 @@ class StoredSweep:
         )
 
 
-@lru_cache(maxsize=1024)  # a run never changes, and the same ones are asked for whenever another joins them
-def _measured(run: StoredRun, rule: Rule, metrics: tuple[Metric, ...]) -> pd.DataFrame:
-    """split, metric, value and n of one run."""
+@lru_cache(maxsize=1024)  # the same runs are asked for whenever another joins them
+def _measured(
+    run: StoredRun, content: frozenset[tuple[str, str]], rule: Rule, metrics: tuple[Metric, ...]
+) -> pd.DataFrame:
+    """split, metric, value and n of one run, whose `content` changes when it is trained again."""
     parts = []
     for split in ("val", "test"):
         found = report(run.tables[split], rules=[rule], metrics=metrics, val=run.tables["val"])

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from torch import nn
 
 from workbench.datasets import Dataset, load_dataset, load_spec
 from workbench.metrics import (
@@ -25,12 +26,14 @@ from workbench.metrics import (
     top_k_accuracy,
 )
 from workbench.metrics.base import checked_metrics
+from workbench.models import weights_digest
 from workbench.reporting import report
 from workbench.seeds import mean_over_seeds
 from workbench.sets import AverageK, Rule, checked_rule
 from workbench.store import Store, chosen_store
 from workbench.training import Run, TrainedRun, check_run, train
 
+TOLD_APART = 8  # characters of a key that tell two things of one name apart
 METRICS = (accuracy, macro_accuracy, mean_size, top_k_accuracy, negative_log_likelihood, expected_calibration_error)
 
 
@@ -139,8 +142,8 @@ class Sweep:
         if not candidates:
             raise ValueError("every setting has a run that diverged; sweep.failed says why")
         summary = self.summary()
-        means = [_rows(summary, cells, split=split, metric=metric)["mean"].iloc[0] for cells in candidates]
-        if np.isnan(means).all():
+        means = [_rows(summary, cells, split=split, metric=metric)["mean"].mean() for cells in candidates]
+        if np.isnan(means).all():  # also where the frame has no line of it, because it is a number for each group
             raise ValueError(f"{metric} is not defined on these tables; give another metric")
         place = int(np.nanargmax(means) if ranking.direction == "higher" else np.nanargmin(means))
         cells = candidates[place]
@@ -279,9 +282,16 @@ def _value(run: Run, name: str) -> Any:
 
 
 def _cell(value: Any) -> bool | int | float | str:
-    """A value as a frame holds it: numbers and words as they are, everything else as Python prints it."""
+    """A value as a frame holds it: numbers and words as they are, everything else as Python prints it.
+
+    Data and modules that look alike are told apart by their content.
+    """
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, Dataset):
+        return f"{value.name} {value.key[:TOLD_APART]}"
+    if isinstance(value, nn.Module):
+        return f"{type(value).__name__} {weights_digest(value)[:TOLD_APART]}"
     return value if isinstance(value, (bool, int, float, str)) else repr(value)
 
 

@@ -20,8 +20,10 @@ FORMAT = 1
 
 def write_table(table: LogitTable, directory: Path) -> Path:
     """Write the table aside and rename it into place: the directory appears whole or not at all."""
-    if directory.exists() and any(directory.iterdir()) and not (directory / "table.json").is_file():
-        raise FileExistsError(f"{directory} holds something that is not a table; give a new or empty directory")
+    if directory.exists() and (foreign := {path.name for path in directory.iterdir()} - _files_of_a_table(directory)):
+        raise FileExistsError(
+            f"{directory} holds {min(foreign)}, which is not part of a table; give a new or empty directory"
+        )
     directory.parent.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent))
     try:
@@ -34,6 +36,15 @@ def write_table(table: LogitTable, directory: Path) -> Path:
         shutil.rmtree(aside, ignore_errors=True)
         raise
     return directory
+
+
+def _files_of_a_table(directory: Path) -> set[str]:
+    """The files of the table that is there, the index that is kept beside it included; none where there is no table."""
+    try:
+        facts = json.loads((directory / "table.json").read_text(encoding="utf-8"))
+        return {"table.json", "set_index.npz", *(f"{name}.npy" for name in facts["arrays"])}
+    except (OSError, ValueError, LookupError, TypeError):
+        return set()
 
 
 def read_table(directory: Path) -> LogitTable:

@@ -91,6 +91,8 @@ class LogitTable:
             raise ValueError(
                 f"link_constant = {constant!r}; the quasibinary link needs log C, a number that training estimates"
             )
+        if isinstance(constant, numbers.Real):
+            self._fill(link_constant=float(constant))  # JSON, and the key, know no other kind
         scores = checked_scores(self.scores)
         self._fill(scores=scores)
         if self.labels is not None:
@@ -187,8 +189,11 @@ class LogitTable:
         return digest.hexdigest()
 
     def named_classes(self) -> tuple[str, ...]:
-        """The class names, or "class 0", "class 1", … where there are none."""
-        return self.class_names or tuple(f"class {index}" for index in range(self.n_classes))
+        """The class names, or "class 0", "class 1", … where there are none. Equal ones are told apart by their number."""
+        names = self.class_names or tuple(f"class {index}" for index in range(self.n_classes))
+        if len(set(names)) == len(names):
+            return names
+        return tuple(f"{name} ({j})" if names.count(name) > 1 else name for j, name in enumerate(names))
 
     def checked_labels(self) -> np.ndarray:
         """The labels, or an error for a table without."""
@@ -216,9 +221,11 @@ class LogitTable:
         if len(np.arange(self.n)[index]) == 0:
             raise ValueError("no row was chosen; a table has at least one row")
         per_row = {name: getattr(self, name) for name in ("scores", *self.PER_ROW)}
-        chosen: dict[str, Any] = {name: None if values is None else values[index] for name, values in per_row.items()}
+        chosen: dict[str, Any] = {
+            name: None if values is None else read_only(values[index]) for name, values in per_row.items()
+        }
         if self.attributes is not None:
-            chosen["attributes"] = {name: values[index] for name, values in self.attributes.items()}
+            chosen["attributes"] = {name: read_only(values[index]) for name, values in self.attributes.items()}
         kept = {name: getattr(self, name) for name in ("link", "link_constant", *self.PER_CLASS, "chose_model", "note")}
         return self.trusted(**kept, **chosen)
 

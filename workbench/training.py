@@ -69,6 +69,8 @@ def train(
     if store.has(run.key) and not again:
         return TrainedRun(run, store.open(run.key))
     check_run(run)
+    if again:
+        store.unfinished(run.key).unlink(missing_ok=True)
     with store.explained():  # better to fail now than after the first epoch
         store.unfinished(run.key).parent.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=store.unfinished(run.key).parent).close()

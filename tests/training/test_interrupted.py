@@ -190,3 +190,17 @@ def test_a_checkpoint_that_cannot_be_read_is_left_and_training_starts_anew(store
     with pytest.warns(UserWarning, match=r"cannot be read .*: training starts anew"):
         trained = train(run, store=store, progress=False)
     assert len(trained.history) == 3
+
+
+def test_again_begins_with_the_first_epoch_whatever_was_left_behind(store, monkeypatch):
+    def interrupt_after_the_second(row):
+        if row["epoch"] == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(learning, "CHECKPOINT_SECONDS", 0)
+    with pytest.raises(KeyboardInterrupt):
+        train(small(), store=store, progress=False, on_epoch=interrupt_after_the_second)
+    assert store.unfinished(small().key).is_file()
+    told = []
+    train(small(), store=store, progress=False, again=True, on_epoch=lambda row: told.append(row["epoch"]))
+    assert told == [0, 1, 2]

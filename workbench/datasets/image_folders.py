@@ -33,7 +33,9 @@ class ImagesOnDisk(OnDisk):
 
     size: int = knob(224, low=32, high=512, minimum=1, maximum=4096, meaning="side of the square cut out, in pixels")
     resize: int = knob(256, low=32, high=512, minimum=1, maximum=4096, meaning="shorter side of the resized image")
-    drop_small: bool = knob(False, meaning="choice to leave out classes with fewer than 4 images instead of refusing")
+    drop_small: bool = knob(
+        False, meaning="choice to leave out classes of fewer than 4 images where they are split here"
+    )
 
     def images(self, root: Path, files: Sequence[str]) -> ImageFiles:
         """The files below a folder, as images."""
