@@ -167,4 +167,6 @@ def _frame(
             )
             records.append(record | {"n": parts.n_rows})
     names = ["metric", "group", "table", "value", "low", "high", "difference", "difference_low", "difference_high", "n"]
-    return pd.DataFrame(records, columns=names)
+    frame = pd.DataFrame(records, columns=names)
+    frame.attrs["interval"] = interval  # for those who draw it
+    return frame

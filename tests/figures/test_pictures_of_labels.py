@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import workbench as wb
@@ -136,6 +137,37 @@ def test_paired_differences_are_those_of_the_comparison_and_say_what_is_clear(ta
     assert error["better"].item() == ("yes" if error["difference"].item() < 0 else "no")
     dots = dict(zip(("blurred", "again"), figure.plot().data, strict=True))
     assert set(dots["again"].marker.color) == {LIGHT.paper}
+
+
+def test_differences_are_asked_for_by_every_name_a_metric_has_in_the_comparison(table):
+    tables = {"mine": table, "blurred": wb.LogitTable(table.scores / 3 - 1, table.labels, link="sigmoid")}
+    top_k = (wb.metrics.top_k_accuracy.at(K=1), wb.metrics.top_k_accuracy.at(K=3))
+    metrics = (wb.metrics.accuracy, wb.metrics.mean_size, wb.metrics.accuracy_by_size, *top_k)
+    compared = wb.comparison.compare(tables, wb.Threshold(0.3), metrics, resamples=20)
+
+    def drawn(*names: str) -> list[str]:
+        return wb.figures.paired_differences(compared, names).frame["metric"].tolist()
+
+    assert drawn("top_k_accuracy, K = 3") == ["top_k_accuracy, K = 3"]
+    assert drawn("top_k_accuracy") == ["top_k_accuracy, K = 1", "top_k_accuracy, K = 3"]
+    assert drawn("accuracy_by_size 1") == ["accuracy_by_size 1"]
+    assert drawn("accuracy", "mean_size", "macro_f1") == [
+        "accuracy"
+    ]  # a size is not a share, and of F1 nothing is known
+    with pytest.raises(
+        ValueError, match="'acuracy' is not the name of a metric; this comparison has accuracy, mean_size"
+    ):
+        drawn("accuracy", "acuracy")
+
+
+@pytest.mark.parametrize(("interval", "words"), [(0.5, "lines are 50 % intervals"), (0.95, "lines are 95 % intervals")])
+def test_the_level_of_the_intervals_is_that_of_the_comparison(table, interval, words):
+    metrics = [wb.metrics.accuracy, wb.metrics.macro_accuracy]
+    tables, rule = {"a": table, "b": table}, wb.Threshold(0.5)
+    compared = wb.comparison.compare(tables, rule, metrics, interval=interval, resamples=5)
+    for draw in (wb.figures.paired_differences, wb.figures.on_two_metrics):
+        assert words in draw(compared).subtitle
+        assert "lines are intervals" in draw(pd.DataFrame(compared.to_dict("list"))).subtitle  # it does not say
 
 
 def test_one_run_alone_has_no_differences(table):

@@ -56,7 +56,7 @@ def on_two_metrics(comparison: pd.DataFrame, x: str = "accuracy", y: str = "macr
     return OnTwoMetrics(
         frame=frame,
         title=f"{in_words(y)} against {in_words(x, within=True)}",
-        subtitle=f"n = {counted(n, 'row')}, {counted(len(frame), 'run')}; lines are 95 % intervals",
+        subtitle=f"n = {counted(n, 'row')}, {counted(len(frame), 'run')}; lines are {_intervals(comparison)}",
         text=f"{in_words(y)} against {in_words(x, within=True)} of {counted(len(frame), 'run')} on n = {n} rows: {placed}.",
         code=f"{CODE}figure = wb.figures.on_two_metrics(comparison, {x!r}, {y!r})\nfigure.plot()\n",
         names=(in_words(x), in_words(y)),
@@ -66,7 +66,8 @@ def on_two_metrics(comparison: pd.DataFrame, x: str = "accuracy", y: str = "macr
 def paired_differences(comparison: pd.DataFrame, metrics: Sequence[str] | None = None) -> PairedDifferences:
     """How far each run lies from the first of `wb.comparison.compare`, on every metric that is a share, with intervals.
 
-    `metrics` are the names of those to draw, if not all. Both runs saw the same rows, so the interval of a difference is
+    `metrics` are the names of those to draw, if not all: `top_k_accuracy` is every K of it, `top_k_accuracy, K = 3` one,
+    `shot_accuracy few` one group; what is no share is left out. Both runs saw the same rows, so the interval of a difference is
     much narrower than those of the two values. A dot is filled where its interval does not hold 0; `better` is "yes" or
     "no" there, and "open" elsewhere.
 
@@ -79,10 +80,16 @@ def paired_differences(comparison: pd.DataFrame, metrics: Sequence[str] | None =
     """
     checked_frame(comparison, COLUMNS, SOURCE)
     shares = {metric.name: metric.direction for metric in METRICS if metric.bounds == (0, 1)}
-    wanted = shares if metrics is None else set(metrics) & shares.keys()
     base = comparison["metric"].str.partition(",")[0]  # `top_k_accuracy, K = 3` is a `top_k_accuracy`
     tables = list(dict.fromkeys(comparison["table"]))
-    drawn = base.isin(list(wanted)) & comparison["difference"].notna()
+    drawn = base.isin(list(shares)) & comparison["difference"].notna()
+    if metrics is not None:
+        called = pd.DataFrame({"base": base, "metric": comparison["metric"], "grouped": names_of_metrics(comparison)})
+        known = {*called.to_numpy().ravel(), *(metric.name for metric in METRICS)}
+        if unknown := [name for name in metrics if name not in known]:
+            there = ", ".join(dict.fromkeys(called["grouped"]))
+            raise ValueError(f"{unknown[0]!r} is not the name of a metric; this comparison has {there}")
+        drawn &= called.isin(list(metrics)).any(axis=1)
     found = comparison[drawn & (comparison["table"] != tables[0])]
     if found.empty:
         raise ValueError(
@@ -113,12 +120,18 @@ def paired_differences(comparison: pd.DataFrame, metrics: Sequence[str] | None =
     return PairedDifferences(
         frame=frame,
         title=f"How far from {tables[0]}",
-        subtitle=f"n = {counted(n, 'row')}, paired; lines are 95 % intervals, a filled dot is clear of 0",
+        subtitle=f"n = {counted(n, 'row')}, paired; lines are {_intervals(comparison)}, a filled dot is clear of 0",
         text=f"Paired differences from {tables[0]} on n = {n} rows. "
         + (f"Clear of 0: {said}." if said else "No interval is clear of 0."),
         code=f"{CODE}figure = wb.figures.paired_differences(comparison{chosen})\nfigure.plot()\n",
         tables=tuple(tables),
     )
+
+
+def _intervals(comparison: pd.DataFrame) -> str:
+    """The intervals of a comparison in words; a frame that went through a file no longer knows their level."""
+    level = comparison.attrs.get("interval")
+    return "intervals" if level is None else f"{100 * level:g} % intervals"
 
 
 def names_of_metrics(comparison: pd.DataFrame) -> pd.Series:
