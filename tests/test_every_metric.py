@@ -156,7 +156,8 @@ def test_sizes_by_their_definitions():
     sets = SETS["one"]
     assert M.mean_size(sets) == sets.sizes.mean()
     quantiles = np.quantile(sets.sizes, [0.05, 0.5, 0.95], method="inverted_cdf")
-    assert list(M.size_quantiles(sets).values()) == quantiles.tolist()
+    assert M.size_quantiles(sets) == dict(zip(("5%", "50%", "95%"), quantiles, strict=True))
+    assert list(M.size_quantiles(sets, (0.07, 0.5, 0.995, 0.999, 1.0))) == ["7%", "50%", "99.5%", "99.9%", "100%"]
     assert M.empty_share(sets) == (sets.sizes == 0).mean()
     by_size = M.accuracy_by_size(sets)
     assert list(by_size) == ["0", "1", "2–3", "4–10", "11–100", "≥ 101"]
@@ -281,6 +282,25 @@ def test_bins_are_open_below_and_closed_above():
     assert np.bincount(equal_mass_bins(rng.random(100), 7)).tolist() == [15, 14, 14, 15, 14, 14, 14]
     with pytest.raises(ValueError, match="bins = 0; give a whole number ≥ 1"):
         equal_width_bins(np.zeros(3), 0)
+
+
+@pytest.mark.parametrize(
+    ("measure", "options"),
+    [
+        (M.expected_calibration_error, {"bins": 15}),
+        (M.expected_calibration_error, {"bins": 15, "equal_mass": True}),
+        (M.maximum_calibration_error, {"bins": 15}),
+        (M.top_label_calibration_error, {"bins": 15}),
+        (M.classwise_calibration_error, {"bins": 15}),
+        (M.brier_decomposition, {"bins": 15}),
+        (M.top_k_calibration_error, {"K": 2, "bins": 10}),
+        (lambda *table, **options: M.reliability_bins(*table, **options).to_csv(), {"K": 2, "bins": 10}),
+        (lambda *table, **options: wb.figures.reliability(*table, **options).text, {"K": 2, "bins": 10}),
+    ],
+)
+def test_whole_numbers_of_any_type_count_bins_and_classes(measure, options):
+    floats = {name: float(value) if name != "equal_mass" else value for name, value in options.items()}
+    assert measure(ONE, **floats) == measure(ONE, **options)
 
 
 def test_the_reliability_frame_holds_counts_and_bands_that_a_calibrated_table_obeys():

@@ -67,9 +67,9 @@ def paired_differences(comparison: pd.DataFrame, metrics: Sequence[str] | None =
     """How far each run lies from the first of `wb.comparison.compare`, on every metric that is a share, with intervals.
 
     `metrics` are the names of those to draw, if not all: `top_k_accuracy` is every K of it, `top_k_accuracy, K = 3` one,
-    `shot_accuracy few` one group; what is no share is left out. Both runs saw the same rows, so the interval of a difference is
-    much narrower than those of the two values. A dot is filled where its interval does not hold 0; `better` is "yes" or
-    "no" there, and "open" elsewhere.
+    `shot_accuracy few` one group; what is no share is left out. Both runs saw the same rows, so the interval of a
+    difference is much narrower than those of the two values. A dot is filled where its interval does not hold 0; `better`
+    is "yes" or "no" there, and "open" elsewhere.
 
     >>> import workbench as wb
     >>> table = wb.LogitTable.from_probabilities([[0.6, 0.4], [0.9, 0.1]] * 50, labels=[0, 1] * 50)

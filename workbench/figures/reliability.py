@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 
+from workbench.decimals import whole
 from workbench.figures.base import Figure, counted, paper, round_limit
 from workbench.figures.style import Theme
 from workbench.metrics import expected_calibration_error, reliability_bins, top_k_calibration_error
@@ -34,6 +35,7 @@ def reliability(table: LogitTable, bins: int = 15, K: int = 1) -> Reliability:
 
     Paper: Liao et al., Figure 3 (K = 4, 10 bins).
     """
+    bins, K = whole("bins", bins), whole("K", K)
     frame = reliability_bins(checked_table(table), bins=bins, K=K, band=BAND)
     error = expected_calibration_error(table, bins=bins) if K == 1 else top_k_calibration_error(table, K=K, bins=bins)
     filled = frame[frame["count"] > 0]

@@ -189,7 +189,8 @@ def top_classes(table: LogitTable, K: int) -> tuple[np.ndarray, np.ndarray, np.n
 
     Without labels the last is all False. Of equally probable classes the first comes first.
     """
-    if not 1 <= K <= table.n_classes:
+    K = whole("K", K)
+    if K > table.n_classes:
         raise ValueError(f"K = {K} with {table.n_classes} classes; give 1 ≤ K ≤ {table.n_classes}")
     values, classes, right = [], [], []
     for rows in table.spans():
@@ -220,7 +221,8 @@ def equal_width_bins(confidence: np.ndarray, bins: int) -> np.ndarray:
     >>> equal_width_bins(np.array([0.0, 0.5, 0.51, 1.0]), 2).tolist()
     [0, 0, 1, 1]
     """
-    edges = np.linspace(0, 1, whole("bins", bins) + 1)
+    bins = whole("bins", bins)
+    edges = np.linspace(0, 1, bins + 1)
     return np.clip(np.searchsorted(edges, confidence, side="left") - 1, 0, bins - 1)
 
 
@@ -234,7 +236,8 @@ def equal_mass_bins(confidence: np.ndarray, bins: int) -> np.ndarray:
 def classwise_sums(table: LogitTable, bins: int) -> np.ndarray:
     """(L, bins, 5): number, Σp, Σ[is label], Σp², Σ p·[is label] of the probabilities of each class in each bin."""
     table.checked_labels()
-    n_cells = table.n_classes * whole("bins", bins)
+    bins = whole("bins", bins)
+    n_cells = table.n_classes * bins
     sums = np.zeros((5, n_cells))
     rows_of, classes_of = table.positives()
     for rows in table.spans():
@@ -253,6 +256,7 @@ def classwise_sums(table: LogitTable, bins: int) -> np.ndarray:
 
 def _calibration(table: LogitTable, K: int, bins: int, equal_mass: bool, formula: Any) -> Parts:
     table.checked_labels()
+    K, bins = whole("K", K), whole("bins", bins)
     confidence, _, right = (values.ravel() for values in top_classes(table, K))
     confidence = np.minimum(confidence, 1)
     cells = (equal_mass_bins if equal_mass else equal_width_bins)(confidence, bins)

@@ -67,7 +67,7 @@ def size_quantiles(sets: PredictionSets, quantiles: Sequence[float] = (0.05, 0.5
 
     def formula(sums: np.ndarray) -> dict[str, np.ndarray]:
         reached = np.cumsum(sums[..., 0], axis=-1)
-        return {f"{q:.0%}": np.argmax(reached >= q * reached[..., -1:] - 1e-9, axis=-1) for q in quantiles}
+        return {f"{100 * q:g}%": np.argmax(reached >= q * reached[..., -1:] - 1e-9, axis=-1) for q in quantiles}
 
     return Parts(sets.table.n, np.ones((sets.table.n, 1)), formula, sets.sizes, int(sets.sizes.max()) + 1)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from workbench.decimals import whole
 from workbench.metrics.base import ratio
 from workbench.metrics.of_probabilities import BINS, equal_mass_bins, equal_width_bins, top_classes
 from workbench.tables import LogitTable
@@ -29,6 +30,7 @@ def reliability_bins(
     table.checked_labels()
     if not 0 < band < 1:
         raise ValueError(f"band = {band} must lie strictly between 0 and 1, such as 0.9")
+    bins = whole("bins", bins)
     confidence, _, right = (values.ravel() for values in top_classes(table, K))
     confidence = np.minimum(confidence, 1)
     cells = (equal_mass_bins if equal_mass else equal_width_bins)(confidence, bins)
