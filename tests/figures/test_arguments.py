@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import workbench as wb
@@ -26,6 +27,13 @@ import workbench as wb
 def test_a_grid_without_points_is_refused_in_words(draw, message):
     with pytest.raises(ValueError, match=message):
         draw()
+
+
+def test_a_history_without_epochs_is_refused_in_words():
+    with pytest.raises(
+        ValueError, match=r"the columns epoch is wanted here, not one of \['train_loss'\]: a trained run"
+    ):
+        wb.figures.learning_curves(pd.DataFrame({"train_loss": [2.0, 1.0]}))
 
 
 def test_whole_numbers_of_any_type_count_the_points():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 
@@ -151,6 +152,24 @@ def test_sets_of_any_rule_are_a_point_beside_the_curve_and_their_code_marks_them
     assert made["figure"].text == figure.text
 
 
+def test_sets_of_less_than_one_class_on_average_are_on_the_picture_too(table):
+    sets = wb.Threshold(0.9).fit(table).sets(table)
+    figure = wb.figures.accuracy_against_size(wb.SetIndex(table, K_max=2), sets)
+    assert sets.sizes.mean() < 1
+    assert figure.plot().layout.xaxis.range[0] < sets.sizes.mean()
+    assert figure.static().axes[0].get_xlim()[0] < sets.sizes.mean()
+
+
+def test_other_sets_take_the_place_of_those_marked_before(table):
+    index = wb.SetIndex(table, K_max=2)
+    first, second = (rule.fit(table).sets(table) for rule in (wb.TopK(1), wb.Threshold(0.3)))
+    again, once = (wb.figures.accuracy_against_size(index, sets).marking(second) for sets in (first, None))
+    pd.testing.assert_frame_equal(again.frame, once.frame)
+    assert (again.text, again.code) == (once.text, once.code)
+    assert again.plot().data[-1].name == "Threshold(threshold=0.3)"
+    assert again.static().axes
+
+
 def test_of_a_table_sorted_by_class_the_curve_is_lowest_at_the_best_temperature():
     rng = np.random.default_rng(0)
     labels = np.repeat([0, 1], 2000)
@@ -175,6 +194,8 @@ def test_the_explorer_fits_on_val_and_draws_test(table):
     for row in figure.frame.itertuples():
         sets = wb.AverageK(row.K).fit(val).sets(test)
         assert (row.mean_size, row.accuracy) == pytest.approx((sets.sizes.mean(), sets.hits.mean()))
+        kept = wb.LAC().fit(val).confidence_at(row.threshold)
+        assert row.confidence * val.n / (val.n + 1) == pytest.approx(kept)
     assert figure.histograms.sum(axis=1).tolist() == [test.n] * 5
     assert len(figure.plot().frames) == len(figure.plot().layout.sliders[0].steps) == 5
 

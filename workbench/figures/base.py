@@ -197,7 +197,8 @@ def checked_frame(given: Any, columns: Collection[str], source: str) -> pd.DataF
     """The frame, or an error for one without these columns, or for anything else, that says what makes it."""
     if not isinstance(given, pd.DataFrame) or not set(columns) <= set(given.columns):
         named = ", ".join(sorted(columns))
-        raise ValueError(f"a frame with the columns {named} is wanted here, not {type(given).__name__}: {source}")
+        found = f"one of {list(given.columns)}" if isinstance(given, pd.DataFrame) else type(given).__name__
+        raise ValueError(f"a frame with the columns {named} is wanted here, not {found}: {source}")
     return given
 
 

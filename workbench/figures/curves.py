@@ -95,13 +95,13 @@ class AccuracyAgainstSize(Figure):
     marked: str = ""  # the curve that is one point
 
     def marking(self, sets: PredictionSets) -> AccuracyAgainstSize:
-        """The same picture with the mean size and the accuracy of sets of the same rows, by any rule, as a point."""
+        """The same picture with the mean size and the accuracy of sets of the same rows, by any rule, as its one point."""
         name, size, accuracy = chosen_by(sets), float(sets.sizes.mean()), float(sets.hits.mean())
         point = pd.DataFrame({"curve": [name], "mean_size": [size], "accuracy": [accuracy]})
         return replace(
             self,
-            frame=pd.concat([self.frame, point], ignore_index=True),
-            text=f"{self.text} Marked: {size:.2f} classes on average and {accuracy:.1%} by {name}.",
+            frame=pd.concat([self.frame[self.frame["curve"] != self.marked], point], ignore_index=True),
+            text=f"{self.text.partition(' Marked: ')[0]} Marked: {size:.2f} classes on average and {accuracy:.1%} by {name}.",
             code=(
                 f"{code_of_sets(sets)}index = wb.SetIndex(test, {self.options})\n"
                 "figure = wb.figures.accuracy_against_size(index, sets)\nfigure.plot()\n"
@@ -121,12 +121,13 @@ class AccuracyAgainstSize(Figure):
         return {name: looks[name] for name in self.frame["curve"].unique()}
 
     def ranges(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Of mean size and of accuracy; the lowest accuracy is rounded down to a tenth."""
+        """Of mean size, from 0 if a point lies below 1, and of accuracy, from the lowest rounded down to a tenth."""
         lowest = np.floor(10 * self.frame["accuracy"].min()) / 10
-        largest = float(self.frame["K"].max())
+        smallest, largest = 1.0, float(self.frame["K"].max())
         if self.marked:
-            largest = max(largest, float(self.frame["mean_size"].iloc[-1]))
-        return (1.0, max(2.0, largest)), (float(lowest), 1.0)
+            marked = float(self.frame["mean_size"].iloc[-1])
+            smallest, largest = 1.0 if marked >= 1 else 0.0, max(largest, marked)
+        return (smallest, max(2.0, largest)), (float(lowest), 1.0)
 
     def _plotly(self, theme: Theme) -> go.Figure:
         traces: list[dict[str, Any]] = []

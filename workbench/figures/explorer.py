@@ -27,8 +27,8 @@ def explore(val: LogitTable, test: LogitTable, K_max: float = 10.0, step: float 
     """Move K and see what average-K sets do: their sizes, their accuracy, the threshold and the confidence K means.
 
     Thresholds are fitted on `val`, everything drawn is of `test`. `confidence` is the accuracy on `val` at the same
-    threshold: what a conformal rule with that threshold would have promised. All values of K travel with the picture,
-    so the slider asks nobody.
+    threshold; on n rows a conformal rule with that threshold (`LAC`) would have promised n/(n + 1) of it. All values of K
+    travel with the picture, so the slider asks nobody.
 
     >>> import numpy as np, workbench as wb
     >>> scores = np.random.default_rng(0).normal(size=(40, 6))

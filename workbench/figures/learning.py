@@ -41,7 +41,7 @@ def learning_curves(history: pd.DataFrame, epochs: int | None = None) -> Learnin
 
     Paper: Garcin et al. 2022, Fig. 2 (scores with a gradient); Liao et al., Fig. 2 (normalisers).
     """
-    checked_frame(history, [], "a trained run has one, wb.train(run).history")
+    checked_frame(history, ["epoch"], "a trained run has one, wb.train(run).history")
     parts = [
         pd.DataFrame({"panel": panel, "curve": name, "epoch": history["epoch"] + 1, "value": history[column]})
         for panel, columns in PANELS.items()
