@@ -247,7 +247,7 @@ def test_evaluate_takes_any_rule_as_python_prints_it_and_gives_intervals(capsys,
         (["train", "--loss", ":"], "write module:name"),
         (["train", "--dataset", "gardens"], "garden"),
         (["train", "--dataset", "digits", "--model", "lineal"], "known: linear"),
-        (["train", "--dataset", "digits", "--model", "os:getcwd"], "does not make a model of the input shape"),
+        (["train", "--dataset", "digits", "--model", "os:getcwd"], "does not make a model: it is called with the input shape"),
         (["train", "--dataset", "digits", "--epochs", "none"], "epochs = 'none'"),
         (["train", "--dataset", "digits", "--epochs", "0"], "epochs = 0 is outside [1, "),
         (["train", "--dataset", "digits", "--features", "0000"], "no run has a key that starts with '0000'"),
@@ -333,3 +333,20 @@ def test_the_same_file_under_another_title_or_with_names_is_another_run(capsys, 
     for title in ("first", "second", "second"):
         assert main(["import", str(logits), "--title", title]) == 0
     assert sorted(run.title for run in Store().runs() if run.info.get("imported")) == ["first", "second"]
+
+
+@pytest.mark.parametrize(
+    ("name", "beginning"), [("r.csv", "rule,metric"), ("r.md", "| rule"), ("r.json", "["), ("r", " ")]
+)
+def test_a_report_is_written_as_the_name_of_its_file_says(capsys, logits, tmp_path, name, beginning):
+    run(capsys, "evaluate", logits, "--K", 2, "--K", 3, "--output", tmp_path / name)
+    written = (tmp_path / name).read_text()
+    assert written.startswith(beginning)
+    assert "K=2" in written
+    assert "K=3" in written
+
+
+def test_a_report_is_not_written_as_what_it_cannot_be(capsys, logits, tmp_path):
+    said = failed(capsys, "evaluate", logits, "--output", tmp_path / "r.xlsx")
+    assert "a table is written as .txt, .csv, .json, .md; or give --format" in said
+    assert not (tmp_path / "r.xlsx").exists()

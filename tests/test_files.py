@@ -229,3 +229,54 @@ def test_names_may_be_bytes(tmp_path):
     table = wb.import_table(tmp_path / "mine.npz")
     assert table.class_names == ("a", "b", "c")
     assert table.labels.tolist() == [1] * 12
+
+
+@pytest.mark.parametrize(("separator", "decimal"), [(";", "."), ("\t", "."), (";", ",")])
+def test_columns_may_be_parted_by_semicolons_or_tabs(tmp_path, separator, decimal):
+    frame = pd.DataFrame({"ant": [1.5, -2.5], "bee": [0.25, 3.5], "label": ["bee", "ant"]})
+    frame.to_csv(tmp_path / "mine.csv", sep=separator, decimal=decimal, index=False)
+    table = wb.import_table(tmp_path / "mine.csv")
+    np.testing.assert_array_equal(table.scores, frame[["ant", "bee"]])
+    assert (table.class_names, table.labels.tolist()) == (("ant", "bee"), [1, 0])
+
+
+def test_a_parquet_column_of_lists_holds_the_scores(tmp_path):
+    frame = pd.DataFrame({"logits": [[1.0, 2.0], [4.0, 3.0]], "label": [1, 0], "place": ["a", "b"]})
+    frame.to_parquet(tmp_path / "mine.parquet")
+    table = wb.import_table(tmp_path / "mine.parquet")
+    assert (table.scores.tolist(), table.labels.tolist()) == ([[1, 2], [4, 3]], [1, 0])
+    assert table.attributes["place"].tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize("kind", [bool, np.int64, np.float32])
+def test_one_mark_in_each_row_is_a_label_and_several_are_many(tmp_path, kind):
+    scores = np.random.default_rng(0).normal(size=(4, 3))
+    marks = np.eye(3)[[0, 2, 1, 2]]
+    np.savez(tmp_path / "one.npz", scores=scores, labels=marks.astype(kind))
+    table = wb.import_table(tmp_path / "one.npz")
+    assert (table.labels.tolist(), table.link) == ([0, 2, 1, 2], "softmax")
+    assert "labels from one mark a row of labels" in table.note
+    marks[0] = 1
+    np.savez(tmp_path / "many.npz", scores=scores, labels=marks.astype(bool))
+    assert wb.import_table(tmp_path / "many.npz").many_labels
+    np.savez(tmp_path / "column.npz", scores=scores, labels=np.array([[0], [2], [1], [2]]))
+    assert wb.import_table(tmp_path / "column.npz").labels.tolist() == [0, 2, 1, 2]
+
+
+def test_probabilities_that_were_rounded_are_divided_by_their_sum(tmp_path):
+    p = np.random.default_rng(0).dirichlet(np.ones(7), 50).round(3)
+    assert np.abs(p.sum(1) - 1).max() > 1e-3
+    np.savez(tmp_path / "rounded.npz", probabilities=p)
+    table = wb.import_table(tmp_path / "rounded.npz")
+    np.testing.assert_allclose(table.probabilities(), p / p.sum(1, keepdims=True))
+    assert "probabilities, divided by their sum" in table.note
+
+
+def test_words_that_are_all_names_of_classes_are_labels_whatever_their_column_is_called(tmp_path):
+    frame = pd.DataFrame({"ant": [1.5, -2.5], "bee": [0.25, 3.5], "Espèce": ["bee", "ant"], "place": ["a", "b"]})
+    frame.to_csv(tmp_path / "mine.csv", index=False)
+    table = wb.import_table(tmp_path / "mine.csv")
+    assert table.labels.tolist() == [1, 0]
+    assert "labels from Espèce" in table.note
+    frame.drop(columns="Espèce").to_csv(tmp_path / "none.csv", index=False)
+    assert "no labels: if it holds some, call them label" in wb.import_table(tmp_path / "none.csv").note

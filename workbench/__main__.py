@@ -127,7 +127,7 @@ def _parser() -> argparse.ArgumentParser:
         aliases=["report"],
     )
     evaluate.add_argument("what", help="a run's key, or a file of logits")
-    evaluate.add_argument("--K", nargs="+", metavar="K", help="target sizes for top-K and average-K")
+    evaluate.add_argument("--K", nargs="+", action="extend", metavar="K", help="target sizes for top-K and average-K")
     evaluate.add_argument(
         "--rule",
         action="append",
@@ -138,7 +138,9 @@ def _parser() -> argparse.ArgumentParser:
         "--interval", type=float, metavar="P", help="add bootstrap intervals of this probability, such as 0.95"
     )
     evaluate.add_argument(
-        "--format", choices=("text", "json", "csv", "markdown"), default="text", help="how to print the table"
+        "--format",
+        choices=("text", "json", "csv", "markdown"),
+        help="how to write the table (default: as --output ends, .csv, .json, .md or .txt; else text)",
     )
     evaluate.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
     evaluate.add_argument(
@@ -241,7 +243,8 @@ def _import(options: argparse.Namespace, _: list[str]) -> int:
     table = import_table(options.file)
     test = None if options.test is None else import_table(options.test)
     understood = [each.note for each in (table, test) if each is not None]
-    run = keep_tables(table, test=test, title=options.title or options.file.stem)
+    named = " and ".join(path.stem for path in (options.file, options.test) if path is not None)
+    run = keep_tables(table, test=test, title=options.title or named)
     if options.json:
         about = {"key": run.key, "path": str(run.path), "understood": understood, **run.info}
         print(json.dumps(about, indent=2, ensure_ascii=False))
@@ -258,6 +261,7 @@ def _evaluate(options: argparse.Namespace, _: list[str]) -> int:
     from workbench.conformal import rule_from_text
     from workbench.reporting import FORMATS
 
+    written_as = options.format or _format_of(options.output)
     val, test = _tables(options.what)
     rules: list[Any] = [rule_from_text(text) for text in options.rule or ()]
     sizes = [wb.AverageK.knobs()["K"].parsed("K", text) for text in options.K or ()]
@@ -266,7 +270,7 @@ def _evaluate(options: argparse.Namespace, _: list[str]) -> int:
     for K in sizes:
         rules += [wb.TopK(int(K))] * (K == int(K)) + [wb.AverageK(K)]  # top-K is for whole numbers only
     frame = wb.report(test, rules=rules, val=val, interval=options.interval)
-    text = FORMATS[options.format](frame)
+    text = FORMATS[written_as](frame)
     if Path(options.what).exists():
         print(f"one table: rules are fitted on {val.n} of its rows and judged on the other {test.n}", file=sys.stderr)
     if options.output:
@@ -275,6 +279,15 @@ def _evaluate(options: argparse.Namespace, _: list[str]) -> int:
     else:
         print(text, end="")
     return 0
+
+
+def _format_of(output: Path | None) -> str:
+    """The format that the name of a file asks for."""
+    known = {"": "text", ".txt": "text", ".csv": "csv", ".json": "json", ".md": "markdown"}
+    ending = "" if output is None else output.suffix.lower()
+    if ending not in known:
+        raise ValueError(f"--output {output}: a table is written as {', '.join(filter(None, known))}; or give --format")
+    return known[ending]
 
 
 def _tables(what: str) -> tuple[LogitTable, LogitTable]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.table_checks import BLOCK, checked_scores
+from workbench.table_checks import BLOCK, SUM_TOLERANCE, checked_scores
 from workbench.tables import LogitTable
 
 # What an array or a column may be called. The first name is ours.
@@ -31,6 +31,7 @@ SCORES = (
 LABELS = ("labels", "label", "y", "y_true", "target", "targets", "truth")
 CLASS_NAMES = ("class_names", "classes", "names", "species")
 IDS = ("ids", "id")
+ROUNDED = "probabilities, divided by their sum"  # which rounding has moved away from 1
 FURTHER = ("groups", "class_counts", "posterior", "votes", "features", "images")
 
 
@@ -41,12 +42,12 @@ def import_table(path: str | os.PathLike[str]) -> LogitTable:
       `class_names`, `groups`, `class_counts`, `posterior`, `votes`, `features`, `ids`, `images`. Any other array with
       one entry per row becomes a row attribute.
     - `.npy`: the scores alone, memory-mapped.
-    - `.csv`, `.parquet`: one numeric column per class (its name is the class name), a column `label` with class names
-      or indices, and any further columns as row attributes.
+    - `.csv` (also with semicolons or tabs), `.parquet`: one numeric column per class (its name is the class name), or a
+      parquet column of lists; a column `label` with class names or indices, and further columns as row attributes.
 
-    Rows that are ≥ 0 and sum to 1 are taken for probabilities, as `predict_proba` of scikit-learn gives them; anything
-    else for scores to be put through softmax (through sigmoid when labels are many). `table.note` says what was
-    understood, and `table.with_link` changes it.
+    Labels are indices, names, one mark in each row, or several marks. Rows that are ≥ 0 and sum to 1 are taken for
+    probabilities, as `predict_proba` of scikit-learn gives them; anything else for scores to be put through softmax
+    (through sigmoid when labels are many). `table.note` says what was understood, and `table.with_link` changes it.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -115,16 +116,26 @@ def _read_safetensors(path: Path) -> dict[str, np.ndarray]:
 def _read_csv(path: Path) -> dict[str, np.ndarray]:
     import pandas as pd
 
-    first = pd.read_csv(path, header=None, nrows=1, dtype=str).iloc[0].tolist()
+    with path.open(encoding="utf-8", errors="replace") as file:
+        lines = [file.readline(), file.readline()]
+    separator = max(",;\t", key=lines[0].count)
+    decimal = "," if separator != "," and "," in lines[1] and "." not in lines[1] else "."
+    as_written: dict[str, Any] = {"sep": separator, "decimal": decimal}
+    first = pd.read_csv(path, header=None, nrows=1, dtype=str, **as_written).iloc[0].str.replace(decimal, ".").tolist()
     numbered = [str(place) for place in range(len(first))]  # how pandas names columns that have no names
     without_header = first != numbered and all(_is_number(cell) for cell in first)
-    return _columns(pd.read_csv(path, header=None if without_header else 0))
+    return _columns(pd.read_csv(path, header=None if without_header else 0, **as_written))
 
 
 def _read_parquet(path: Path) -> dict[str, np.ndarray]:
     import pandas as pd
 
-    return _columns(pd.read_parquet(path))
+    frame = pd.read_parquet(path)
+    matrices = [name for name in frame if len(frame) and isinstance(frame[name].iloc[0], (list, np.ndarray))]
+    if not matrices:
+        return _columns(frame)
+    arrays = {str(name): np.stack(frame[name].tolist()) for name in matrices}
+    return arrays | {str(name): _plain(frame[name]) for name in frame if name not in matrices}
 
 
 READERS: dict[str, Callable[[Path], dict[str, np.ndarray]]] = {
@@ -195,12 +206,14 @@ def _understood(file: str, arrays: dict[str, np.ndarray]) -> LogitTable:
         if name is not None and remaining[name].shape[:1] == (expected,):
             fields[field] = remaining.pop(name)
             said.append(f"{field} from {name}" if name != field else field)
-    labels_name = _named(remaining, LABELS)
+    labels_name = _named(remaining, LABELS) or _names_of_classes(remaining, fields.get("class_names"))
     if labels_name is not None:
-        fields["labels"] = _labels(remaining.pop(labels_name), fields.get("class_names"), n_classes)
-        said.insert(0, f"labels from {labels_name}")
+        labels = remaining.pop(labels_name)
+        fields["labels"] = _labels(labels, fields.get("class_names"), n_classes)
+        marks = "one mark a row of " if labels.shape == scores.shape and fields["labels"].ndim == 1 else ""
+        said.insert(0, f"labels from {marks}{labels_name}")
     else:
-        said.insert(0, "no labels")
+        said.insert(0, "no labels: if it holds some, call them label")
     attributes = {name: values for name, values in remaining.items() if values.shape == (n,)}
     ignored = [name for name in remaining if name not in attributes]
     if attributes:
@@ -210,6 +223,8 @@ def _understood(file: str, arrays: dict[str, np.ndarray]) -> LogitTable:
         said.append(f"ignored: {', '.join(ignored)}")
     many_labels = "labels" in fields and fields["labels"].ndim == 2
     link, meaning = _link(scores, many_labels)
+    if meaning == ROUNDED:
+        scores = scores / scores.sum(axis=1, keepdims=True)
     note = (
         f"{file}: {n} rows × {n_classes} classes; {scores_name} ({scores.dtype}) read as {meaning}; {'; '.join(said)}"
     )
@@ -224,6 +239,15 @@ def _named(arrays: dict[str, np.ndarray], known: tuple[str, ...]) -> str | None:
     return next((by_lower[name] for name in known if name in by_lower), None)
 
 
+def _names_of_classes(arrays: dict[str, np.ndarray], class_names: np.ndarray | None) -> str | None:
+    """The only array of words that are all names of classes, whatever it is called."""
+    if class_names is None:
+        return None
+    known = {str(name) for name in class_names}
+    found = [name for name, words in arrays.items() if words.dtype.kind == "U" and set(words.flat) <= known]
+    return found[0] if len(found) == 1 else None
+
+
 def _only_matrix(arrays: dict[str, np.ndarray]) -> str:
     matrices = [name for name, values in arrays.items() if values.ndim == 2 and values.dtype.kind == "f"]
     if len(matrices) == 1:
@@ -233,7 +257,11 @@ def _only_matrix(arrays: dict[str, np.ndarray]) -> str:
 
 
 def _labels(given: np.ndarray, class_names: np.ndarray | None, n_classes: int) -> np.ndarray:
-    """Class indices from indices, from whole floats, or from class names."""
+    """Class indices from indices, from whole floats, from class names, or from one mark in each row."""
+    if given.ndim == 2 and given.shape[1] == 1 < n_classes:
+        given = given[:, 0]
+    if given.ndim == 2 and given.shape[1] == n_classes and np.isin(given, (0, 1)).all() and (given.sum(1) == 1).all():
+        return given.argmax(axis=1)
     if given.ndim == 2 or given.dtype.kind in "iu":
         if given.ndim == 1 and class_names is not None:  # names that happen to be numbers, such as 101, or indices
             are_names = set(given.astype(str).tolist()) <= {str(name) for name in class_names}
@@ -264,8 +292,9 @@ def _link(scores: np.ndarray, many_labels: bool) -> tuple[str, str]:
     """The link the numbers call for, and what they were taken for."""
     first = np.asarray(scores[:BLOCK], dtype=np.float64)
     if first.size and first.min() >= 0 and first.max() <= 1 + 1e-3:
-        if np.all(np.abs(first.sum(1) - 1) < 1e-2):
-            return "identity", "probabilities"
+        missing = np.abs(first.sum(1) - 1)
+        if np.all(missing < 1e-2):
+            return "identity", "probabilities" if np.all(missing < SUM_TOLERANCE) else ROUNDED
         if many_labels:
             return "identity", "probabilities of each class"
     return ("sigmoid", "scores, sigmoid") if many_labels else ("softmax", "scores, softmax")

@@ -6,9 +6,11 @@ import contextlib
 import copy
 import logging
 import signal
+import sys
 import threading
 import warnings
 from collections.abc import Iterator
+from typing import NoReturn
 
 import lightning.pytorch as pl
 import torch
@@ -19,6 +21,7 @@ from workbench.hardware import check_bf16, device_named
 from workbench.learning import Learner
 from workbench.runs import Run
 
+ASKED_TO_END = 128 + signal.SIGTERM  # the exit code that shells give
 SMALL_STEP = 2e7  # multiplications of a forward pass, which one thread does in a few milliseconds
 
 
@@ -34,7 +37,7 @@ def fit(learner: Learner, *, progress: bool) -> torch.device:
             _quiet(),
             _out_of_memory_explained(run),
             _single_row_explained(run),
-            _keyboard_interrupt_passed_on(learner),
+            _interruptions_explained(learner),
             _best_kept(learner),
             # A module with dropout draws from the global generators: the user gets them back as they were.
             torch.random.fork_rng(devices=range(torch.cuda.device_count()) if device.type == "cuda" else []),
@@ -148,20 +151,32 @@ def _single_row_explained(run: Run) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _keyboard_interrupt_passed_on(learner: Learner) -> Iterator[None]:
-    """Lightning turns Ctrl-C into an exit of the process and then ignores it; a notebook wants to live on."""
+def _interruptions_explained(learner: Learner) -> Iterator[None]:
+    """Ctrl-C and a request to end stop training at once and say what will become of it.
+
+    Lightning turns Ctrl-C into an exit of the process and then ignores it; a notebook wants to live on. Asked to end, it
+    would go on to the end of the epoch and then leave as if all were done.
+    """
     in_main_thread = threading.current_thread() is threading.main_thread()
-    handler = signal.getsignal(signal.SIGINT)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    if in_main_thread and handlers[signal.SIGTERM] == signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _end)
     try:
         yield
     except SystemExit as error:
-        if not isinstance(error.__context__, KeyboardInterrupt):
-            raise
         kept = learner.checkpoint.is_file()
         then = "goes on from the last checkpoint" if kept else "starts anew, for there is no checkpoint yet"
-        raise KeyboardInterrupt(
-            f"stopped in epoch {learner.epoch + 1} of {learner.run.epochs}; the same call {then}"
-        ) from None
+        stopped = f"stopped in epoch {learner.epoch + 1} of {learner.run.epochs}; the same call {then}"
+        if isinstance(error.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt(stopped) from None
+        if error.code == ASKED_TO_END:
+            print(f"{learner.run.title}: {stopped}", file=sys.stderr)
+        raise
     finally:
         if in_main_thread:
-            signal.signal(signal.SIGINT, handler)
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+
+
+def _end(*_: object) -> NoReturn:
+    raise SystemExit(ASKED_TO_END)

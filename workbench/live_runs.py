@@ -47,7 +47,10 @@ def head_of(base: StoredRun, loss: Mapping[str, Any], **settings: Any) -> dict[s
     if "weights.safetensors" not in base.checksums:
         raise ValueError(f"{base.title} has scores but no network, so there is no head to train; choose a run that has")
     if not info.get("repeatable"):
-        raise ValueError(f"{base.title} was trained on arrays or with a Module of one session: nobody else has them")
+        raise ValueError(
+            f"{base.title} was trained on arrays or with a Module of one session: nobody else has them; train it on data "
+            "that have a name or a path, and with a model given as module:factory"
+        )
     backbone = info.get("features") or base.key  # a head that was trained on features shares its backbone with others
     described = {name: info[name] for name in ("dataset", "dataset_key", "model")}
     return {**described, "features": backbone, "loss": dict(loss), **HEAD, **settings}

@@ -130,7 +130,9 @@ def _made(name: str, channels_first: tuple[int, ...]) -> nn.Module:
     try:
         return factory(channels_first)
     except TypeError as error:
-        raise ValueError(f"{name!r} does not make a model of the input shape {channels_first}: {error}") from error
+        raise ValueError(
+            f"{name!r} does not make a model: it is called with the input shape, {channels_first} ({error})"
+        ) from error
 
 
 def random_weights(name: str) -> bool:

@@ -119,7 +119,7 @@ class Store:
         try:
             yield
         except OSError as error:
-            elsewhere = "set WORKBENCH_HOME to another folder; training goes on from its last checkpoint"
+            elsewhere = "set WORKBENCH_HOME to another folder; a run that has a checkpoint goes on from there"
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise OSError(f"the disk that holds {self.root} is full: free some space, or {elsewhere}") from error
             if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR):

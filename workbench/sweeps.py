@@ -192,7 +192,7 @@ class _Lines:
         new, start, told = not self.store.has(run.key), time.monotonic(), "stopped"
         try:
             done = train(run, store=self.store, progress=False)
-            told = f"val accuracy {done.kept['val_accuracy']:.1%}" + ("" if new else ", stored")
+            told = f"top-1 accuracy on val {done.kept['val_accuracy']:.1%}" + ("" if new else ", stored")
             return done
         except FloatingPointError:
             told = "diverged"

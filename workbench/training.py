@@ -147,7 +147,7 @@ def write_run(
             "torch": torch.__version__,
             "python": platform.python_version(),
         },
-        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "finished": datetime.now(UTC).isoformat(),
         **facts,
     }
     (directory / "run.json").write_text(json.dumps(info, indent=1, ensure_ascii=False), encoding="utf-8")

@@ -14,7 +14,7 @@ from workbench.datasets import DATASETS, TRANSFORMS, load_dataset, recipe_class
 from workbench.features import check_trained
 from workbench.knobs import Knob, from_text
 from workbench.losses import class_named
-from workbench.models import BACKBONES
+from workbench.models import BACKBONES, backbone_named
 from workbench.processes import node_number
 from workbench.store import Store
 from workbench.sweeps import ranking_metric, sweep
@@ -25,7 +25,7 @@ def train_command(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="workbench train",
         description="Train a model with a loss and keep its scores. The same run is never trained twice, and a run that "
-        "was interrupted goes on where it stopped.",
+        "was interrupted goes on from its last checkpoint.",
         epilog="--loss NAME --help lists the knobs of that loss; workbench losses lists the losses. On several nodes, "
         "give the same command on each, with MASTER_ADDR, MASTER_PORT and NODE_RANK in its environment.",
     )
@@ -92,7 +92,7 @@ def _sweep_parser() -> argparse.ArgumentParser:
         metavar="NAME=VALUE",
         help="one setting of a list in place of a grid, such as learning_rate=0.1 seed=0; may be given several times",
     )
-    parser.add_argument("--rule", metavar="RULE", help="the rule that makes sets (default: average-5)")
+    parser.add_argument("--rule", metavar="RULE", help="the rule that makes sets (default: AverageK(K=5))")
     parser.add_argument("--metric", default="accuracy", help="what to choose by on validation rows (default: accuracy)")
     return parser
 
@@ -142,6 +142,8 @@ def _described_run(parser: argparse.ArgumentParser, arguments: list[str]) -> tup
     _add_knobs(parser, f"knobs of {chosen.dataset}", "data.", data_knobs)
     options = parser.parse_args(arguments)
 
+    if options.model is not None:
+        backbone_named(options.model)  # better to fail now than when the data are drawn
     data = load_dataset(chosen.dataset, **_turned(options, "data.", data_knobs))
     model = "cnn" if len(data.input_shape) == 3 else "mlp"
     features = options.features

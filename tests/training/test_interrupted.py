@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
+import subprocess
+import sys
+import textwrap
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -204,3 +208,19 @@ def test_again_begins_with_the_first_epoch_whatever_was_left_behind(store, monke
     told = []
     train(small(), store=store, progress=False, again=True, on_epoch=lambda row: told.append(row["epoch"]))
     assert told == [0, 1, 2]
+
+
+def test_a_request_to_end_stops_at_once_and_is_no_success(tmp_path):
+    code = f"""
+        import os, signal, sys
+        sys.path.insert(0, {str(Path(__file__).parent)!r})
+        from small_runs import small
+        from workbench.store import Store
+        from workbench.training import train
+        end = lambda row: os.kill(os.getpid(), signal.SIGTERM)
+        train(small(), store=Store({str(tmp_path)!r}), progress=False, on_epoch=end)
+        """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True)
+    assert done.returncode == 128 + signal.SIGTERM
+    assert "stopped in epoch 1 of 3; the same call starts anew, for there is no checkpoint yet" in done.stderr
+    assert "Traceback" not in done.stderr
