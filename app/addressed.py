@@ -9,6 +9,15 @@ from several import told_apart
 NONE = ""
 
 
+def in_address(key: str) -> None:
+    """Write the run that a part of a page shows into the address.
+
+    A part that runs alone begins with the address as the browser knew it, which may still be that of the run before; with
+    whatever else it writes there, it would bring that run back.
+    """
+    st.query_params["run"] = key
+
+
 def one_run(label: str, titles: dict[str, str], name: str) -> str | None:
     """One of the runs, or none, in the address as `name`."""
     titles = {NONE: "no other run", **told_apart(titles)}

@@ -206,13 +206,14 @@ def numbers(run: StoredRun, base: StoredRun, K: float) -> None:
     """The headline numbers, and how far they are from those of the run whose backbone it is."""
     here, there = judged(run.key, K), judged(base.key, K)
     st.caption(
-        f"Sets of {K:g} classes on average on the {counted(run.tables['test'].n, 'test row')}; "
+        f"Sets of {K:g} {'class' if K == 1 else 'classes'} on average on the {counted(run.tables['test'].n, 'test row')}; "
         f"below each number, its difference from {messages.plain(base.title)}"
     )
     with st.container(key="numbers"):
         for name, value in here.items():
-            digits = ".2f" if name == "mean_size" else ".1%"
-            difference = f"{value - there[name]:+{digits}}" if run.key != base.key else None
+            digits, places = (".2f", 2) if name == "mean_size" else (".1%", 3)
+            apart = round(value - there[name], places) + 0.0  # which is never −0
+            difference = f"{apart:+{digits}}" if run.key != base.key else None
             label = in_words(name.removeprefix("shot_accuracy "))
             st.metric(label, format(value, digits), difference, delta_color="off", delta_arrow="off")
 

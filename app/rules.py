@@ -13,6 +13,7 @@ import live
 import messages
 import reading
 import workbench as wb
+from addressed import in_address
 from headline import numbers_of, strip
 from places import CONFIDENCES, places
 from workbench.conformal import RULES, ConformalRule
@@ -59,6 +60,7 @@ def changed(kept: dict[str, Any]) -> dict[str, Any]:
 
 def answer(view: str, key: str) -> Answer:
     """The chooser of rules, the controls of the chosen one, and the headline numbers, which stay in sight."""
+    in_address(key)
     labelled = reading.run(key).tables["val"].labels is not None
     names = [name for name, rule in OTHERS.items() if labelled or not issubclass(rule, ConformalRule)]
     name = st.segmented_control(

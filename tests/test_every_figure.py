@@ -346,3 +346,23 @@ def test_many_labels_are_drawn_too():
 def test_figures_are_imported_without_torch():
     code = "import sys, workbench.figures; assert not {'torch', 'lightning', 'seaborn'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("name", ["per_class", "shared_sets", "most_improved"])
+def test_long_names_of_classes_are_shortened_beside_an_axis_and_whole_under_the_pointer(name):
+    names = [f"a class with a name that goes on and on until the number {j}" for j in range(5)]
+    scores = np.random.default_rng(0).normal(size=(60, 5))
+    table = wb.LogitTable(scores, np.arange(60) % 5, class_names=names)
+    sets, other = (wb.TopK(K).fit(table)(table) for K in (1, 3))
+    figure = {
+        "per_class": lambda: wb.figures.per_class(sets),
+        "shared_sets": lambda: wb.figures.shared_sets(other, around=0),
+        "most_improved": lambda: wb.figures.most_improved(sets, other),
+    }[name]()
+    drawn = figure.plot().to_plotly_json()
+    axes = [drawn["layout"][axis].get("ticktext") for axis in ("xaxis", "yaxis")]
+    (ticks, *_) = [list(texts) for texts in axes if texts is not None]
+    assert ticks
+    assert all("…" in tick and len(tick) < 45 for tick in ticks)
+    assert len(set(ticks)) == len(ticks)
+    assert names[1] in figure.plot().to_json()

@@ -154,7 +154,10 @@ def test_a_module_is_copied_so_that_training_does_not_change_it():
         ("nowhere:factory", "does not name a model: No module named 'nowhere'"),
         ("math:factory", "does not name a model: .*math.* has no attribute 'factory'"),
         ("math:pi", "not a function that takes an input shape"),
-        ("os:getcwd", r"'os:getcwd' does not make a model: it is called with the input shape, \(16,\) .*takes no arguments"),
+        (
+            "os:getcwd",
+            r"'os:getcwd' does not make a model: it is called with the input shape, \(16,\) .*takes no arguments",
+        ),
         ("math:", "'math:' does not name a model; write module:name"),
         ("builtins:len", "must be a torch Module that returns features, not int"),
         (nn.Conv2d(3, 4, 3), r"does not take inputs of shape \(16,\)"),

@@ -68,8 +68,8 @@ def where_the_gap_is_largest(tables: Tables) -> str:
     K, points = int(best["K"]), {K: f"{100 * line['gap']:.1f}" for K, line in gaps.items()}
     return (
         f"At K = {K}: the best average-{K} sets hold the label of {best['average_k']:.1%} of the photographs, the best "
-        f"top-{K} sets of {best['top_k']:.1%}, a gap of {points[K]} points. At K = 1 it is {points[1]}, at K = 20 "
-        f"{points[20]} points: at first nothing to spend, in the end nothing left to gain."
+        f"top-{K} sets of {best['top_k']:.1%}, a gap of {points[K]} points. At K = 1 it is {points[1]} points, at K = 20 it "
+        f"is {points[20]}: at first nothing to spend, in the end nothing left to gain."
     )
 
 

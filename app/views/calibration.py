@@ -11,6 +11,7 @@ import streamlit as st
 import messages
 import reading
 import workbench as wb
+from addressed import in_address
 from drawings import drawn
 from opening import open_samples, rows_of_bin
 from workbench.calibration import at_temperature, of_one_class
@@ -69,6 +70,7 @@ def page() -> None:
 @messages.friendly
 def body(key: str, dark: bool) -> None:
     """All that follows the controls."""
+    in_address(key)
     test = reading.run(key).tables["test"]
     if test.labels is None:
         st.info(

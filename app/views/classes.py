@@ -104,9 +104,8 @@ def chosen_class(sets: wb.PredictionSets) -> int:
     found = wb.metrics.class_accuracy(sets) if sets.table.labels is not None else np.zeros(len(names))
     in_sets = np.bincount(sets.classes, minlength=len(names)) > 0
     first = int(np.where(in_sets, np.nan_to_num(found, nan=1.0), 2.0).argmin())
-    return names.index(
-        st.selectbox("Class (also by choosing a line of the table)", names, first, key="class", bind="query-params")
-    )
+    label = "Class" if sets.table.labels is None else "Class (also by choosing a line of the table)"
+    return names.index(st.selectbox(label, names, first, key="class", bind="query-params"))
 
 
 @messages.friendly

@@ -13,6 +13,7 @@ import messages
 import moving
 import reading
 import workbench as wb
+from addressed import in_address
 from drawings import drawn
 from handout import handout
 from headline import strip
@@ -66,6 +67,7 @@ def page() -> None:
 @messages.friendly
 def body(key: str, dark: bool) -> None:
     """All that follows the sliders; the table follows when a slider is released."""
+    in_address(key)
     with st.container(key="headline"):
         row = strip("labels", key)
     threshold = float(places(key).thresholds[row])

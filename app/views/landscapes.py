@@ -132,8 +132,10 @@ def risk(dark: bool) -> None:
         K = setting.knobs.get("K")
         if K not in (1, 2) or not isinstance(K, int):
             K = st.segmented_control("Sets of", [1, 2], default=1, required=True, key="risk_K", bind="query-params")
-    second = min(second, round(1 - first, 3))
-    law = (first, second, round(1 - first - second, 3))
+    if second > (left := round(1 - first, 3)):
+        st.caption(f"π₀ leaves {left:g} for π₁, which is what is drawn.")
+        second = left
+    law = (first, second, round(1 - first - second, 3) + 0.0)  # never −0
     with st.container(key="pair"):
         clicked = shown("map", recipe("calibration_map", setting, K=K, probabilities=law), dark, clickable=True)
         shown("risk", recipe("conditional_risk", setting, probabilities=law, K=K), dark)

@@ -232,6 +232,13 @@ def test_the_law_of_the_label_is_moved_on_its_own_triangle(landscapes):
 
 
 @pytest.mark.browser
+def test_a_law_that_would_sum_to_more_than_one_is_cut_and_the_page_says_so(landscapes):
+    page = landscapes("Conditional risk", pi0=0.9, pi1=0.9)
+    said(page, "risk", "π = (0.9, 0.1, 0)")
+    page.get_by_text("π₀ leaves 0.1 for π₁, which is what is drawn.").wait_for()
+
+
+@pytest.mark.browser
 def test_the_page_says_where_too_much_noise_breaks_calibration(landscapes):
     epsilon = wb.losses.NoisedTopK.knobs()["epsilon"].snapped(1.5)
     page = landscapes("Conditional risk", NoisedTopK_epsilon=epsilon)

@@ -173,3 +173,22 @@ def test_on_a_small_laptop_nothing_is_cut_and_axe_finds_nothing_serious(opened, 
     settled(page)
     assert serious_violations(page) == []
     assert too_wide(page) == 0
+
+
+def test_the_address_is_that_of_the_run_in_sight_however_soon_another_control_is_moved(opened, tmp_path):
+    page = samples(opened, "no labels", K=2)
+    random = np.random.default_rng(6)
+    np.savez(tmp_path / "soon.npz", scores=random.normal(size=(90, 4)), labels=random.integers(0, 4, 90))
+    bring(page, tmp_path / "soon.npz")
+    page.get_by_role("button", name="Show it").wait_for()
+    settled(page)
+    page.evaluate(
+        """() => {
+            const named = (name) => [...document.querySelectorAll("button")].find((b) => b.textContent.includes(name));
+            named("Show it").click();
+            document.querySelector(".stNumberInput [data-testid=stNumberInputStepUp]").click();
+        }"""
+    )
+    page.get_by_text("45 of 45 test rows").wait_for()
+    settled(page)
+    assert f"run={KEYS['no labels'][:12]}" not in page.url

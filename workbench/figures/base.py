@@ -21,6 +21,7 @@ from workbench.prediction_sets import PredictionSets
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
 
+LONGEST_NAME = 32  # letters of a name beside an axis
 HEADER = 0.68  # inches above a static picture, for its title and subtitle
 
 
@@ -125,6 +126,15 @@ def counted(number: int, noun: str = "", plural: str = "") -> str:
     digits = f"{number:,}".replace(",", "\N{NO-BREAK SPACE}")
     words = noun if number == 1 else plural or f"{noun}s"
     return f"{digits} {words}" if noun else digits
+
+
+def beside_an_axis(name: str) -> str:
+    """A name as it fits beside an axis: of a long one its beginning and its end, by which names differ.
+
+    >>> beside_an_axis("Auribella matutina"), beside_an_axis("a very long name that goes on and on and ends with 7")
+    ('Auribella matutina', 'a very long name…and ends with 7')
+    """
+    return name if len(name) <= LONGEST_NAME else f"{name[:16]}…{name[-15:]}"
 
 
 def round_limit(value: float) -> float:

@@ -11,7 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from workbench.counts import SHOTS, shot_groups
-from workbench.figures.base import Figure, chosen_by, code_of_sets, counted, paper, round_count
+from workbench.figures.base import Figure, beside_an_axis, chosen_by, code_of_sets, counted, paper, round_count
 from workbench.figures.style import Theme
 from workbench.groups import means
 from workbench.metrics import class_accuracy
@@ -148,7 +148,7 @@ class PerClass(Figure):
             traces.append({**bars, "customdata": names_and_hovers(part), "hovertemplate": HOVER})
         ticks: dict[str, Any] = {"showticklabels": False, "ticks": ""}
         if len(ordered) <= MOST_NAMES:
-            ticks = {"tickvals": ordered["place"], "ticktext": ordered["name"].map(html.escape)}
+            ticks = {"tickvals": ordered["place"], "ticktext": ordered["name"].map(beside_an_axis).map(html.escape)}
             ticks |= {"tickangle": -45, "automargin": True}
         title = {"text": self._order_in_words()}
         layout = {
@@ -194,7 +194,8 @@ class PerClass(Figure):
         if len(ordered) <= MOST_NAMES:
             reach = [ordered["accuracy"] - ordered["low"], ordered["high"] - ordered["accuracy"]]
             axes.errorbar(ordered["place"], ordered["accuracy"], reach, fmt="none", ecolor=theme.ink, elinewidth=0.8)
-            axes.set_xticks(ordered["place"], ordered["name"], rotation=45, ha="right", rotation_mode="anchor")
+            names = ordered["name"].map(beside_an_axis)
+            axes.set_xticks(ordered["place"], names, rotation=45, ha="right", rotation_mode="anchor")
         else:
             axes.set_xticks([])
         axes.set(xlim=(-0.6, len(ordered) - 0.4), ylim=(0, 1), xlabel=self._order_in_words(), ylabel="accuracy")

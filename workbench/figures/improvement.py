@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from workbench.figures.base import Figure, chosen_by, code_of_sets, counted, paper, round_limit
+from workbench.figures.base import Figure, beside_an_axis, chosen_by, code_of_sets, counted, paper, round_limit
 from workbench.figures.style import Theme
 from workbench.prediction_sets import PredictionSets, checked_sets
 
@@ -118,10 +118,9 @@ class MostImproved(Figure):
         if not len(drawn):
             figure.add_annotation(x=0, y=9.5, text="no class differs", showarrow=False, font_color=theme.muted)
         figure.update_xaxes(range=(-1.06 * limit, 1.06 * limit), tickformat="+.0%", title="change of accuracy")
-        figure.update_yaxes(
-            range=(max(2 * self.most, 1) - 0.4, -0.6), tickvals=drawn["place"], ticktext=escaped["name"], automargin=True,
-            showgrid=False,
-        )  # fmt: skip
+        names = drawn["name"].map(beside_an_axis).map(html.escape)
+        ticks = {"tickvals": drawn["place"], "ticktext": names, "automargin": True, "showgrid": False}
+        figure.update_yaxes(range=(max(2 * self.most, 1) - 0.4, -0.6), **ticks)
         return figure.update_layout(height=140 + 28 * 2 * self.most, showlegend=False)
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
@@ -133,7 +132,7 @@ class MostImproved(Figure):
         colours = [theme.hit if difference > 0 else theme.miss for difference in drawn["difference"]]
         axes.barh(drawn["place"], drawn["difference"], 0.8, color=colours)
         axes.axvline(0, color=theme.muted, linewidth=0.8)
-        axes.set_yticks(drawn["place"], drawn["name"])
+        axes.set_yticks(drawn["place"], drawn["name"].map(beside_an_axis))
         axes.set(xlim=(-limit, limit), ylim=(max(len(drawn), 1) - 0.4, -0.6), xlabel="change of accuracy")
         axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
         axes.grid(visible=False, axis="y")

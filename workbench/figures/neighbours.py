@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from workbench.figures.base import Figure, chosen_by, code_of_sets, counted, paper
+from workbench.figures.base import Figure, beside_an_axis, chosen_by, code_of_sets, counted, paper
 from workbench.figures.style import SEQUENTIAL, Theme, sequential_scale
 from workbench.prediction_sets import PredictionSets, checked_sets
 
@@ -143,7 +143,8 @@ class SharedSets(Figure):
             figure.add_annotation(x=0, y=0, text=NOBODY, showarrow=False, font_color=theme.muted)
         frame = {"color": theme.threshold, "width": 2}
         figure.add_shape(type="rect", x0=-0.5, x1=size - 0.5, y0=place - 0.5, y1=place + 0.5, line=frame)
-        written = [f"<b>{name}</b>" if position == place else name for position, name in enumerate(labels)]
+        ticks = [html.escape(beside_an_axis(name)) for name in self.labels()]
+        written = [f"<b>{name}</b>" if position == place else name for position, name in enumerate(ticks)]
         axis = {"tickvals": list(range(size)), "ticktext": written, "showgrid": False, "automargin": True, "ticks": ""}
         figure.update_xaxes(range=(-0.5, size - 0.5), tickangle=-90, title="also holds", **axis)
         figure.update_yaxes(range=(size - 0.5, -0.5), title="a set with", **axis)
@@ -165,8 +166,9 @@ class SharedSets(Figure):
         axes.add_patch(Rectangle((-0.5, place - 0.5), size, 1, fill=False, edgecolor=theme.threshold, linewidth=1.6))
         if size == 1:
             axes.text(0, 0, NOBODY, ha="center", color=theme.muted)
-        axes.set_xticks(range(size), self.labels(), rotation=90)
-        axes.set_yticks(range(size), self.labels())
+        ticks = [beside_an_axis(name) for name in self.labels()]
+        axes.set_xticks(range(size), ticks, rotation=90)
+        axes.set_yticks(range(size), ticks)
         axes.set(xlabel="also holds", ylabel="a set with")
         axes.grid(visible=False)
         bar = figure.colorbar(drawn, ax=axes, shrink=0.8, format=PercentFormatter(1, decimals=0))
