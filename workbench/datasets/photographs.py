@@ -136,7 +136,7 @@ def backgrounds() -> np.ndarray:
 def photographs(scenes: Sequence[Sequence[Organ]], seed: Sequence[int]) -> np.ndarray:
     """(n, SIZE, SIZE, 3) uint8: one photograph of each scene, an organ alone in WHOLE or several in smaller cells."""
     images = np.empty((len(scenes), SIZE, SIZE, 3), dtype=np.uint8)
-    for chunk, start in enumerate(slow("photographs", f"× {CHUNK}", range(0, len(scenes), CHUNK))):
+    for chunk, start in enumerate(slow("photographs", f"× {CHUNK}", range(0, len(scenes), CHUNK), hidden=None)):
         rows = slice(start, start + CHUNK)
         images[rows] = _chunk(scenes[rows], np.random.default_rng([*seed, chunk]))
     return images
