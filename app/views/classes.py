@@ -22,7 +22,7 @@ from workbench.rows import ONLY_OTHER, ONLY_THIS
 
 TALL = 600  # pixels of the table and of the heat map beside it
 COLUMNS = {
-    "name": st.column_config.TextColumn("Class"),
+    "name": st.column_config.TextColumn("Class", width="medium"),
     "accuracy": st.column_config.ProgressColumn("Accuracy", format="percent", min_value=0, max_value=1, width="small"),
     "difference": st.column_config.NumberColumn("Gain", format="percent", help="accuracy here minus in the other run"),
     "n": st.column_config.NumberColumn("Rows", help="test rows of the class"),
