@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -143,25 +144,22 @@ def test_a_folder_that_cannot_be_written_says_so(tmp_path, monkeypatch):
         pass
 
 
+def at_the_same_time(work, n):
+    """Does the work n times in as many threads; what one of them raises is raised here."""
+    with ThreadPoolExecutor(n) as pool:
+        list(pool.map(work, range(n)))
+
+
 def test_two_writers_of_the_same_run_both_succeed(store):
     meet = threading.Barrier(2)
-    failures = []
 
-    def writer(seed):
-        try:
-            with store.writing(KEY) as directory:
-                (directory / "run.json").write_text(json.dumps({"title": "the same"}))
-                table().save(directory / "val")
-                meet.wait()
-        except Exception as error:
-            failures.append(error)
+    def writer(number):
+        with store.writing(KEY) as directory:
+            (directory / "run.json").write_text(json.dumps({"title": "the same"}))
+            table().save(directory / "val")
+            meet.wait()
 
-    threads = [threading.Thread(target=writer, args=(seed,)) for seed in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
+    at_the_same_time(writer, 2)
     assert leftovers(store) == [KEY]
     assert store.open(KEY).tables["val"].n == 6
 
@@ -176,22 +174,12 @@ def test_the_first_writer_stays_unless_replace_is_set(store):
 
 
 def test_many_writers_may_replace_the_same_run_and_leave_nothing_behind(store):
-    failures = []
+    def writer(number):
+        for _ in range(40):
+            with store.writing(KEY, replace=True) as directory:
+                (directory / "run.json").write_text(json.dumps({"title": f"by {number}"}))
 
-    def writer(name):
-        try:
-            for _ in range(40):
-                with store.writing(KEY, replace=True) as directory:
-                    (directory / "run.json").write_text(json.dumps({"title": name}))
-        except Exception as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=writer, args=(f"by {seed}",)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
+    at_the_same_time(writer, 4)
     assert leftovers(store) == [KEY]
     assert store.open(KEY).title.startswith("by ")
 

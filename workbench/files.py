@@ -260,8 +260,10 @@ def _labels(given: np.ndarray, class_names: np.ndarray | None, n_classes: int) -
     """Class indices from indices, from whole floats, from class names, or from one mark in each row."""
     if given.ndim == 2 and given.shape[1] == 1 < n_classes:
         given = given[:, 0]
-    if given.ndim == 2 and given.shape[1] == n_classes and np.isin(given, (0, 1)).all() and (given.sum(1) == 1).all():
-        return given.argmax(axis=1)
+    if given.ndim == 2 and given.shape[1] == n_classes:
+        marks = given.astype(bool)
+        if np.array_equal(marks, given) and (marks.sum(axis=1) == 1).all():
+            return marks.argmax(axis=1)
     if given.ndim == 2 or given.dtype.kind in "iu":
         if given.ndim == 1 and class_names is not None:  # names that happen to be numbers, such as 101, or indices
             are_names = set(given.astype(str).tolist()) <= {str(name) for name in class_names}

@@ -159,7 +159,8 @@ def _interruptions_explained(learner: Learner) -> Iterator[None]:
     """
     in_main_thread = threading.current_thread() is threading.main_thread()
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    if in_main_thread and handlers[signal.SIGTERM] == signal.SIG_DFL:
+    # Of several ranks the process that started them speaks, and it ends them so.
+    if in_main_thread and handlers[signal.SIGTERM] == signal.SIG_DFL and parallel.n_ranks() == 1:
         signal.signal(signal.SIGTERM, _end)
     try:
         yield
@@ -175,7 +176,7 @@ def _interruptions_explained(learner: Learner) -> Iterator[None]:
     finally:
         if in_main_thread:
             for number, handler in handlers.items():
-                signal.signal(number, handler)
+                signal.signal(number, handler or signal.SIG_DFL)
 
 
 def _end(*_: object) -> NoReturn:
