@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import numbers
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -191,9 +192,10 @@ class LogitTable:
     def named_classes(self) -> tuple[str, ...]:
         """The class names, or "class 0", "class 1", … where there are none. Equal ones are told apart by their number."""
         names = self.class_names or tuple(f"class {index}" for index in range(self.n_classes))
-        if len(set(names)) == len(names):
+        times = Counter(names)
+        if len(times) == len(names):
             return names
-        return tuple(f"{name} ({j})" if names.count(name) > 1 else name for j, name in enumerate(names))
+        return tuple(f"{name} ({j})" if times[name] > 1 else name for j, name in enumerate(names))
 
     def checked_labels(self) -> np.ndarray:
         """The labels, or an error for a table without."""
