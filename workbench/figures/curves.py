@@ -121,13 +121,16 @@ class AccuracyAgainstSize(Figure):
         return {name: looks[name] for name in self.frame["curve"].unique()}
 
     def ranges(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Of mean size, from 0 if a point lies below 1, and of accuracy, from the lowest rounded down to a tenth."""
+        """Of mean size, from 0 if a point lies below 1, and of accuracy, from the lowest rounded down to a tenth.
+
+        Above 100 % there is room for the upper half of a mark.
+        """
         lowest = np.floor(10 * self.frame["accuracy"].min()) / 10
         smallest, largest = 1.0, float(self.frame["K"].max())
         if self.marked:
             marked = float(self.frame["mean_size"].iloc[-1])
             smallest, largest = 1.0 if marked >= 1 else 0.0, max(largest, marked)
-        return (smallest, max(2.0, largest)), (float(lowest), 1.0)
+        return (smallest, max(2.0, largest)), (float(lowest), max(1.01, 1 + 0.04 * (1 - float(lowest))))
 
     def _plotly(self, theme: Theme) -> go.Figure:
         traces: list[dict[str, Any]] = []
@@ -149,7 +152,7 @@ class AccuracyAgainstSize(Figure):
         across, up = "classes in a set on average", "accuracy: the label is in the set"
         layout = {
             "xaxis": {"range": (sizes[0] - margin, sizes[1] + margin), "title": {"text": across}},
-            "yaxis": {"range": (accuracies[0], 1.01), "tickformat": ".0%", "title": {"text": up}},
+            "yaxis": {"range": accuracies, "tickformat": ".0%", "title": {"text": up}},
         }
         return go.Figure(traces, {**layout, "height": 460})
 
@@ -182,7 +185,7 @@ class AccuracyAgainstSize(Figure):
         margin = 0.02 * (sizes[1] - sizes[0])
         axes.set(
             xlim=(sizes[0] - margin, sizes[1] + margin),
-            ylim=(accuracies[0], 1.01),
+            ylim=accuracies,
             xlabel="classes in a set on average",
             ylabel="accuracy: the label is in the set",
         )
