@@ -41,9 +41,13 @@ def click(target: Any) -> None:
 
 def click_in(picture: Any, x: float, y: float) -> None:
     """Click a place of a Plotly picture, once it has seen the pointer there: what it hovers is what it clicks."""
-    page, box = picture.page, picture.bounding_box()
-    page.mouse.move(box["x"] + x, box["y"] + y)
-    page.wait_for_function("picture => picture._hoverdata", arg=picture.element_handle())
+    page = picture.page
+    for attempt in range(100):  # a picture that is being laid out does not see the pointer come
+        box = picture.bounding_box()
+        page.mouse.move(box["x"] + x + attempt % 2, box["y"] + y)
+        page.wait_for_timeout(50)
+        if picture.evaluate("picture => Boolean(picture._hoverdata)"):
+            break
     page.mouse.click(box["x"] + x, box["y"] + y)
 
 
