@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help app lab test test-long lint browser bench demo figures notebooks clean
+.PHONY: help app lab test test-long lint browser coverage bench demo docs figures notebooks clean
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -25,6 +25,9 @@ test: lint browser ## lint, types and the whole test suite, real-browser tests i
 
 test-long: lint browser ## the suite and the tests marked long
 	$(BIN)/python -m pytest -n 2 -m ""
+
+coverage: browser $(VENV)/.test ## which lines no test runs (the suite, with every line watched; slower)
+	$(BIN)/python -m pytest -n 2 --cov --cov-report term
 
 lint: $(VENV)/.test ## style, formatting and types
 	$(BIN)/ruff check .
@@ -49,8 +52,11 @@ bench: $(VENV)/.test ## run every benchmark; each prints ratios measured inside 
 demo: $(VENV)/.app ## train the demo runs again and write them to workbench/demo
 	$(BIN)/python -m workbench.demo_runs
 
+docs: $(VENV)/.test ## build the user guide and the reference into docs/site; open docs/site/index.html
+	cd docs && NO_MKDOCS_2_WARNING=1 ../$(BIN)/python -m mkdocs build -q
+
 figures: $(VENV)/.app ## draw the published figures in docs/ again
-	@set -e; for script in docs/*.py; do echo "== $$script"; $(BIN)/python $$script; done
+	@set -e; for script in docs/contact_sheet.py docs/epsilon.py docs/figures.py docs/glossary.py docs/readme_losses.py; do echo "== $$script"; $(BIN)/python $$script; done
 
 # In a store of their own, so that what they show does not depend on the runs of whoever executes them. On a busy machine
 # the prints of a cell come in parts; the second command joins them.
@@ -69,9 +75,9 @@ $(BIN)/python:
 
 # An environment is as good as the files it was made from: when they change, install again.
 $(VENV)/.app: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) install -q -c constraints.txt -e .
+	$(PIP) install -q -c constraints.txt -e ".[all]"
 	@touch $@
 
 $(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) install -q -c constraints.txt -e ".[test,bench,vision]"
+	$(PIP) install -q -c constraints.txt -e ".[all,test,bench,docs,vision]"
 	@touch $@ $(VENV)/.app
