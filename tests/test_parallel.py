@@ -336,7 +336,7 @@ def alive(group: int) -> bool:
 
 
 @pytest.mark.long
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.skipif(sys.platform != "linux", reason="this system has no /proc to read")
 def test_ranks_end_with_the_process_that_was_killed_and_the_run_goes_on(store, tmp_path):
     run = small(model=Slow(), loss=losses.ExpectedPositive(K=2.0), epochs=8)
     script = tmp_path / "script.py"
