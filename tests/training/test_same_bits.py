@@ -6,14 +6,12 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-from small_runs import assert_same_weights, clouds, small, stripes, weights
+from small_runs import assert_same_weights, clouds, small, stripes, threads, weights
 from torch import nn
 
 from workbench import fitting
@@ -28,17 +26,6 @@ SMALL = {
     "digits": Run("digits", model="linear", epochs=2, device="cpu"),
     "clouds": small(clouds(n=4000), model="mlp", epochs=2),
 }
-
-
-@contextmanager
-def threads(n: int) -> Iterator[None]:
-    """Torch may use n threads, whatever the machine has."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(n)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def assert_same(first: TrainedRun, second: TrainedRun) -> None:
