@@ -12,6 +12,10 @@ import hypothesis
 import numpy as np
 import pytest
 
+# Small computations on one thread, in whatever processes the tests start too: several wait for each other, and on a busy
+# machine longer than they work (three times the processor time on two cores). Another number may be given.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 hypothesis.settings.register_profile("untimed", deadline=None)  # a busy machine is not a failure
 hypothesis.settings.load_profile("untimed")
 
