@@ -20,11 +20,14 @@ AS_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 lab: $(VENV)/.app ## open JupyterLab on the notebooks
 	$(BIN)/jupyter lab --ip 127.0.0.1 $(AS_ROOT) $(if $(PORT),--port $(PORT)) $(if $(HEADLESS),--no-browser) notebooks
 
+# Two processes, each with one half of the files: what the tests of a file share is made once, and whoever is done first
+# takes from the other's end.
+IN_TWO = -n 2 --dist worksteal
 test: lint browser ## lint, types and the whole test suite, real-browser tests included
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest $(IN_TWO)
 
 test-long: lint browser ## the suite and the tests marked long
-	$(BIN)/python -m pytest -n 2 -m ""
+	$(BIN)/python -m pytest $(IN_TWO) -m ""
 
 coverage: browser $(VENV)/.test ## which lines no test runs (the suite, with every line watched; slower)
 	$(BIN)/python -m pytest -n 2 --cov --cov-report term

@@ -1,4 +1,4 @@
-"""What every test shares: a browser, and the real data beside the repository, where they are there."""
+"""What every test shares: a browser, real data, and a run that fails when something is skipped without a good reason."""
 
 from __future__ import annotations
 
@@ -12,10 +12,15 @@ import hypothesis
 import numpy as np
 import pytest
 
+# Small computations on one thread, in whatever processes the tests start too: several wait for each other, and on a busy
+# machine longer than they work (three times the processor time on two cores). Another number may be given.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 hypothesis.settings.register_profile("untimed", deadline=None)  # a busy machine is not a failure
 hypothesis.settings.load_profile("untimed")
 
-SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+CUT_DATA = Path(__file__).parent / "data"  # a few hundred rows of each file; its README.md says whose they are
+FULL_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"  # beside the repository, on some machines
 BROWSER_FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update"),
@@ -53,7 +58,8 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
     """The system's browser, driven by Playwright. One for all tests of a process: Playwright cannot be started twice."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    from playwright import sync_api
+
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if program is None:
         pytest.skip("no chromium on this machine: install it (Debian: apt-get install chromium) for the browser tests")
@@ -63,15 +69,13 @@ def chromium() -> Iterator[Any]:
         browser.close()
 
 
-@pytest.fixture(scope="session")
-def shared_data() -> Callable[[str], dict[str, np.ndarray]]:
-    """`shared_data("leaf99")` loads real development data, or skips the test and says why."""
+@pytest.fixture(scope="session", params=["cut", "full"] if FULL_DATA.is_dir() else ["cut"])
+def shared_data(request: pytest.FixtureRequest) -> Callable[[str], dict[str, np.ndarray]]:
+    """`shared_data("news20_cv_probs")` loads real data: the rows that lie in the repository and, where they are, all."""
+    folder = CUT_DATA if request.param == "cut" else FULL_DATA
 
     def load(name: str) -> dict[str, np.ndarray]:
-        path = SHARED_DATA / f"{name}.npz"
-        if not path.is_file():
-            pytest.skip(f"the development data {path.name} is not on this machine")
-        with np.load(path, allow_pickle=False) as arrays:
+        with np.load(folder / f"{name}.npz", allow_pickle=False) as arrays:
             return dict(arrays)
 
     return load
@@ -92,3 +96,45 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("browser"):
             item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+# What may be skipped. Anything else that is skipped makes the run fail: a test that does not run tells nothing.
+
+MAY_BE_SKIPPED = (
+    "no CUDA device on this machine",
+    "two ranks need two GPUs",
+    *("this system has no /proc", "there is no uvloop for Windows"),
+    # Whoever runs all tests for others installs one.
+    *(() if os.environ.get("CI") == "true" else ("no chromium on this machine",)),
+)
+skipped_without_leave: list[str] = []
+
+
+def note_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """Notes a test or a file that was skipped for a reason that is not listed; one that is expected to fail is not."""
+    if report.skipped and not hasattr(report, "wasxfail"):
+        reason = str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)
+        if not reason.removeprefix("Skipped: ").startswith(MAY_BE_SKIPPED):
+            skipped_without_leave.append(f"{report.nodeid}: {reason}")
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    note_skip(report)
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    note_skip(report)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if skipped_without_leave and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if skipped_without_leave:
+        terminalreporter.section(
+            "skipped for a reason that MAY_BE_SKIPPED of tests/conftest.py does not list", red=True
+        )
+        for line in dict.fromkeys(skipped_without_leave):  # every worker of xdist collects a file
+            terminalreporter.line(line)

@@ -121,19 +121,15 @@ def test_the_app_knows_no_torch_and_no_training():
         assert not parts_of_the_workbench(names) & (set.union(*TRAINING_HALF) - {"datasets"}), path
 
 
-def test_importing_the_workbench_is_quick_because_it_loads_nothing_heavy():
+def test_importing_the_workbench_is_quick_because_it_loads_nothing_but_itself_and_parts_of_python():
     code = """
-import sys, time
-started = time.process_time()
+import sys
+before = set(sys.modules)
 import workbench
-seconds = time.process_time() - started  # of this process alone: a busy machine does not slow it
-print(seconds, *sorted({"torch", "lightning", "sklearn", "pandas", "plotly", "streamlit"} & set(sys.modules)))
+print(*{name.split(".")[0] for name in sys.modules.keys() - before} - sys.stdlib_module_names)
 """
-    seconds, *heavy = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout.split()
-    assert heavy == []
-    assert float(seconds) < 0.5
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert loaded.split() == ["workbench"]
 
 
 def test_every_public_name_resolves_and_a_wrong_one_lists_what_there_is():

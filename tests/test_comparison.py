@@ -111,5 +111,8 @@ def test_two_real_networks_differ_less_than_they_vary(shared_data):
     real = shared_data("cifar100_resnets_logits")
     tables = {str(name): wb.LogitTable(real["logits"][place], real["y"]) for place, name in enumerate(real["models"])}
     line = compare(tables, wb.TopK(1), [M.accuracy], resamples=200).iloc[1]
-    assert line["difference"] == pytest.approx(0.02, abs=0.002)  # .697 and .717
-    assert 0.01 < line["difference_low"] < line["difference_high"] < 0.03
+    few = (10_000 / len(real["y"])) ** 0.5  # by how much chance is larger in a part of the rows
+    assert line["difference_low"] < 0.02 < line["difference_high"]  # .697 and .717 of all rows
+    assert line["difference_high"] - line["difference_low"] == pytest.approx(0.016 * few, rel=0.25)
+    if len(real["y"]) == 10_000:
+        assert line["difference"] == pytest.approx(0.02, abs=0.002)

@@ -103,13 +103,13 @@ def test_the_dashboard_opens_on_the_table_at_hand_and_stops(tmp_path, monkeypatc
     opened: list[str] = []
     monkeypatch.setattr(webbrowser, "open", opened.append)
     val, test = table().split()
-    app = wb.open_app(val, test, port=free_port(8700 + os.getpid() % 200))
+    app = wb.open_app(val, test, port=free_port(10_000 + os.getpid() % 20_000))
     try:
         kept = Store(tmp_path).runs()[0]
         assert opened == [app.url]
         assert app.url.endswith(f"/?run={kept.key[:12]}")
         assert kept.tables["test"].key == test.key
-        assert urllib.request.urlopen(app.url, timeout=20).status == 200
+        assert urllib.request.urlopen(app.url, timeout=120).status == 200
         assert app.url in app._repr_html_()
     finally:
         app.stop()
@@ -133,7 +133,7 @@ def explorer_only(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def lab(explorer_only: Path) -> Iterator[str]:
     """The address of that notebook in a JupyterLab of its own."""
-    port, folder = free_port(8900 + os.getpid() % 200), explorer_only.parent
+    port, folder = free_port(10_000 + os.getpid() % 20_000), explorer_only.parent
     environment = {
         **os.environ,
         **{f"JUPYTER_{kind}_DIR": str(folder / kind) for kind in ("CONFIG", "DATA", "RUNTIME")},
@@ -151,14 +151,14 @@ def lab(explorer_only: Path) -> Iterator[str]:
         for _ in range(600):
             assert server.poll() is None, (folder / "log").read_text()
             try:
-                urllib.request.urlopen(f"http://{ADDRESS}:{port}/api?token=open", timeout=5).close()
+                urllib.request.urlopen(f"http://{ADDRESS}:{port}/api?token=open", timeout=60).close()
                 break
             except OSError:
                 time.sleep(0.2)
         yield f"http://{ADDRESS}:{port}/doc/tree/{explorer_only.name}?token=open"
     finally:
         server.terminate()
-        server.wait(30)
+        server.wait(600)
 
 
 def slide_to_the_left(page: Any) -> str:

@@ -123,7 +123,7 @@ def worker(tmp_path_factory):
         worker.stop()
 
 
-def until(condition, seconds=240):
+def until(condition, seconds=600):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"

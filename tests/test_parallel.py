@@ -270,7 +270,7 @@ def test_two_nodes_train_one_run_and_the_first_tells_of_it(tmp_path):
         )
         for node in range(2)
     ]
-    told, nothing = (node.communicate(timeout=300)[0] for node in nodes)
+    told, nothing = (node.communicate(timeout=600)[0] for node in nodes)
     assert nothing == ""
     assert [node.returncode for node in nodes] == [0, 0]
     assert Store(tmp_path).open(json.loads(told)["key"]).info["nodes"] == 2
@@ -336,7 +336,7 @@ def alive(group: int) -> bool:
 
 
 @pytest.mark.long
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.skipif(sys.platform != "linux", reason="this system has no /proc to read")
 def test_ranks_end_with_the_process_that_was_killed_and_the_run_goes_on(store, tmp_path):
     run = small(model=Slow(), loss=losses.ExpectedPositive(K=2.0), epochs=8)
     script = tmp_path / "script.py"
@@ -356,7 +356,7 @@ def test_ranks_end_with_the_process_that_was_killed_and_the_run_goes_on(store, t
         time.sleep(0.05)
     process.kill()
     process.wait()
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 600
     while alive(process.pid):
         assert time.monotonic() < deadline
         time.sleep(0.05)

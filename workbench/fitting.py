@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import logging
+import math
 import signal
 import sys
 import threading
@@ -15,6 +16,7 @@ from typing import NoReturn
 import lightning.pytorch as pl
 import torch
 from lightning.pytorch.plugins.environments import LightningEnvironment
+from torch import nn
 
 from workbench import parallel
 from workbench.hardware import check_bf16, device_named
@@ -109,15 +111,21 @@ def _out_of_memory_explained(run: Run) -> Iterator[None]:
         ) from error
 
 
+def multiplications(network: nn.Module, input_shape: tuple[int, ...]) -> int:
+    """How many a row takes, at most: every weight is used once, and that of a convolution once a pixel."""
+    pixels = math.prod(input_shape[:2]) if len(input_shape) == 3 else 1
+    return sum(weights.numel() * (pixels if weights.ndim > 2 else 1) for weights in network.parameters())
+
+
 @contextlib.contextmanager
 def one_thread_for_small_steps(learner: Learner) -> Iterator[None]:
-    """A head on rows of numbers trains on one thread: several wait for each other longer than they work.
+    """A small network trains on one thread: several wait for each other longer than they work.
 
-    On a machine that has other things to do they wait ten times as long. Of images a step is never small.
+    On a machine that has other things to do they wait ten times as long. And the last bits of a sum depend on how many
+    threads share it, so this also makes a run the same for any number of them.
     """
     threads = torch.get_num_threads()
-    multiplications = learner.run.batch_size * sum(weights.numel() for weights in learner.network.parameters())
-    if len(learner.data.input_shape) == 1 and multiplications < SMALL_STEP:
+    if learner.run.batch_size * multiplications(learner.network, learner.data.input_shape) < SMALL_STEP:
         torch.set_num_threads(1)
     try:
         yield

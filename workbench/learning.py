@@ -2,7 +2,7 @@
 
 All randomness of epoch e comes from generators seeded by (seed, e, purpose), and all progress is in one checkpoint file:
 weights, the optimizer's state, the history and the best weights so far. So a run that was killed goes on from its last
-checkpoint and ends, on a CPU, with the same bits as one that was never interrupted.
+checkpoint and ends with the same bits as one that was never interrupted, wherever `Run` promises the same bits at all.
 """
 
 from __future__ import annotations

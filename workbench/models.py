@@ -15,6 +15,7 @@ import copy
 import hashlib
 from collections.abc import Callable, Mapping
 
+import numpy as np
 import safetensors.torch
 import torch
 import torch.nn.functional as F
@@ -26,6 +27,7 @@ from workbench.losses import Loss
 from workbench.pretrained import PRETRAINED, TORCHVISION, from_torchvision
 
 BACKBONES: dict[str, Backbone] = UNTRAINED | PRETRAINED
+ROWS_OF_A_BLOCK = 4096  # whose deviations are held in float64 at a time
 
 
 class CosineHead(nn.Module):
@@ -73,11 +75,18 @@ class Network(nn.Module):
         self.register_buffer("deviation", torch.ones(statistics_shape))
 
     def standardise(self, inputs: Tensor) -> None:
-        """Takes mean and deviation from the rows of the training split. Photographs are left in [0, 1]."""
+        """Takes mean and deviation from the rows of the training split. Photographs are left in [0, 1].
+
+        NumPy adds row after row; torch shares the sum among its threads, and their number would show in the last bits.
+        """
         if not self.images:
-            self.mean.copy_(inputs.mean(0))
-            deviation = inputs.std(0, correction=0)
-            self.deviation.copy_(deviation.where(deviation > 0, 1.0))  # a constant column stays as it is
+            rows = inputs.numpy()
+            mean = rows.mean(0, dtype=np.float64)
+            blocks = (rows[start : start + ROWS_OF_A_BLOCK] for start in range(0, len(rows), ROWS_OF_A_BLOCK))
+            deviation = np.sqrt(sum(np.square(block - mean).sum(0) for block in blocks) / len(rows))
+            self.mean.copy_(torch.from_numpy(mean))
+            self.deviation.copy_(torch.from_numpy(deviation))
+            self.deviation[self.deviation == 0] = 1.0  # a constant column stays as it is
 
     def features(self, inputs: Tensor) -> Tensor:  # (n, height, width, channels) uint8 or (n, d) → (n, width)
         if self.prepared:

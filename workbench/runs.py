@@ -56,6 +56,12 @@ class Run(Knobbed):
     (given as such or by its key, and with the same `model`), or with `"cached"` those of the weights that `model` comes
     with, a Module or `module:factory`. What is kept is the whole network, with the backbone as it was.
 
+    Trained again on a CPU with the same instructions (`torch.backends.cpu.get_cpu_capability()`) and the same versions of
+    torch and NumPy, a run gives the same bits. For a small network, of fewer than 20 million multiplications a batch
+    (`linear` and `mlp` on the rows and digits that come along), the number of threads does not matter: it trains on one.
+    The threads of a larger one share its sums, so that there `torch.get_num_threads()` must be the same too, also where
+    the features of its backbone are computed. Elsewhere, and on a GPU, a run differs by rounding, which training magnifies.
+
     >>> run = Run("letters", model="mlp", epochs=2)
     >>> run.title
     'letters · mlp · CrossEntropy()'

@@ -48,9 +48,11 @@ def train(
     """Train a run, or read it from the store if it was trained before (`again` trains it anew).
 
     A run that was interrupted goes on from its last checkpoint. The demo runs that ship with the package count as
-    trained; their weights are rounded to half precision. `on_epoch` gets the row of the history of each epoch that is
-    trained, as soon as it ends, and may raise `Cancelled`, which stops the run and comes out of `train`; so may
-    `on_batch`, which is called while the features of a backbone are computed, after every batch of them.
+    trained; their weights are rounded to half precision. Where training gives the same bits again, `Run` says.
+
+    `on_epoch` gets the row of the history of each epoch that is trained, as soon as it ends, and may raise `Cancelled`,
+    which stops the run and comes out of `train`; so may `on_batch`, which is called while the features of a backbone are
+    computed, after every batch of them.
 
     A run on several ranks is trained in new processes, which this one waits for. Python starts them by importing the
     script again, so a script calls `train` inside `if __name__ == "__main__":`; in a notebook it works too, as long as

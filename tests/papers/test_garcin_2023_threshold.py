@@ -63,8 +63,10 @@ def test_table_2_averages_the_accuracy_of_the_classes_of_each_shot_group():
 
 def test_on_real_networks_average_5_accuracy_exceeds_top_5_accuracy(shared_data):
     real = shared_data("cifar100_resnets_logits")
+    n = len(real["y"])
+    chance = 5e-4 if n == 10_000 else 3 * (0.953 * 0.047 / n) ** 0.5  # of a part of the rows: three standard errors
     for logits, average in zip(real["logits"], (0.953, 0.952), strict=True):
         table = wb.LogitTable(logits, real["y"])
         sets = wb.AverageK(5).fit(table).sets(table)
-        assert wb.metrics.accuracy(sets) == pytest.approx(average, abs=5e-4)
+        assert wb.metrics.accuracy(sets) == pytest.approx(average, abs=chance)
         assert wb.metrics.accuracy(sets) > wb.metrics.top_k_accuracy(table, K=5)

@@ -6,13 +6,12 @@ mixes the probability of the label with 1e-7, which we do not.
 
 from __future__ import annotations
 
+import difftopk
 import pytest
 import torch
 
 from workbench.losses import CrossEntropy, DifferentiableTopK
 from workbench.operators import comparator_network_sort, neural_sort, selection_network, soft_sort
-
-difftopk = pytest.importorskip("difftopk", reason="the peer difftopk is not installed")
 
 OPERATORS = {
     "odd_even": "odd_even_transposition",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import entmax
 import pytest
 import torch
 
 from workbench.losses import Sparsemax
 from workbench.operators import project_top_k_simplex, sparsemax
-
-entmax = pytest.importorskip("entmax", reason="the peer entmax is not installed")
 
 
 def draw(n=50, n_classes=60, size=1.0):

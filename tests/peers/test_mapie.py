@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from mapie.classification import SplitConformalClassifier
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 import workbench as wb
 from workbench.conformal import PREDICTING
-
-pytest.importorskip("mapie", reason="the peer mapie is not installed")
-from mapie.classification import SplitConformalClassifier
-from sklearn.base import BaseEstimator, ClassifierMixin
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -42,7 +40,8 @@ def halves(shared_data) -> tuple[wb.LogitTable, wb.LogitTable]:
     real = shared_data("news20_cv_probs")
     p = np.exp(real["logp"].astype("float64"))
     table = wb.LogitTable.from_probabilities(p / p.sum(1, keepdims=True), real["y"])
-    return table.rows(slice(0, 3000)), table.rows(slice(3000, 5000))
+    n_val, n_both = 2 * table.n // 5, 2 * table.n // 3
+    return table.rows(slice(0, n_val)), table.rows(slice(n_val, n_both))
 
 
 SEED = 7

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from netcal.metrics import ECE, MCE
 
 import workbench as wb
-
-pytest.importorskip("netcal", reason="the peer netcal is not installed")
-from netcal.metrics import ECE, MCE
 
 M = wb.metrics
 
@@ -36,4 +34,5 @@ def test_equal_mass_errors_are_close_to_those_of_netcal(shared_data):
 def test_the_published_calibration_errors_of_the_two_networks(shared_data):
     real = shared_data("cifar100_resnets_logits")
     errors = [M.expected_calibration_error(wb.LogitTable(scores, real["y"])) for scores in real["logits"]]
-    assert errors == pytest.approx([0.090, 0.108], abs=1e-3)
+    # Of all 10 000 rows; in 500 of them a bin has some thirty, and what they err by chance adds up.
+    assert errors == pytest.approx([0.090, 0.108], abs=1e-3 if len(real["y"]) == 10_000 else 0.03)

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import pytopk
 import torch
+from pytopk.functional import bal_noised_topk_loss, imbal_noised_topk_loss
+from pytopk.noised_topk import _noised_topk
 
 from workbench.losses import NoisedTopK, NoisedTopKImbalanced
 from workbench.operators import noised_kth_largest
-
-pytopk = pytest.importorskip("pytopk", reason="the peer pytopk is not installed")
-from pytopk.functional import bal_noised_topk_loss, imbal_noised_topk_loss  # noqa: E402
-from pytopk.noised_topk import _noised_topk  # noqa: E402
 
 CASES = pytest.mark.parametrize(
     ("n_classes", "K", "epsilon", "n_samples"),

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 import safetensors.numpy
+import torch
 
 from workbench.datasets import Dataset
 from workbench.training import Run, TrainedRun
@@ -38,6 +42,17 @@ CLOUDS = clouds()
 
 def small(dataset: Dataset = CLOUDS, **fields) -> Run:
     return Run(dataset, **{"model": "linear", "epochs": 3, "batch_size": 64, "device": "cpu", **fields})
+
+
+@contextmanager
+def threads(n: int) -> Iterator[None]:
+    """Torch may use n threads, whatever the machine has."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(n)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def weights(trained: TrainedRun) -> dict[str, np.ndarray]:

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -52,14 +51,14 @@ def test_a_killed_run_resumes_and_ends_with_the_same_bits(tmp_path, monkeypatch,
     def hang_in_the_fourth_epoch(self, batch, batch_idx):
         if self.epoch == 3 and batch_idx == 2:
             hanging.set()
-            time.sleep(60)
+            signal.pause()
         step(self, batch, batch_idx)
 
     with monkeypatch.context() as patch:
         patch.setattr(learning, "CHECKPOINT_SECONDS", 0)
         patch.setattr(learning.Learner, "learn", hang_in_the_fourth_epoch)
         process = started(lambda: train(run, store=store, progress=False))
-    assert hanging.wait(60)
+    assert hanging.wait(600)
     process.kill()  # SIGKILL
     process.join()
     assert process.exitcode == -signal.SIGKILL
@@ -171,9 +170,9 @@ def test_two_processes_may_train_the_same_run_at_the_same_time(store, monkeypatc
     fit = fitting.fit
 
     def fit_together(learner, *, progress):
-        meet.wait(60)
+        meet.wait(600)
         device = fit(learner, progress=progress)
-        meet.wait(60)
+        meet.wait(600)
         return device
 
     monkeypatch.setattr(learning, "CHECKPOINT_SECONDS", 0)

@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 import torch
-from small_runs import CLOUDS, assert_same_weights, clouds, small, stripes, tags, weights
+from small_runs import CLOUDS, assert_same_weights, clouds, small, stripes, tags, threads, weights
 from torch import nn
 
 from workbench import fitting, hardware, learning, losses
@@ -411,13 +411,10 @@ class NotingThreads(nn.Module):
         return self.map(inputs)
 
 
-@pytest.mark.parametrize(("width", "threads"), [(8, {1}), (200_000, {2})])
-def test_small_steps_train_on_one_thread_and_give_the_others_back(store, width, threads):
+@pytest.mark.parametrize(("width", "noted"), [(8, {1}), (200_000, {2})])
+def test_small_steps_train_on_one_thread_and_give_the_others_back(store, width, noted):
     NotingThreads.noted.clear()
-    torch.set_num_threads(2)
-    try:
+    with threads(2):
         train(small(model=NotingThreads(width), epochs=1, batch_size=16), store=store)
-        assert NotingThreads.noted == threads
+        assert NotingThreads.noted == noted
         assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(1)
