@@ -82,13 +82,3 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     module = getattr(item, "module", None)
     if hasattr(module, "rng"):
         module.rng = np.random.default_rng(0)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A browser test that fails is tried once more: on a shared machine a real browser may stand still for seconds.
-
-    A test that fails twice has failed, and more than three second tries in a whole run are not given.
-    """
-    for item in items:
-        if item.get_closest_marker("browser"):
-            item.add_marker(pytest.mark.flaky(reruns=1))
