@@ -51,6 +51,15 @@ def one_thread() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
+def own_port() -> Callable[[], int]:
+    """`own_port()`: a free port that no other process of the tests will take while a server of ours is still starting."""
+    from workbench.launching import free_port
+
+    each = 50  # ports for each process, below those that the system gives away itself
+    return lambda: free_port(10_000 + each * (os.getpid() % 400), tries=each)
+
+
+@pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
     """The system's browser, driven by Playwright. One for all tests of a process: Playwright cannot be started twice."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import time
 import urllib.parse
-from collections.abc import Callable
 from typing import Any
+
+from waiting import eventually, next_frame
 
 # The runs of the test server.
 KEYS = {"garden": "a" * 64, "sharper": "b" * 64, "many labels": "c" * 64, "no labels": "d" * 64}
-PATIENCE = 60  # seconds: what never comes should fail, what comes late on a busy machine should not
 
 # Python has nothing left to do, and nothing of an earlier run of the page is left on it.
 AT_REST = """
@@ -42,26 +41,6 @@ def _wait_until(page: Any, condition: str) -> None:
     page.wait_for_function(
         f"() => {{ window.framesInARow = {condition} ? window.framesInARow + 1 : 0; return window.framesInARow >= 3; }}"
     )
-
-
-def next_frame(page: Any) -> None:
-    """Wait until the browser has drawn what it knows."""
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-
-
-def eventually(page: Any, check: Callable[[], Any]) -> Any:
-    """Check what the page shows after each of its frames until the check passes; what it returns.
-
-    What never passes fails as the check fails.
-    """
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        try:
-            return check()
-        except AssertionError:
-            if time.monotonic() > deadline:
-                raise
-        next_frame(page)
 
 
 def says(place: Any, words: Any) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import shutil
 import urllib.parse
 from collections.abc import Callable, Iterator
@@ -17,13 +16,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browsing import KEYS, PATIENCE, settled
+from browsing import KEYS, settled
+from waiting import PATIENCE
 
 import workbench as wb
-from workbench.launching import app_command, free_port, start_server
+from workbench.launching import app_command, start_server
 from workbench.similar import FILE, SHELF
 from workbench.store import Store
 
+OwnPort = Callable[[], int]
 PAGE = pytest.StashKey[Any]()  # the page of a test
 GARDEN = {"species": 20, "genera": 6, "n_train": 600, "n_val": 300, "n_test": 400}
 
@@ -82,26 +83,25 @@ def store(runs_of_all: Store, tmp_path: Path, request: pytest.FixtureRequest) ->
 
 
 @pytest.fixture(scope="session")
-def server_of_all(runs_of_all: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with _served(runs_of_all, tmp_path_factory.mktemp("elsewhere")) as address:
+def server_of_all(runs_of_all: Store, own_port: OwnPort, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with _served(runs_of_all, own_port(), tmp_path_factory.mktemp("elsewhere")) as address:
         yield address
 
 
 @pytest.fixture
-def server(store: Store, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
+def server(store: Store, own_port: OwnPort, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
     """The address of a running app on the store."""
     if not request.node.get_closest_marker("writes"):
         yield request.getfixturevalue("server_of_all")
         return
     (tmp_path / "elsewhere").mkdir()
-    with _served(store, tmp_path / "elsewhere") as address:
+    with _served(store, own_port(), tmp_path / "elsewhere") as address:
         yield address
 
 
 @contextlib.contextmanager
-def _served(store: Store, folder: Path) -> Iterator[str]:
+def _served(store: Store, port: int, folder: Path) -> Iterator[str]:
     """The app, started as `workbench app` starts it, in a folder that knows nothing of it."""
-    port = free_port(8600 + os.getpid() % 400)
     environment = {"WORKBENCH_HOME": str(store.root), "OMP_NUM_THREADS": "1"}
     with (folder / "log").open("w") as log:
         try:
