@@ -114,7 +114,9 @@ def _served(store: Store, port: int, folder: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def browser(chromium: Any) -> Any:
-    return chromium.new_context()  # one for all tests: scripts are fetched once
+    context = chromium.new_context()  # one for all tests: scripts are fetched once
+    context.set_default_timeout(1000 * PATIENCE)
+    return context
 
 
 @pytest.fixture
@@ -124,8 +126,6 @@ def opened(browser: Any, server: str, request: pytest.FixtureRequest) -> Iterato
     Each time it is a new visit, in the one tab that all tests use: a new tab would compile all scripts again, which takes
     longer than most tests do.
     """
-    page = browser.pages[0] if browser.pages else browser.new_page()
-    request.node.stash[PAGE] = page
     complaints: list[str] = []
 
     def complain(message: Any) -> None:
@@ -135,11 +135,11 @@ def opened(browser: Any, server: str, request: pytest.FixtureRequest) -> Iterato
 
     listeners = {
         "console": complain,
-        "pageerror": lambda error: complaints.append(str(error)),
+        "weberror": lambda problem: complaints.append(str(problem.error)),
         "request": lambda request: complaints.append(request.url) if _leaves(request.url, server) else None,
     }
     for event, listener in listeners.items():
-        page.on(event, listener)
+        browser.on(event, listener)
 
     def open_page(
         run: str = "garden",
@@ -150,7 +150,7 @@ def opened(browser: Any, server: str, request: pytest.FixtureRequest) -> Iterato
         scheme: str = "light",
         **asked: Any,
     ) -> Any:
-        page.set_default_timeout(1000 * PATIENCE)
+        page = request.node.stash[PAGE] = browser.pages[0] if browser.pages else browser.new_page()
         page.set_viewport_size({"width": width, "height": 2600})
         page.emulate_media(color_scheme=scheme)
         page.mouse.move(0, 0)
@@ -160,9 +160,10 @@ def opened(browser: Any, server: str, request: pytest.FixtureRequest) -> Iterato
         return page
 
     yield open_page
-    page.goto("about:blank")  # nobody looks any more, and nobody is left to complain during another test
+    for page in browser.pages:
+        page.goto("about:blank")  # nobody looks any more, and nobody is left to complain during another test
     for event, listener in listeners.items():
-        page.remove_listener(event, listener)
+        browser.remove_listener(event, listener)
     assert complaints == []
 
 
@@ -170,8 +171,8 @@ def opened(browser: Any, server: str, request: pytest.FixtureRequest) -> Iterato
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     """The report of a test that failed in the browser says what its page said."""
     report = yield
-    if report.when == "call" and report.failed and PAGE in item.stash:
-        page = item.stash[PAGE]
+    page = item.stash.get(PAGE, None)
+    if report.when == "call" and report.failed and page is not None and not page.is_closed():
         state = page.evaluate("document.querySelector('.stApp')?.dataset.testScriptState")
         lines = page.inner_text("body").splitlines()
         report.sections.append((f"{page.url}, {state}", " · ".join(filter(None, lines))[:2000]))
