@@ -208,6 +208,7 @@ function drawing(root, data, channel, live) {
 
   async function change(next) {
     wanted = next;
+    root.dataset.wanted = next.id;
     heading.textContent = next.title;
     subtitle.textContent = next.subtitle;
     spoken.textContent = next.text;

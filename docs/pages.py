@@ -18,8 +18,8 @@ sys.path.insert(0, str(Path(__file__).parent))  # mkdocs runs a hook from its fi
 from examples import fenced
 
 import workbench as wb
-from workbench.losses import LOSSES, catalogue
 from workbench.conformal import RULES
+from workbench.losses import LOSSES, catalogue
 
 ROOT = Path(__file__).resolve().parents[1]
 # Documents of the repository → pages of the site.
@@ -50,8 +50,12 @@ def on_files(files: Files, config: Any) -> Files:
 
 def on_page_content(content: str, **_: Any) -> str:
     """Formulas become MathML, which browsers draw by themselves."""
-    content = re.sub(r'<span class="arithmatex">\\\((.*?)\\\)</span>', lambda m: _drawn(m[1], "inline"), content, flags=re.S)
-    return re.sub(r'<div class="arithmatex">\s*\\\[(.*?)\\\]\s*</div>', lambda m: _drawn(m[1], "block"), content, flags=re.S)
+    content = re.sub(
+        r'<span class="arithmatex">\\\((.*?)\\\)</span>', lambda m: _drawn(m[1], "inline"), content, flags=re.S
+    )
+    return re.sub(
+        r'<div class="arithmatex">\s*\\\[(.*?)\\\]\s*</div>', lambda m: _drawn(m[1], "block"), content, flags=re.S
+    )
 
 
 def _drawn(formula: str, display: str) -> str:
@@ -78,7 +82,11 @@ def _catalogue() -> str:
     """Every loss, rule and metric in the words of its declaration."""
     parts = ["# Losses, rules, metrics\n", "## Losses\n", catalogue.markdown()]
     for loss in LOSSES:
-        parts += [f"### {loss.title}\n", f"`{loss.__name__}` · {loss.paper}, {loss.equation}\n", inspect.getdoc(loss) or ""]
+        parts += [
+            f"### {loss.title}\n",
+            f"`{loss.__name__}` · {loss.paper}, {loss.equation}\n",
+            inspect.getdoc(loss) or "",
+        ]
     parts.append("\n## Rules\n")
     for rule in RULES:
         parts += [f"### {rule.title}\n", f"`{rule.__name__}` · {rule.formulation}\n", inspect.getdoc(rule) or ""]

@@ -56,6 +56,15 @@ def one_thread() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
+def own_port() -> Callable[[], int]:
+    """`own_port()`: a free port that no other process of the tests will take while a server of ours is still starting."""
+    from workbench.launching import free_port
+
+    each = 50  # ports for each process, below those that the system gives away itself
+    return lambda: free_port(10_000 + each * (os.getpid() % 400), tries=each)
+
+
+@pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
     """The system's browser, driven by Playwright. One for all tests of a process: Playwright cannot be started twice."""
     from playwright import sync_api
@@ -86,16 +95,6 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     module = getattr(item, "module", None)
     if hasattr(module, "rng"):
         module.rng = np.random.default_rng(0)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A browser test that fails is tried once more: on a shared machine a real browser may stand still for seconds.
-
-    A test that fails twice has failed, and more than three second tries in a whole run are not given.
-    """
-    for item in items:
-        if item.get_closest_marker("browser"):
-            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 # What may be skipped. Anything else that is skipped makes the run fail: a test that does not run tells nothing.

@@ -9,7 +9,7 @@ import sys
 import time
 import urllib.request
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,11 @@ import nbformat
 import numpy as np
 import plotly
 import pytest
+from waiting import PATIENCE, eventually, next_frame
 
 import workbench as wb
 from workbench import glossary
-from workbench.launching import ADDRESS, free_port
+from workbench.launching import ADDRESS
 from workbench.store import DEMO, Store
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -98,18 +99,18 @@ def test_what_cannot_be_opened_in_the_dashboard_is_refused_in_words():
         wb.open_app(Store(DEMO).runs()[0], table())
 
 
-def test_the_dashboard_opens_on_the_table_at_hand_and_stops(tmp_path, monkeypatch):
+def test_the_dashboard_opens_on_the_table_at_hand_and_stops(own_port, tmp_path, monkeypatch):
     monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
     opened: list[str] = []
     monkeypatch.setattr(webbrowser, "open", opened.append)
     val, test = table().split()
-    app = wb.open_app(val, test, port=free_port(10_000 + os.getpid() % 20_000))
+    app = wb.open_app(val, test, port=own_port())
     try:
         kept = Store(tmp_path).runs()[0]
         assert opened == [app.url]
         assert app.url.endswith(f"/?run={kept.key[:12]}")
         assert kept.tables["test"].key == test.key
-        assert urllib.request.urlopen(app.url, timeout=120).status == 200
+        assert urllib.request.urlopen(app.url, timeout=PATIENCE).status == 200
         assert app.url in app._repr_html_()
     finally:
         app.stop()
@@ -131,9 +132,9 @@ def explorer_only(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def lab(explorer_only: Path) -> Iterator[str]:
+def lab(explorer_only: Path, own_port: Callable[[], int]) -> Iterator[str]:
     """The address of that notebook in a JupyterLab of its own."""
-    port, folder = free_port(10_000 + os.getpid() % 20_000), explorer_only.parent
+    port, folder = own_port(), explorer_only.parent
     environment = {
         **os.environ,
         **{f"JUPYTER_{kind}_DIR": str(folder / kind) for kind in ("CONFIG", "DATA", "RUNTIME")},
@@ -161,34 +162,53 @@ def lab(explorer_only: Path) -> Iterator[str]:
         server.wait(600)
 
 
+@pytest.fixture
+def page(chromium: Any) -> Iterator[Any]:
+    page = chromium.new_page(viewport={"width": 1300, "height": 1000})
+    page.set_default_timeout(1000 * PATIENCE)
+    yield page
+    page.close()
+
+
 def slide_to_the_left(page: Any) -> str:
     """Moves the slider of the explorer to its left end; what it says then."""
-    page.wait_for_selector(RAIL, timeout=90_000)
-    assert page.locator(LABEL).first.text_content().startswith("K = 5 ")
-    page.locator(RAIL).scroll_into_view_if_needed()
-    rail = page.locator(RAIL).bounding_box()
-    page.mouse.click(rail["x"] + 2, rail["y"] + rail["height"] / 2)
-    page.wait_for_function(f"document.querySelector('{LABEL}').textContent.startsWith('K = 1 ')")
-    return page.locator(LABEL).first.text_content()
+    rails, label = page.locator(RAIL), page.locator(LABEL).first
+    rails.first.wait_for()
+    assert label.text_content().startswith("K = 5 ")
+
+    def slid() -> str:
+        place = rails.evaluate_all(
+            """all => {
+                if (all.length !== 1) return null;
+                all[0].scrollIntoView({ block: "center" });
+                const { x, y, height } = all[0].getBoundingClientRect();
+                return [x + 2, y + height / 2];
+            }"""
+        )
+        assert place is not None, "JupyterLab, which draws twice what it opens, is not ready"
+        page.mouse.click(*place)
+        next_frame(page)
+        said = label.text_content()
+        assert said.startswith("K = 1 ")
+        return said
+
+    return eventually(page, slid)
 
 
 @pytest.mark.browser
-def test_the_slider_of_the_explorer_moves_in_jupyterlab(chromium, lab):
-    page = chromium.new_page(viewport={"width": 1300, "height": 1000})
-    page.goto(lab, timeout=90_000)
+def test_the_slider_of_the_explorer_moves_in_jupyterlab(page, lab):
+    page.goto(lab)
     assert "1.00 classes on average" in slide_to_the_left(page)
-    page.close()
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize("online", [True, False])
-def test_the_explorer_is_alive_in_an_exported_page_and_still_without_a_network(chromium, explorer_only, online):
+def test_the_explorer_is_alive_in_an_exported_page_and_still_without_a_network(page, explorer_only, tmp_path, online):
     from nbconvert import HTMLExporter
 
     exported, _ = HTMLExporter().from_filename(str(explorer_only))
-    path = explorer_only.with_suffix(".html")
+    path = tmp_path / "explorer.html"
     path.write_text(exported, encoding="utf-8")
-    page = chromium.new_page(viewport={"width": 1300, "height": 1000})
     page.route(re.compile("^https?:"), lambda route: route.abort())
     if online:
         allow = {"access-control-allow-origin": "*"}  # what the real address answers, for the checksum of the script
@@ -198,4 +218,3 @@ def test_the_explorer_is_alive_in_an_exported_page_and_still_without_a_network(c
         assert "1.00 classes on average" in slide_to_the_left(page)
     still = page.locator("img[alt^='Size and accuracy of average-K sets']")
     assert still.count() == (0 if online else 1)
-    page.close()

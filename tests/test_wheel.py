@@ -51,13 +51,13 @@ def test_the_wheel_carries_the_app_the_demo_runs_and_the_letters(installed, envi
     assert int(letters) == 26
 
 
-def test_the_installed_app_answers_on_this_machine_and_on_no_other_address(environment, tmp_path):
+def test_the_installed_app_answers_on_this_machine_and_on_no_other_address(environment, own_port, tmp_path):
     # A config.toml where somebody happens to stand must not open the app to the world.
     (tmp_path / ".streamlit").mkdir()
     (tmp_path / ".streamlit" / "config.toml").write_text(
         '[server]\naddress = "0.0.0.0"\n[browser]\ngatherUsageStats = true\n'
     )
-    port = free_port(10_000 + os.getpid() % 20_000)
+    port = own_port()
     command = [sys.executable, "-m", "workbench", "app", "--headless", "--port", str(port)]
     with subprocess.Popen(
         command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

@@ -1,25 +1,57 @@
-"""Reading and moving a page of the app, as a person would."""
+"""Reading and moving a page of the app, as a person would. What is waited for is a state of the page, never a time."""
 
 from __future__ import annotations
 
+import itertools
+import urllib.parse
 from typing import Any
+
+from waiting import eventually, next_frame
 
 # The runs of the test server.
 KEYS = {"garden": "a" * 64, "sharper": "b" * 64, "many labels": "c" * 64, "no labels": "d" * 64}
 
+# Python has nothing left to do, and nothing of an earlier run of the page is left on it.
+AT_REST = """
+    document.querySelector(".stApp")?.dataset.testScriptState === "notRunning"
+    && !document.querySelector("[data-stale=true], [data-retained=true], [data-testid=stSkeleton]")
+"""
+# Every part of the page is there, is drawn and shows the row of the sliders.
+DRAWN = """
+    [...document.querySelectorAll(".stBidiComponent")].every((part) => part.querySelector(".wb-live"))
+    && [...document.querySelectorAll(".wb-figure, .wb-cards")].every((part) =>
+        part.dataset.row && part.dataset.row === document.querySelector(".wb-sliders")?.dataset.row)
+    && [...document.querySelectorAll(".wb-drawing")].every(({ dataset }) => dataset.drawn === dataset.wanted)
+"""
+
+
+def at_rest(page: Any) -> None:
+    """Wait until Python has nothing left to do and what it sent is on the page."""
+    _wait_until(page, AT_REST)
+
 
 def settled(page: Any) -> None:
-    """Wait until every part of the page shows the row of the sliders and Python has nothing left to do."""
+    """Wait until the page is at rest and every part of it shows the row of the sliders."""
+    _wait_until(page, f"{AT_REST} && {DRAWN}")
+
+
+def _wait_until(page: Any, condition: str) -> None:
+    """Wait until a condition holds in three frames in a row: what Python sends is drawn a frame or two after it says so."""
+    page.evaluate("window.framesInARow = 0")
     page.wait_for_function(
-        """() => {
-            const strip = document.querySelector(".wb-sliders");
-            const parts = [...document.querySelectorAll(".wb-figure, .wb-cards")];
-            const drawings = [...document.querySelectorAll(".wb-drawing")];
-            return parts.every((part) => strip?.dataset.row && part.dataset.row === strip.dataset.row)
-                && drawings.every((drawing) => drawing.dataset.drawn) && parts.length + drawings.length
-                && document.querySelector(".stApp").dataset.testScriptState === "notRunning";
-        }"""
+        f"() => {{ window.framesInARow = {condition} ? window.framesInARow + 1 : 0; return window.framesInARow >= 3; }}"
     )
+
+
+def says(place: Any, words: Any) -> None:
+    """Wait until a page, or a part of it, says so. While a page changes, the same words may stand on it twice."""
+    place.get_by_text(words).first.wait_for()
+
+
+def arrives(page: Any, view: str) -> None:
+    """Wait until a view has taken the place of the one before."""
+    page.get_by_role("heading", name=view, exact=True, level=1).first.wait_for()
+    at_rest(page)
 
 
 def click(target: Any) -> None:
@@ -28,9 +60,9 @@ def click(target: Any) -> None:
     On a busy machine what is being clicked may move between the press and the release of the button; then the browser
     has clicked nothing, and a person would click again. A click that arrives and does nothing is not repeated.
     """
-    target.wait_for()
+    target.first.wait_for()
     for _ in range(5):
-        target.page.wait_for_function("document.querySelector('.stApp').dataset.testScriptState === 'notRunning'")
+        at_rest(target.page)
         element = target.element_handle()
         element.evaluate("e => e.addEventListener('click', () => { e.wasClicked = true; }, { capture: true })")
         target.click()
@@ -39,16 +71,72 @@ def click(target: Any) -> None:
     raise AssertionError(f"five clicks on {target} missed it")
 
 
+def go(page: Any, view: str) -> None:
+    """Go to a view by its link, as a person does."""
+    click(page.get_by_role("link", name=view, exact=True))
+    arrives(page, view)
+
+
 def click_in(picture: Any, x: float, y: float) -> None:
-    """Click a place of a Plotly picture, once it has seen the pointer there: what it hovers is what it clicks."""
-    page = picture.page
-    for attempt in range(100):  # a picture that is being laid out does not see the pointer come
-        box = picture.bounding_box()
-        page.mouse.move(box["x"] + x + attempt % 2, box["y"] + y)
-        page.wait_for_timeout(50)
-        if picture.evaluate("picture => Boolean(picture._hoverdata)"):
-            break
-    page.mouse.click(box["x"] + x, box["y"] + y)
+    """Click a place of a Plotly picture until the picture says that it was clicked.
+
+    What a picture hovers is what it clicks, and while it is being laid out it does not see the pointer come.
+    """
+    page, element, beside = picture.page, picture.element_handle(), itertools.cycle((0, 1))
+    element.evaluate("picture => picture.on('plotly_click', () => { picture.wasClicked = true; })")
+
+    def clicked() -> None:
+        box = element.bounding_box()
+        page.mouse.move(box["x"] + x + next(beside), box["y"] + y)
+        next_frame(page)
+        assert element.evaluate("picture => Boolean(picture._hoverdata)"), "the picture does not see the pointer"
+        page.mouse.click(box["x"] + x, box["y"] + y)
+        next_frame(page)
+        assert element.evaluate("picture => Boolean(picture.wasClicked)"), "the picture was not clicked"
+
+    eventually(page, clicked)
+
+
+def clicked(page: Any, name: str, *, trace: int = 0, point: int) -> None:
+    """A picture says that a point of it was clicked."""
+    settled(page)
+    page.locator(f".st-key-figure-{name} .wb-picture").evaluate(
+        """(picture, [trace, point]) => picture.emit("plotly_click", {
+            points: [{ curveNumber: trace, pointNumber: point, customdata: picture._fullData[trace].customdata?.[point] }],
+        })""",
+        [trace, point],
+    )
+
+
+def choose(page: Any, control: str, option: str) -> None:
+    """Choose an option of a list."""
+    click(page.get_by_role("combobox", name=control, exact=True))
+    click(page.get_by_role("option", name=option, exact=True))
+
+
+def shown_code(place: Any) -> str:
+    """The code of a picture, or of the only one of a page, as one copies it."""
+    click(place.get_by_text("Show the code"))
+    page = getattr(place, "page", place)
+    at_rest(page)
+    return page.locator("[data-testid=stCode]").inner_text().replace("\N{NO-BREAK SPACE}", " ")
+
+
+def in_address(page: Any) -> dict[str, list[str]]:
+    """What the address of a page asks for."""
+    return urllib.parse.parse_qs(urllib.parse.urlparse(page.url).query)
+
+
+def asks(page: Any, **expected: Any) -> None:
+    """The address of the page asks, at the latest after a while, for all of this."""
+    wanted = {
+        name: list(map(str, value)) if isinstance(value, list) else [str(value)] for name, value in expected.items()
+    }
+
+    def same() -> None:
+        assert in_address(page) == in_address(page) | wanted
+
+    eventually(page, same)
 
 
 def pressed(page: Any, slider: str, key: str, times: int = 1) -> None:
@@ -56,9 +144,7 @@ def pressed(page: Any, slider: str, key: str, times: int = 1) -> None:
     page.locator(f"input[name={slider}]").focus()
     for _ in range(times):
         page.keyboard.press(key)
-    page.evaluate(
-        "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
-    )  # it moves once a frame
+    next_frame(page)  # it moves once a frame
     page.wait_for_function(
         """name => {
             const said = document.querySelector(`input[name=${name}]`).getAttribute("aria-valuetext");
@@ -71,12 +157,12 @@ def pressed(page: Any, slider: str, key: str, times: int = 1) -> None:
 
 def reads(page: Any, expected: dict[str, str]) -> None:
     """The page says, at the latest after a while, exactly these numbers."""
-    for _ in range(600):
-        if numbers(page).items() >= expected.items():
-            break
-        page.wait_for_timeout(100)
-    shown = {name: text for name, text in numbers(page).items() if name in expected}
-    assert shown == expected, f"{page.url} shows {shown}, not {expected}"
+
+    def same() -> None:
+        shown = {name: text for name, text in numbers(page).items() if name in expected}
+        assert shown == expected, f"{page.url} shows {shown}, not {expected}"
+
+    eventually(page, same)
 
 
 def numbers(page: Any) -> dict[str, str]:

@@ -1,23 +1,31 @@
-"""One server for all browser tests, with four small runs of its own, and a browser that must not leave the machine."""
+"""A server with four small runs for the browser tests, and a browser that must not leave the machine.
+
+Tests that only read share one server. A test that is marked `writes` (it trains, keeps, brings or computes something that
+is kept) has a server and a copy of the store for itself, so that no test meets what another one, or its own earlier try, left.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
+import shutil
 import urllib.parse
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from browsing import KEYS, settled
+from waiting import PATIENCE
 
 import workbench as wb
-from workbench.launching import app_command, free_port, start_server
+from workbench.launching import app_command, start_server
 from workbench.similar import FILE, SHELF
 from workbench.store import Store
 
-PAGES = pytest.StashKey[list[Any]]()  # the pages a test has opened
+OwnPort = Callable[[], int]
+PAGE = pytest.StashKey[Any]()  # the page of a test
 GARDEN = {"species": 20, "genera": 6, "n_train": 600, "n_val": 300, "n_test": 400}
 
 
@@ -38,10 +46,12 @@ def _keep_training_features(store: Store, key: str, features: np.ndarray) -> Non
 
 
 @pytest.fixture(scope="session")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+def runs_of_all(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """Two models of the same small garden, a table with many labels and rude class names, and one without labels."""
     store = Store(tmp_path_factory.mktemp("home"))
-    garden = wb.load_dataset("garden", **GARDEN)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WORKBENCH_HOME", str(store.root))  # its photographs are drawn here once, and not by every server
+        garden = wb.load_dataset("garden", **GARDEN)
     for name, blur in (("garden", 1.5), ("sharper", 0.5)):
         random = np.random.default_rng(0)
         tables = []
@@ -61,11 +71,37 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return store
 
 
+@pytest.fixture
+def store(runs_of_all: Store, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Store]:
+    """The store of the server: for a test that writes a copy of its own, for all others the same, which stays as it is."""
+    if request.node.get_closest_marker("writes"):
+        yield Store(shutil.copytree(runs_of_all.root, tmp_path / "home"))
+        return
+    before = sorted(runs_of_all.root.iterdir())
+    yield runs_of_all
+    assert sorted(runs_of_all.root.iterdir()) == before, "a test that changes the store must be marked `writes`"
+
+
 @pytest.fixture(scope="session")
-def server(store: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a running app, started as `workbench app` starts it, in a folder that knows nothing of it."""
-    port = free_port(8600 + os.getpid() % 400)
-    folder = tmp_path_factory.mktemp("elsewhere")
+def server_of_all(runs_of_all: Store, own_port: OwnPort, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with _served(runs_of_all, own_port(), tmp_path_factory.mktemp("elsewhere")) as address:
+        yield address
+
+
+@pytest.fixture
+def server(store: Store, own_port: OwnPort, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
+    """The address of a running app on the store."""
+    if not request.node.get_closest_marker("writes"):
+        yield request.getfixturevalue("server_of_all")
+        return
+    (tmp_path / "elsewhere").mkdir()
+    with _served(store, own_port(), tmp_path / "elsewhere") as address:
+        yield address
+
+
+@contextlib.contextmanager
+def _served(store: Store, port: int, folder: Path) -> Iterator[str]:
+    """The app, started as `workbench app` starts it, in a folder that knows nothing of it."""
     environment = {"WORKBENCH_HOME": str(store.root), "OMP_NUM_THREADS": "1"}
     with (folder / "log").open("w") as log:
         try:
@@ -78,20 +114,32 @@ def server(store: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[s
 
 @pytest.fixture(scope="session")
 def browser(chromium: Any) -> Any:
-    return chromium.new_context()  # one for all tests: scripts are fetched and compiled once
+    context = chromium.new_context()  # one for all tests: scripts are fetched once
+    context.set_default_timeout(1000 * PATIENCE)
+    return context
 
 
 @pytest.fixture
 def opened(browser: Any, server: str, request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
-    """`opened("garden", view="classes", width=1024, K=3)`: a view of a run, drawn; it may not complain or call elsewhere."""
-    pages: list[Any] = []
+    """`opened("garden", view="classes", width=1024, K=3)`: a view of a run, drawn; it may not complain or call elsewhere.
+
+    Each time it is a new visit, in the one tab that all tests use: a new tab would compile all scripts again, which takes
+    longer than most tests do.
+    """
     complaints: list[str] = []
-    request.node.stash[PAGES] = pages
 
     def complain(message: Any) -> None:
         # Below the address of a view Streamlit looks for its server first, and does not find it.
         if message.type == "error" and "/_stcore/" not in message.location.get("url", ""):
             complaints.append(message.text)
+
+    listeners = {
+        "console": complain,
+        "weberror": lambda problem: complaints.append(str(problem.error)),
+        "request": lambda request: complaints.append(request.url) if _leaves(request.url, server) else None,
+    }
+    for event, listener in listeners.items():
+        browser.on(event, listener)
 
     def open_page(
         run: str = "garden",
@@ -102,36 +150,32 @@ def opened(browser: Any, server: str, request: pytest.FixtureRequest) -> Iterato
         scheme: str = "light",
         **asked: Any,
     ) -> Any:
-        page = browser.new_page()
+        page = request.node.stash[PAGE] = browser.pages[0] if browser.pages else browser.new_page()
         page.set_viewport_size({"width": width, "height": 2600})
         page.emulate_media(color_scheme=scheme)
-        page.set_default_timeout(120_000)  # what never comes should fail, what comes late on a busy machine should not
-        page.on("console", complain)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda request: complaints.append(request.url) if _leaves(request.url, server) else None)
-        pages.append(page)
+        page.mouse.move(0, 0)
         page.goto(f"{server}/{view}?{urllib.parse.urlencode({'run': KEYS.get(run, run)[:12], **asked}, doseq=True)}")
         page.wait_for_selector(wait_for if view else ".wb-wall")
-        if wait_for == ".wb-drawing":
-            settled(page)
+        settled(page)
         return page
 
     yield open_page
-    for page in pages:
-        page.close()
+    for page in browser.pages:
+        page.goto("about:blank")  # nobody looks any more, and nobody is left to complain during another test
+    for event, listener in listeners.items():
+        browser.remove_listener(event, listener)
     assert complaints == []
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """The report of a test that failed in the browser says what its pages said."""
+    """The report of a test that failed in the browser says what its page said."""
     report = yield
-    if report.when == "call" and report.failed:
-        for page in item.stash.get(PAGES, []):
-            if not page.is_closed():
-                state = page.evaluate("document.querySelector('.stApp')?.dataset.testScriptState")
-                lines = page.inner_text("body").splitlines()
-                report.sections.append((f"{page.url}, {state}", " · ".join(filter(None, lines))[:2000]))
+    page = item.stash.get(PAGE, None)
+    if report.when == "call" and report.failed and page is not None and not page.is_closed():
+        state = page.evaluate("document.querySelector('.stApp')?.dataset.testScriptState")
+        lines = page.inner_text("body").splitlines()
+        report.sections.append((f"{page.url}, {state}", " · ".join(filter(None, lines))[:2000]))
     return report
 
 

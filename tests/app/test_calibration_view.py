@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-import urllib.parse
-
 import numpy as np
 import pytest
-from browsing import KEYS, click, figure, serious_violations, too_wide
+from browsing import (
+    KEYS,
+    choose,
+    clicked,
+    eventually,
+    figure,
+    in_address,
+    says,
+    serious_violations,
+    shown_code,
+    too_wide,
+)
 
 import workbench as wb
 from workbench.calibration import at_temperature, of_one_class
@@ -17,13 +26,13 @@ pytestmark = pytest.mark.browser
 def assert_same_diagram(page, name, table, K=1):
     """The page shows, at the latest after a while, the diagram of the table."""
     points = wb.figures.reliability(table, K=K).points()
-    for _ in range(600):
+
+    def same():
         shown = figure(page, name)["data"][2]
-        if len(shown["x"]) == len(points) and np.allclose(shown["x"], points["confidence"], atol=1e-6):
-            break
-        page.wait_for_timeout(100)
-    np.testing.assert_allclose(shown["x"], points["confidence"], atol=1e-6)
-    np.testing.assert_allclose(shown["y"], points["accuracy"], atol=1e-6)
+        np.testing.assert_allclose(shown["x"], points["confidence"], atol=1e-6)
+        np.testing.assert_allclose(shown["y"], points["accuracy"], atol=1e-6)
+
+    eventually(page, same)
 
 
 def test_the_slider_starts_at_the_best_temperature_and_moves_the_diagram_to_what_the_library_gives(opened, store):
@@ -38,7 +47,7 @@ def test_the_slider_starts_at_the_best_temperature_and_moves_the_diagram_to_what
     page.get_by_role("slider").focus()
     page.keyboard.press("ArrowRight")
     page.wait_for_url(lambda address: "T=" in address)
-    temperature = float(page.url.partition("T=")[2].partition("&")[0])
+    temperature = float(in_address(page)["T"][0])
     assert temperature > best
     assert_same_diagram(page, "after", at_temperature(tables["test"], temperature), K=2)
     page.wait_for_function(
@@ -57,8 +66,7 @@ def test_a_link_restores_vector_scaling_of_one_class_by_night_on_a_small_laptop(
     after = of_one_class(wb.VectorScaling().fit(tables["val"])(tables["test"]), 2)
     assert_same_diagram(page, "after", after)
 
-    click(page.locator(".st-key-figure-after").get_by_text("Show the code"))
-    code = page.locator("[data-testid=stCode]").inner_text()
+    code = shown_code(page.locator(".st-key-figure-after"))
     made = {}
     exec(code.replace("Store()", f"Store({str(store.root)!r})"), made)
     assert made["figure"].frame.equals(wb.figures.reliability(after).frame)
@@ -67,18 +75,14 @@ def test_a_link_restores_vector_scaling_of_one_class_by_night_on_a_small_laptop(
 def test_many_labels_are_no_obstacle_and_without_labels_the_page_says_why_there_is_nothing_to_judge(opened, store):
     page = opened("many labels", view="calibration")
     assert_same_diagram(page, "before", store.open(KEYS["many labels"]).tables["test"])
-    click(page.get_by_role("combobox", name="Run"))
-    click(page.get_by_role("option", name="no labels", exact=True))
-    page.get_by_text("cannot be known without the truth").wait_for()
+    choose(page, "Run", "no labels")
+    says(page, "cannot be known without the truth")
 
 
 def test_a_bin_opens_the_rows_in_it(opened, store):
     page = opened("garden", view="calibration")
     points = wb.figures.reliability(store.open(KEYS["garden"]).tables["test"]).points()
-    page.locator(".st-key-figure-before .wb-picture").evaluate(
-        """picture => picture.emit("plotly_click", { points: [{ curveNumber: 2, pointNumber: 3 }] })"""
-    )
-    page.wait_for_url("**/samples?**")
-    page.wait_for_function("() => new URL(location).searchParams.has('sure')")
-    asked = urllib.parse.parse_qs(urllib.parse.urlparse(page.url).query)["sure"]
+    clicked(page, "before", trace=2, point=3)
+    page.wait_for_url("**/samples?**sure=**")
+    asked = in_address(page)["sure"]
     np.testing.assert_allclose([float(bound) for bound in asked], points[["low", "high"]].iloc[3], rtol=1e-5)

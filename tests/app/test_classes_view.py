@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-import urllib.parse
-
 import numpy as np
 import pytest
-from browsing import KEYS, click, figure, pressed, serious_violations, settled, too_wide
+from browsing import (
+    KEYS,
+    arrives,
+    asks,
+    choose,
+    clicked,
+    figure,
+    go,
+    pressed,
+    says,
+    serious_violations,
+    settled,
+    shown_code,
+    too_wide,
+)
 
 import workbench as wb
 from workbench.figures.style import LIGHT
@@ -27,25 +39,10 @@ def heat_map(page):
     return np.array(lines, float)
 
 
-def clicked(page, name, *, trace=0, point):
-    """Click a point of a picture."""
-    page.locator(f".st-key-figure-{name} .wb-picture").evaluate(
-        """(picture, [trace, point]) => picture.emit("plotly_click", {
-            points: [{ curveNumber: trace, pointNumber: point, customdata: picture._fullData[trace].customdata?.[point] }],
-        })""",
-        [trace, point],
-    )
-
-
-def in_address(page):
-    return urllib.parse.parse_qs(urllib.parse.urlparse(page.url).query)
-
-
 def test_the_sliders_keep_their_place_from_view_to_view_and_move_every_class_to_what_the_library_gives(opened, store):
     page = opened(view="labels", K=2, wait_for=".wb-figure")
     pressed(page, "K", "ArrowRight")
-    click(page.get_by_role("link", name="Classes"))
-    page.wait_for_selector(".wb-drawing")
+    go(page, "Classes")
     settled(page)
     pressed(page, "K", "ArrowLeft", times=3)
     sets = sets_of(store, "garden", 1.8)
@@ -58,10 +55,8 @@ def test_the_sliders_keep_their_place_from_view_to_view_and_move_every_class_to_
 
     name = per_class.parts(LIGHT)[0][2]["name"].iloc[1]
     clicked(page, "classes", point=1)
-    page.wait_for_url("**/samples?**")
-    page.wait_for_function("() => new URL(location).searchParams.has('label')")
-    assert in_address(page)["label"] == [name]
-    assert in_address(page)["K"] == ["1.8"]
+    arrives(page, "Samples")
+    asks(page, label=name, K="1.8")
 
 
 def test_a_link_restores_the_class_the_other_run_and_what_is_sought_by_night_on_a_small_laptop(opened, store):
@@ -79,8 +74,7 @@ def test_a_link_restores_the_class_the_other_run_and_what_is_sought_by_night_on_
     names = {each for each, group in zip(sets.table.class_names, sets.table.groups, strict=True) if group == genus}
     assert int(page.locator("[role=grid]").get_attribute("aria-rowcount")) == len(names) + 1
 
-    click(page.locator(".st-key-figure-improved").get_by_text("Show the code"))
-    code = page.locator("[data-testid=stCode]").inner_text()
+    code = shown_code(page.locator(".st-key-figure-improved"))
     made = {}
     exec(code.replace("Store()", f"Store({str(store.root)!r})"), made)
     assert made["figure"].frame.equals(gains.frame)
@@ -94,9 +88,8 @@ def test_rude_class_names_are_shown_as_they_are_and_neither_many_labels_nor_none
     assert page.locator(".wb-live img").count() == 0
     assert page.get_by_role("combobox", name="Compared with").count() == 0
 
-    click(page.get_by_role("combobox", name="Run"))
-    click(page.get_by_role("option", name="no labels", exact=True))
-    page.get_by_text("These rows have no labels").wait_for()
+    choose(page, "Run", "no labels")
+    says(page, "These rows have no labels")
     settled(page)
     assert page.locator(".wb-figure").count() == 0
     sets = sets_of(store, "no labels", 2.0)

@@ -8,7 +8,7 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
-from browsing import KEYS, click, figure, pressed, serious_violations, too_wide
+from browsing import KEYS, choose, click, figure, pressed, says, serious_violations, shown_code, too_wide
 
 import workbench as wb
 
@@ -39,10 +39,8 @@ def test_a_link_restores_the_comparison_and_its_table_can_be_taken_away(opened, 
     np.testing.assert_allclose(taken[numbers].astype(float), expected[numbers])
     assert taken["table"].tolist() == expected["table"].tolist()
 
-    click(page.locator(".st-key-figure-scatter").get_by_text("Show the code"))
     made = {}
-    shown = page.locator("[data-testid=stCode]").inner_text()
-    exec(shown.replace("Store()", f"Store({str(store.root)!r})"), made)
+    exec(shown_code(page.locator(".st-key-figure-scatter")).replace("Store()", f"Store({str(store.root)!r})"), made)
     pd.testing.assert_frame_equal(made["figure"].frame, on_two)
     page.keyboard.press("Escape")
 
@@ -55,24 +53,20 @@ def test_a_link_restores_the_comparison_and_its_table_can_be_taken_away(opened, 
     )
 
 
-@pytest.mark.parametrize("run", ["many labels", "no labels"])
-def test_a_run_that_is_alone_says_what_is_needed(opened, run):
-    page = opened(run, view="compare", wait_for="[data-testid=stAlert]")
-    assert page.get_by_text("No other run was measured on these test rows").is_visible()
-
-
-def test_a_link_may_choose_no_other_run(opened):
+def test_a_run_that_is_alone_says_what_is_needed_and_a_link_may_choose_no_other_run(opened):
     page = opened(view="compare", wait_for="[data-testid=stAlert]", **{"with": ""})
-    page.get_by_text("Choose at least one run").wait_for()
+    says(page, "Choose at least one run")
+    for run in ("many labels", "no labels"):
+        choose(page, "Run", run)
+        says(page, f"{run}: 60 validation and 60 test rows")
+        says(page, "No other run was measured on these test rows")
 
 
+@pytest.mark.writes
 def test_runs_of_one_title_are_told_apart(opened, store):
     twin = "e" * 64
     with store.writing(twin) as directory:
         shutil.copytree(store.open(KEYS["sharper"]).path, directory, dirs_exist_ok=True)
-    try:
-        page = opened(view="compare", wait_for="[data-baseweb=tag], [data-testid=stMultiSelectTagsContainer]")
-        for key in (KEYS["sharper"], twin):
-            page.get_by_text(f"sharper ({key[:12]})").first.wait_for()
-    finally:
-        shutil.rmtree(store.root / twin)
+    page = opened(view="compare")
+    for key in (KEYS["sharper"], twin):
+        says(page, f"sharper ({key[:12]})")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -18,7 +17,7 @@ from workbench import glossary
 from workbench import store as stores
 from workbench.figures.style import streamlit_theme
 from workbench.imports import keep_tables
-from workbench.launching import app_command, free_port, start_server
+from workbench.launching import app_command, start_server
 
 APP = Path(__file__).resolve().parents[2] / "app"
 SETTINGS = tomllib.loads((APP / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
@@ -109,8 +108,8 @@ def test_the_code_that_is_shown_makes_the_picture_again(monkeypatch, store, app_
     assert made["figure"].frame.equals(drawn.frame)
 
 
-def test_a_first_start_asks_for_nothing_opens_the_browser_and_ends_in_peace_at_ctrl_c(tmp_path):
-    port, opened, log = free_port(8600 + os.getpid() % 400), tmp_path / "opened", tmp_path / "log"
+def test_a_first_start_asks_for_nothing_opens_the_browser_and_ends_in_peace_at_ctrl_c(own_port, tmp_path):
+    port, opened, log = own_port(), tmp_path / "opened", tmp_path / "log"
     (tmp_path / "browser").write_text(f'#!/bin/sh\necho "$1" > {opened}\n')
     (tmp_path / "browser").chmod(0o755)
     # A home in which Streamlit was never started, where it would ask for an address to send mail to.

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import urllib.parse
-
 import numpy as np
 import pytest
-from browsing import KEYS, click, figure, pressed, reads, settled
+from browsing import KEYS, arrives, asks, choose, clicked, figure, go, in_address, pressed, reads, says, settled
 
 import workbench as wb
 from workbench.figures.style import LIGHT
@@ -22,36 +20,15 @@ def sets_of(store, name, rule):
     return rule.fit(tables["val"]).sets(tables["test"])
 
 
-def in_address(page):
-    return urllib.parse.parse_qs(urllib.parse.urlparse(page.url).query)
-
-
-def go(page, view):
-    click(page.get_by_role("link", name=view, exact=True))
-    page.get_by_role("heading", name=view, exact=True, level=1).wait_for()
-
-
-def clicked(page, name, *, trace=0, point):
-    """Click a point of a picture."""
-    settled(page)
-    page.locator(f".st-key-figure-{name} .wb-picture").evaluate(
-        """(picture, [trace, point]) => picture.emit("plotly_click", {
-            points: [{ curveNumber: trace, pointNumber: point, customdata: picture._fullData[trace].customdata?.[point] }],
-        })""",
-        [trace, point],
-    )
-    page.get_by_role("heading", name="Samples", exact=True, level=1).wait_for()
-
-
 def lists(page, rows, n=400):
-    page.get_by_text(f"{len(rows)} of {n} test rows").wait_for()
+    arrives(page, "Samples")
+    says(page, f"{len(rows)} of {n} test rows")
 
 
 def says_the_rule(page, sets):
     """The page, its address included, says that its sets are those of RAPS."""
     reads(page, {"Accuracy": f"{sets.hits.mean():.1%}", "Mean size": f"{sets.sizes.mean():.2f}"})
-    page.wait_for_function("() => new URL(location).searchParams.get('rule_penalty') === '0.1'")
-    assert in_address(page).items() >= {name: [str(value)] for name, value in AS_RAPS.items()}.items()
+    asks(page, **AS_RAPS)
 
 
 def test_a_rule_stays_chosen_from_view_to_view_and_back(opened, store):
@@ -62,13 +39,12 @@ def test_a_rule_stays_chosen_from_view_to_view_and_back(opened, store):
         go(page, view)
         says_the_rule(page, sets)
     go(page, "Calibration")  # which has no rules
-    page.wait_for_selector(".st-key-figure-before .wb-drawing[data-drawn]")
+    page.wait_for_selector(".st-key-figure-before")
     go(page, "Sets")
     says_the_rule(page, sets)
 
-    click(page.get_by_role("combobox", name="Run", exact=True))
-    click(page.get_by_role("option", name="no labels"))  # on which no such promise can be fitted
-    page.get_by_text("no labels: there are sizes to show").wait_for()
+    choose(page, "Run", "no labels")  # on which no such promise can be fitted
+    says(page, "no labels: there are sizes to show")
     reads(page, {"Target K": "5.00"})
 
 
@@ -79,14 +55,14 @@ def test_a_bar_a_class_and_a_bin_open_their_rows_with_every_rule(opened, store):
     clicked(page, "sizes", trace=last, point=2)
     lists(page, RowFilter(sizes=(2, 2), groups=(("shots", "many"),)).rows(sets))
     says_the_rule(page, sets)
-    assert in_address(page)["size"] == ["2", "2"]
+    asks(page, size=[2, 2])
     address = page.url
 
     go(page, "Sets")
     clicked(page, "classes", point=1)  # of what was asked for before nothing is left
     name = wb.figures.per_class(sets).parts(LIGHT)[0][2]["name"].iloc[1]
     lists(page, RowFilter(label=sets.table.class_names.index(name)).rows(sets))
-    assert in_address(page)["label"] == [name]
+    asks(page, label=name)
     says_the_rule(page, sets)
 
     go(page, "Sets")
@@ -106,9 +82,7 @@ def test_a_bar_a_class_and_a_bin_open_their_rows_with_every_rule(opened, store):
 
 def test_rows_of_a_view_without_rules_are_shown_with_its_own_threshold(opened, store):
     page = opened(**AS_RAPS)
-    settled(page)
     go(page, "Labels")
-    page.wait_for_selector(".wb-figure[data-row]")
     clicked(page, f"confidence-{KEYS['garden'][:12]}", point=30)
     sets = sets_of(store, "garden", wb.AverageK(5.0))
     lists(page, RowFilter(sure=(0.75, 0.775)).rows(sets))
@@ -121,7 +95,7 @@ def test_the_outlined_bars_open_the_rows_of_the_other_run(opened, store):
     clicked(page, "sizes", trace=1, point=1)
     sharper = sets_of(store, "sharper", wb.AverageK(2.0))
     lists(page, np.flatnonzero(sharper.sizes == 1))
-    assert in_address(page)["run"] == [KEYS["sharper"][:12]]
+    asks(page, run=KEYS["sharper"][:12])
 
 
 def test_one_step_back_leads_to_the_view_before_however_often_a_slider_moved(opened):
@@ -132,8 +106,8 @@ def test_one_step_back_leads_to_the_view_before_however_often_a_slider_moved(ope
     for _ in range(2):
         pressed(page, "K", "ArrowRight")
     page.go_back()
-    page.get_by_role("heading", name="Sets", exact=True, level=1).wait_for()
+    arrives(page, "Sets")
     settled(page)
     page.go_forward()
-    page.get_by_role("heading", name="Classes", exact=True, level=1).wait_for()
+    arrives(page, "Classes")
     settled(page)

@@ -7,7 +7,20 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
-from browsing import KEYS, click, figure, pressed, serious_violations, settled, too_wide
+from browsing import (
+    KEYS,
+    asks,
+    choose,
+    click,
+    clicked,
+    figure,
+    pressed,
+    says,
+    serious_violations,
+    settled,
+    shown_code,
+    too_wide,
+)
 
 import workbench as wb
 from workbench.comparison import zero_and_many
@@ -50,15 +63,14 @@ def test_softmax_sigmoid_and_quasibinary_stand_side_by_side_and_follow_the_thres
     shown = figure(page, "f1")["data"][: len(tables)]
     np.testing.assert_allclose(np.concatenate([curve["y"] for curve in shown]), curves["micro_f1"], atol=1e-6)
 
-    page.get_by_text(f"Sets at the threshold {threshold:.3g};").wait_for()
+    says(page, f"Sets at the threshold {threshold:.3g};")
     with page.expect_download() as download:
         click(page.get_by_role("button", name="Table (CSV)"))
     taken = pd.read_csv(io.BytesIO(download.value.path().read_bytes()))
     pd.testing.assert_frame_equal(taken, zero_and_many(tables, threshold))
 
-    click(page.locator(".st-key-figure-f1").get_by_text("Show the code"))
     made = {}
-    exec(page.locator("[data-testid=stCode]").inner_text(), made)
+    exec(shown_code(page.locator(".st-key-figure-f1")), made)
     pd.testing.assert_frame_equal(made["figure"].frame, curves)
 
 
@@ -70,23 +82,20 @@ def test_a_table_of_ones_own_with_many_labels_stands_alone(opened, store):
     np.testing.assert_allclose(shown["y"], points["accuracy"], atol=1e-6)
     assert page.get_by_text("On the same rows", exact=True).count() == 0
     assert page.locator(".wb-live img").count() == 0
-    page.locator(f".st-key-figure-confidence-{KEYS['many labels'][:12]} .wb-picture").evaluate(
-        """picture => picture.emit("plotly_click", { points: [{ curveNumber: 2, pointNumber: 25 }] })"""
-    )
-    page.wait_for_url("**/samples?**sure=0.625&sure=0.65**")  # a bar of the rows without a label
+    clicked(page, f"confidence-{KEYS['many labels'][:12]}", trace=2, point=25)  # a bar of the rows without a label
+    page.wait_for_url("**/samples?**")
     sets = wb.Threshold(0.7).fit(table).sets(table)
     rows = RowFilter(sure=(0.625, 0.65), n_labels=(0, 0)).rows(sets)
-    page.get_by_text(f"{len(rows)} of {len(sets)} test rows").wait_for()
-    assert "labels=none" in page.url
+    says(page, f"{len(rows)} of {len(sets)} test rows")
+    asks(page, sure=[0.625, 0.65], labels="none")
 
 
 def test_with_one_label_a_row_or_none_the_page_says_what_it_still_shows(opened, store):
     page = opened(view="labels", wait_for=".wb-figure", threshold=0.3)
     for run, words in (("garden", "exactly one label"), ("no labels", "no labels that are known")):
         if run != "garden":
-            click(page.get_by_role("combobox", name="Run"))
-            click(page.get_by_role("option", name=run, exact=True))
-        page.get_by_text(words).wait_for()
+            choose(page, "Run", run)
+        says(page, words)
         settled(page)
         (values,) = wb.figures.none_of_these(store.open(KEYS[run]).tables["test"]).kinds.values()
         said = f"{share_answered(values, 0.3):.1%} of all rows answered"

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import urllib.parse
 from pathlib import Path
 
 import numpy as np
 import pytest
-from browsing import click, click_in, serious_violations, settled
+from browsing import asks, click, click_in, says, serious_violations, settled, shown_code, too_wide
 
 import workbench as wb
 from workbench.losses import LOSSES
@@ -94,7 +93,7 @@ def landscapes(opened):
 
 def said(page, name, text):
     """Wait until the subtitle of a picture says this."""
-    page.locator(f".st-key-figure-{name} .wb-subtitle", has_text=text).wait_for()
+    says(page.locator(f".st-key-figure-{name} .wb-subtitle"), text)
     settled(page)
 
 
@@ -129,14 +128,16 @@ def moved(page, key, times=1, arrow="ArrowRight"):
         page.keyboard.press(arrow)
 
 
-def in_address(page, name):
-    return urllib.parse.parse_qs(urllib.parse.urlparse(page.url).query).get(name, [None])[0]
-
-
 @pytest.mark.browser
-def test_the_first_page_of_the_story_is_about_two_classes(landscapes):
-    page = landscapes()
+def test_the_story_begins_with_two_classes_and_no_part_of_it_is_wider_than_a_small_laptop(landscapes):
+    page = landscapes(width=1024)
     assert page.get_by_role("figure", name="Stand-ins for the error").is_visible()
+    assert too_wide(page) == 0
+    for part in ("Gallery", "Level sets", "Conditional risk"):
+        click(page.get_by_test_id("stButtonGroup").get_by_text(part, exact=True))
+        asks(page, part=part)
+        settled(page)
+        assert too_wide(page) == 0
 
 
 @pytest.mark.browser
@@ -151,7 +152,7 @@ def test_a_slider_shows_exactly_what_the_library_gives_and_nothing_jumps(landsca
     expected = wb.figures.level_sets(wb.losses.NoisedTopK(K=2, epsilon=epsilon)).frame
     assert_shows(page, "levels-0", expected)
     assert (after["axes"], after["colours"]) == (before["axes"], before["colours"])
-    assert float(in_address(page, "NoisedTopK_epsilon")) == epsilon
+    asks(page, NoisedTopK_epsilon=epsilon)
 
 
 @pytest.mark.browser
@@ -167,9 +168,9 @@ def test_a_click_in_the_gallery_opens_that_loss(landscapes):
     )
     click_in(area, x, y)
     opened = LOSSES[6]
-    page.get_by_role("figure", name=opened.title).wait_for()
+    page.get_by_role("figure", name=opened.title).first.wait_for()
     settled(page)
-    assert (in_address(page, "part"), in_address(page, "loss")) == ("Level sets", opened.title)
+    asks(page, part="Level sets", loss=opened.title)
 
 
 @pytest.mark.browser
@@ -184,7 +185,7 @@ def test_two_losses_share_sliders_and_one_colour_scale(landscapes):
     expected = wb.figures.level_sets(wb.losses.CalibratedTopKHinge(K=1), rescale=False).frame
     assert_shows(page, "levels-1", expected)
     click(page.locator(".st-key-rescale_each label"))
-    page.locator(".st-key-figure-levels-1 .wb-picture", has_text="loss, rescaled").wait_for()
+    says(page.locator(".st-key-figure-levels-1 .wb-picture"), "loss, rescaled")
     settled(page)
     assert shown(page, "levels-0")["colours"] == shown(page, "levels-1")["colours"] == [0, 1]
 
@@ -199,7 +200,7 @@ def test_the_axis_of_a_line_only_grows_while_a_slider_moves(landscapes):
     before = picture.evaluate(axis)
     page.locator(".st-key-LDAM_scale input[type=range]").focus()
     page.keyboard.press("Home")
-    page.locator(".st-key-figure-profile", has_text=f"scale={scales[0]:g}").wait_for()
+    says(page.locator(".st-key-figure-profile"), f"scale={scales[0]:g}")
     settled(page)
     assert wb.figures.line_profile(wb.losses.LDAM(scale=scales[0])).value_range[1] < before[1]
     assert picture.evaluate(axis) == before
@@ -228,14 +229,14 @@ def test_the_law_of_the_label_is_moved_on_its_own_triangle(landscapes):
     )
     click_in(area, x, y)
     said(page, "risk", "π = (0.2, 0.6, 0.2)")
-    assert (in_address(page, "pi0"), in_address(page, "pi1")) == ("0.2", "0.6")
+    asks(page, pi0=0.2, pi1=0.6)
 
 
 @pytest.mark.browser
 def test_a_law_that_would_sum_to_more_than_one_is_cut_and_the_page_says_so(landscapes):
     page = landscapes("Conditional risk", pi0=0.9, pi1=0.9)
     said(page, "risk", "π = (0.9, 0.1, 0)")
-    page.get_by_text("π₀ leaves 0.1 for π₁, which is what is drawn.").wait_for()
+    says(page, "π₀ leaves 0.1 for π₁, which is what is drawn.")
 
 
 @pytest.mark.browser
@@ -249,10 +250,8 @@ def test_the_page_says_where_too_much_noise_breaks_calibration(landscapes):
 @pytest.mark.browser
 def test_the_code_that_is_shown_makes_the_picture_and_four_files_can_be_taken_away(landscapes):
     page = landscapes("Level sets", loss="Cross-entropy", label=0, gradients="true")
-    click(page.get_by_role("button", name="Show the code"))
-    code = page.locator("[data-testid=stCode] code").inner_text()
     made = {}
-    exec(re.sub("\N{NO-BREAK SPACE}", " ", code), made)
+    exec(shown_code(page), made)
     expected = wb.figures.level_sets(wb.losses.CrossEntropy(), label=0, gradients=True)
     assert made["figure"].frame.equals(expected.frame)
     for name, start in (
@@ -267,6 +266,7 @@ def test_the_code_that_is_shown_makes_the_picture_and_four_files_can_be_taken_aw
 
 
 @pytest.mark.browser
+@pytest.mark.writes
 def test_the_plane_around_trained_weights_is_computed_on_request_and_shows_what_the_library_gives(opened, store):
     from workbench.training import Run, train, weight_plane
 
@@ -275,16 +275,16 @@ def test_the_plane_around_trained_weights_is_computed_on_request_and_shows_what_
         trained.run.key, view="landscapes", wait_for="text=Compute 25 points", part="Weight space", plane_steps=5
     )
     click(page.get_by_role("button", name="Compute 25 points"))
-    page.get_by_text("All 25 points are known").wait_for(timeout=120_000)
-    page.locator(".st-key-figure-plane .wb-subtitle", has_text="25 points").wait_for()
-    settled(page)
+    says(page, "All 25 points are known")
+    said(page, "plane", "25 points")
     heights = page.locator(".st-key-figure-plane .wb-picture").evaluate(
         "picture => picture._fullData.filter((t) => t.z).map((t) => Array.from(t.customdata, (row) => Array.from(row)))"
     )
     expected = weight_plane(trained, steps=5, rows=500, store=store, progress=False)
     for shown_heights, name in zip(heights, ("loss", "accuracy"), strict=True):
         np.testing.assert_allclose(shown_heights, expected.pivot_table(index="b", columns="a", values=name), rtol=1e-6)
-    assert (in_address(page, "plane_steps"), serious_violations(page)) == ("5", [])
+    asks(page, plane_steps=5)
+    assert serious_violations(page) == []
 
 
 @pytest.mark.browser
@@ -294,23 +294,10 @@ def test_scores_without_weights_are_told_so_in_the_weight_space(opened):
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("part", ["Gallery", "Level sets", "Conditional risk"])
-def test_nothing_is_wider_than_a_small_laptop(landscapes, part):
-    page = landscapes(part, width=1024)
-    wide = page.evaluate("() => { const m = document.querySelector('.stMain'); return m.scrollWidth - m.clientWidth; }")
-    assert wide == 0
-
-
-@pytest.mark.browser
-def test_two_triangles_stand_on_one_line_and_fill_their_columns_on_a_small_laptop(landscapes):
-    page = landscapes("Level sets", width=1024, beside="Cross-entropy")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_two_triangles_stand_on_one_line_fill_their_columns_on_a_small_laptop_and_axe_finds_nothing(landscapes, scheme):
+    page = landscapes("Level sets", width=1024, scheme=scheme, beside="Cross-entropy")
     left, right = (page.locator(f".st-key-figure-levels-{place} .wb-picture") for place in (0, 1))
     assert left.bounding_box()["y"] == pytest.approx(right.bounding_box()["y"])
     assert left.evaluate("picture => picture._fullLayout.xaxis._length / picture.clientWidth") > 0.9
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_no_serious_violation(landscapes, scheme):
-    page = landscapes("Level sets", scheme=scheme, beside="Cross-entropy")
     assert serious_violations(page) == []

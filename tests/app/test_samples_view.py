@@ -7,9 +7,8 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
-from browsing import KEYS, click, pressed, serious_violations, settled, too_wide
+from browsing import KEYS, asks, choose, click, pressed, says, serious_violations, settled, shown_code, too_wide
 from conftest import GARDEN
-from test_bringing_files import bring
 
 import workbench as wb
 from workbench.rows import RowFilter, in_order, listed, suggestions
@@ -25,7 +24,7 @@ def sets_of(store, name, rule):
 
 def shows(page, sets, rows):
     """The page says how many rows there are, and shows the first of them with their sets."""
-    page.get_by_text(f"{len(rows)} of {len(sets)} test rows").wait_for()
+    says(page, f"{len(rows)} of {len(sets)} test rows")
     page.wait_for_function(
         "wanted => [...document.querySelectorAll('.wb-open')].map(e => e.textContent).join() === wanted",
         arg=",".join(f"open row {row}" for row in rows[:12]),
@@ -48,8 +47,7 @@ def test_each_filter_shows_exactly_the_rows_that_the_library_finds(opened, store
     misses = RowFilter(hit=False).rows(sets)
     shows(page, sets, misses)
 
-    click(page.get_by_role("combobox", name="Order"))
-    click(page.get_by_role("option", name="least sure"))
+    choose(page, "Order", "least sure")
     shows(page, sets, in_order(sets, misses, "least sure"))
 
     pressed(page, "K", "ArrowRight")
@@ -57,8 +55,7 @@ def test_each_filter_shows_exactly_the_rows_that_the_library_finds(opened, store
     shows(page, sets, in_order(sets, RowFilter(hit=False).rows(sets), "least sure"))
 
     names = sets.table.class_names
-    click(page.get_by_role("combobox", name="Truth"))
-    click(page.get_by_role("option", name=names[0]))
+    choose(page, "Truth", names[0])
     shows(page, sets, in_order(sets, RowFilter(hit=False, label=0).rows(sets), "least sure"))
 
 
@@ -91,8 +88,9 @@ def test_a_row_is_opened_with_the_keyboard_and_closed_again(opened, store):
     page = samples(opened, "sharper", K=2)
     sets = sets_of(store, "sharper", wb.AverageK(2.0))
     page.get_by_role("button", name="open row 3").press("Enter")
-    page.get_by_role("dialog").locator(".wb-answer-table").wait_for()
-    assert page.evaluate("new URL(location).searchParams.get('row')") == "3"
+    page.get_by_role("dialog").locator(".wb-answer-table").first.wait_for()
+    settled(page)
+    asks(page, row=3)
     frame = suggestions(sets, 3)
     lines = page.locator(".wb-answer-table tbody tr")
     assert lines.locator("th").evaluate_all("all => all.map(e => e.title)") == frame["name"].tolist()
@@ -113,6 +111,7 @@ def test_similar_training_pictures_are_those_that_the_library_finds(opened, stor
     labels = wb.load_dataset("garden", **GARDEN).train.labels
     page = samples(opened, "sharper", K=2, row=5)
     page.get_by_role("dialog").locator(".wb-similar .wb-photo").first.wait_for()
+    settled(page)
     sets = sets_of(store, "sharper", wb.AverageK(2.0))
     frame = suggestions(sets, 5)
     training = training_features(store.open(KEYS["sharper"]), store)
@@ -130,36 +129,26 @@ def test_all_rows_can_be_taken_away_and_the_code_finds_them_again(opened, store,
         click(page.get_by_role("button", name="Rows (CSV)"))
     kept = pd.read_csv(io.StringIO(download.value.path().read_text()))
     assert kept["row"].tolist() == listed(sets, misses)["row"].tolist()
-    click(page.get_by_text("Show the code"))
-    code = page.locator("[data-testid=stCode]").inner_text()
+    code = shown_code(page)
     monkeypatch.setenv("WORKBENCH_HOME", str(store.root))
     made = {}
     exec(code, made)
     assert made["rows"].tolist() == misses.tolist()
 
 
-def test_many_labels_no_labels_and_a_file_that_was_brought_are_shown(opened, store, tmp_path):
+def test_rows_with_many_labels_and_with_none_are_shown(opened, store):
     page = samples(opened, "many labels", K=2)
     sets = sets_of(store, "many labels", wb.AverageK(2.0))
     shows(page, sets, np.arange(60))
     assert page.locator(".wb-photo").count() == 0
     for chosen, n_labels in (("none", (0, 0)), ("several", (2, 6))):
-        click(page.get_by_role("combobox", name="Labels of the row"))
-        click(page.get_by_role("option", name=chosen, exact=True))
+        choose(page, "Labels of the row", chosen)
         shows(page, sets, RowFilter(n_labels=n_labels).rows(sets))
-        assert f"labels={chosen}" in page.url
+        asks(page, labels=chosen)
 
     page = samples(opened, "no labels", K=2)
     shows(page, sets_of(store, "no labels", wb.AverageK(2.0)), np.arange(60))
     assert page.get_by_text("Hit or miss").count() == 0
-
-    random = np.random.default_rng(5)
-    np.savez(tmp_path / "rows.npz", scores=random.normal(size=(90, 4)), labels=random.integers(0, 4, 90))
-    bring(page, tmp_path / "rows.npz")
-    page.get_by_role("button", name="Show it").wait_for()
-    settled(page)
-    click(page.get_by_role("button", name="Show it"))
-    page.get_by_text("45 of 45 test rows").wait_for()
 
 
 def test_where_no_row_is_left_the_page_says_so(opened):
@@ -170,25 +159,5 @@ def test_where_no_row_is_left_the_page_says_so(opened):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_on_a_small_laptop_nothing_is_cut_and_axe_finds_nothing_serious(opened, scheme):
     page = samples(opened, width=1024, scheme=scheme, by="shots", other=KEYS["sharper"][:12])
-    settled(page)
     assert serious_violations(page) == []
     assert too_wide(page) == 0
-
-
-def test_the_address_is_that_of_the_run_in_sight_however_soon_another_control_is_moved(opened, tmp_path):
-    page = samples(opened, "no labels", K=2)
-    random = np.random.default_rng(6)
-    np.savez(tmp_path / "soon.npz", scores=random.normal(size=(90, 4)), labels=random.integers(0, 4, 90))
-    bring(page, tmp_path / "soon.npz")
-    page.get_by_role("button", name="Show it").wait_for()
-    settled(page)
-    page.evaluate(
-        """() => {
-            const named = (name) => [...document.querySelectorAll("button")].find((b) => b.textContent.includes(name));
-            named("Show it").click();
-            document.querySelector(".stNumberInput [data-testid=stNumberInputStepUp]").click();
-        }"""
-    )
-    page.get_by_text("45 of 45 test rows").wait_for()
-    settled(page)
-    assert f"run={KEYS['no labels'][:12]}" not in page.url

@@ -4,7 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from browsing import KEYS, click, click_in, figure, numbers, pressed, reads, serious_violations, settled
+from browsing import (
+    KEYS,
+    arrives,
+    asks,
+    choose,
+    click,
+    click_in,
+    figure,
+    in_address,
+    numbers,
+    pressed,
+    reads,
+    says,
+    serious_violations,
+    settled,
+    shown_code,
+    too_wide,
+)
 
 import workbench as wb
 from workbench.conformal import rows_needed
@@ -51,8 +68,7 @@ def test_moving_K_with_the_keyboard_shows_exactly_what_the_library_gives(opened,
     pressed(page, "K", "ArrowLeft", times=17)
     expected, sets = headline(store, "garden", wb.AverageK(3.3))
     reads(page, expected)
-    assert "K=3.3" in page.url
-    assert f"run={KEYS['garden'][:12]}" in page.url
+    asks(page, K=3.3, run=KEYS["garden"][:12])
 
     assert_same_bars(figure(page, "sizes"), wb.figures.set_sizes(sets).frame)
     assert figure(page, "sizes")["shapes"][0]["x0"] == pytest.approx(sets.sizes.mean())
@@ -80,13 +96,13 @@ def test_the_threshold_slider_moves_K_and_takes_its_place_in_the_address(opened,
     threshold = float(numbers(page)["threshold"])
     expected, _ = headline(store, "garden", wb.Threshold(threshold))
     reads(page, expected)
-    assert f"threshold={threshold:g}" in page.url
-    assert "K=2" not in page.url
+    asks(page, threshold=f"{threshold:g}")
+    assert "K" not in in_address(page)
     nearest = round((float(expected["K"]) - 1) / 0.1)
     assert abs(int(page.locator("input[name=K]").input_value()) - nearest) <= 1
 
     pressed(page, "K", "ArrowRight")
-    assert "threshold=" not in page.url
+    assert "threshold" not in in_address(page)
 
 
 def test_the_confidence_slider_gives_the_sets_of_LAC_and_takes_its_place_in_the_address(opened, store):
@@ -95,8 +111,8 @@ def test_the_confidence_slider_gives_the_sets_of_LAC_and_takes_its_place_in_the_
     confidence = float(numbers(page)["confidence"])
     expected, sets = headline(store, "garden", wb.LAC(confidence))
     reads(page, expected)
-    assert f"confidence={confidence:g}" in page.url
-    assert "K=2" not in page.url
+    asks(page, confidence=f"{confidence:g}")
+    assert "K" not in in_address(page)
     assert_same_bars(figure(page, "sizes"), wb.figures.set_sizes(sets).frame)
 
 
@@ -168,12 +184,12 @@ def test_any_other_rule_is_asked_of_the_library_with_its_own_knobs(opened, store
     assert numbers(page)["Promised"] == "80.0%"
     page.get_by_role("slider", name="free rank").press("ArrowLeft")
     shown(wb.RAPS(confidence=0.8, penalty=0.1, free_rank=4))
-    assert page.evaluate("new URL(location).searchParams.get('rule_free_rank')") == "4"
+    asks(page, rule_free_rank=4)
     click(page.get_by_text("TopK", exact=True))
     shown(wb.TopK(5))
     assert "Promised" not in numbers(page)
     click(page.get_by_text("ClassConditionalLAC", exact=True))
-    page.get_by_text("they are in every set").wait_for()
+    says(page, "they are in every set")
 
 
 def test_two_runs_are_overlaid_and_each_is_fitted_on_its_own_rows(opened, store):
@@ -192,11 +208,11 @@ def test_a_click_on_a_bar_opens_its_rows(opened, store):
     picture = page.locator(".st-key-figure-sizes .wb-picture")
     bar, box = picture.locator(".bars .point").nth(2).bounding_box(), picture.bounding_box()
     click_in(picture, bar["x"] + bar["width"] / 2 - box["x"], bar["y"] + bar["height"] / 2 - box["y"])
-    page.get_by_role("heading", name="Samples").wait_for()
+    arrives(page, "Samples")
     _, sets = headline(store, "garden", wb.AverageK(2.0))
-    page.get_by_text(f"{np.count_nonzero(sets.sizes == 2)} of 400 test rows").wait_for()
-    asked = page.evaluate("[...new URL(location).searchParams].filter(([name]) => name !== 'run')")
-    assert asked == [["K", "2"], ["size", "2"], ["size", "2"]]
+    says(page, f"{np.count_nonzero(sets.sizes == 2)} of 400 test rows")
+    asks(page, K=2, size=[2, 2])
+    assert set(in_address(page)) == {"run", "K", "size"}
 
 
 def test_a_link_restores_run_place_grouping_and_photographs(opened, store):
@@ -208,7 +224,7 @@ def test_a_link_restores_run_place_grouping_and_photographs(opened, store):
     assert page.locator(".wb-card[data-verdict=hit]").count() == 0
 
     click(page.get_by_text("empty sets"))  # of which there is one page at most: there is no second one to stay on
-    page.get_by_text("Page (of 1)").wait_for()
+    says(page, "Page (of 1)")
     n_empty = np.count_nonzero(sets.sizes == 0)
     page.wait_for_function(f"document.querySelectorAll('.wb-card').length === {n_empty}")
 
@@ -233,11 +249,9 @@ def test_cards_show_the_predicted_sets_with_a_sign_for_hit_and_miss(opened, stor
 
 def test_another_run_gives_its_own_numbers_at_the_same_place(opened, store):
     page = opened(K=3)
-    click(page.get_by_role("combobox", name="Run"))
-    click(page.get_by_role("option", name="sharper"))
+    choose(page, "Run", "sharper")
     reads(page, headline(store, "sharper", wb.AverageK(3.0))[0])
-    assert f"run={KEYS['sharper'][:12]}" in page.url
-    assert "K=3" in page.url
+    asks(page, run=KEYS["sharper"][:12], K=3)
 
 
 def test_a_table_with_many_labels_shows_rude_names_as_they_are(opened, store):
@@ -262,9 +276,9 @@ def test_show_the_code_gives_the_code_the_words_and_the_data_of_a_picture(opened
     page = opened(K=2)
     _, sets = headline(store, "garden", wb.AverageK(2.0))
     drawn = wb.figures.set_sizes(sets)
-    click(page.locator(".st-key-figure-sizes").get_by_text("Show the code"))
-    page.get_by_text(drawn.text).wait_for()
-    assert "sets = wb.AverageK(K=2.0, min_size=0).fit(val)(test)" in page.locator("[data-testid=stCode]").inner_text()
+    code = shown_code(page.locator(".st-key-figure-sizes"))
+    assert "sets = wb.AverageK(K=2.0, min_size=0).fit(val)(test)" in code
+    says(page.get_by_test_id("stPopoverBody"), drawn.text)
     with page.expect_download() as download:
         click(page.get_by_role("button", name="Data (CSV)"))
     assert download.value.path().read_text() == drawn.frame.to_csv(index=False)
@@ -277,8 +291,7 @@ def test_show_the_code_gives_the_code_the_words_and_the_data_of_a_picture(opened
 def test_on_a_small_laptop_nothing_is_cut_the_headline_stays_and_axe_finds_nothing_serious(opened, scheme):
     page = opened(width=1024, scheme=scheme, by="shots", K=1.5)
     assert serious_violations(page) == []
-    wide = page.evaluate("() => { const m = document.querySelector('.stMain'); return m.scrollWidth - m.clientWidth; }")
-    assert wide == 0
+    assert too_wide(page) == 0
     page.set_viewport_size({"width": 1024, "height": 700})
     page.locator(".wb-card").last.scroll_into_view_if_needed()
     assert 0 <= page.locator(".wb-numbers").bounding_box()["y"] < 200

@@ -10,7 +10,20 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from browsing import KEYS, click, figure, numbers, serious_violations, settled, too_wide
+from browsing import (
+    KEYS,
+    arrives,
+    asks,
+    choose,
+    click,
+    figure,
+    numbers,
+    says,
+    serious_violations,
+    settled,
+    shown_code,
+    too_wide,
+)
 
 import workbench as wb
 from workbench.live_runs import head_of
@@ -19,7 +32,6 @@ from workbench.stored_sweeps import stored_sweeps
 
 pytestmark = pytest.mark.browser
 NEW = {"train": "A new run", "data": "digits", "recipe": "quick-rows"}
-PATIENCE = 120_000  # milliseconds for a process to start, and to train, on a busy machine
 
 
 @pytest.fixture
@@ -32,18 +44,13 @@ def digits(store, monkeypatch):
     return trained
 
 
-def said(page, words):
-    """Wait until the page says so."""
-    page.get_by_text(words).first.wait_for(timeout=PATIENCE)
-
-
+@pytest.mark.writes
 def test_a_run_is_trained_with_live_curves_and_opens_in_sets(opened, store, monkeypatch):
     page = opened(view="train", wait_for="text=What learns", **NEW, **{"epochs_quick-rows": 3})
-    click(page.get_by_text("Show the code").first)
-    shown = page.locator("[data-testid=stCode]").inner_text()
+    shown = shown_code(page)
     page.keyboard.press("Escape")
     click(page.get_by_role("button", name="Train", exact=True))
-    said(page, "Trained and kept")
+    says(page, "Trained and kept")
     settled(page)
     monkeypatch.setenv("WORKBENCH_HOME", str(store.root))
     made = {}
@@ -58,36 +65,37 @@ def test_a_run_is_trained_with_live_curves_and_opens_in_sets(opened, store, monk
     assert too_wide(page) == 0
 
     click(page.get_by_role("button", name="Open in Sets"))
-    page.wait_for_selector(".wb-sliders")
+    arrives(page, "Sets")
     settled(page)
     sets = wb.AverageK().fit(made["val"]).sets(made["test"])
     assert numbers(page)["Accuracy"] == f"{wb.metrics.accuracy(sets):.1%}"
 
 
+@pytest.mark.writes
 def test_training_survives_the_page_can_be_cancelled_and_tells_in_words_what_went_wrong(opened):
     long = {**NEW, "data": "letters", "epochs_quick-rows": 100}
     page = opened(view="train", wait_for="text=What learns", **long)
     click(page.get_by_role("button", name="Train", exact=True))
-    said(page, re.compile(r"Epoch \d+ of 100, about"))
+    says(page, re.compile(r"Epoch \d+ of 100, about"))
     assert page.get_by_role("button", name="Train", exact=True).is_disabled()
-    page.close()
     page = opened(view="train", wait_for="text=What learns", **long)
-    said(page, re.compile(r"Epoch \d+ of 100, about"))
+    says(page, re.compile(r"Epoch \d+ of 100, about"))
     click(page.get_by_role("button", name="Cancel"))
-    said(page, "Cancelled.")
+    says(page, "Cancelled.")
     too_many = {"new_loss": "Noised top-K", "new_NoisedTopK_K": 15}
     page = opened(view="train", wait_for="text=What learns", **NEW, **too_many)
     click(page.get_by_role("button", name="Train", exact=True))
-    said(page, "K = 15 with 10 classes")
+    says(page, "K = 15 with 10 classes")
     page = opened(
         view="train", wait_for="text=What learns", **NEW | {"data": "a path on this machine"}, path="/nowhere"
     )
-    said(page, "no such path")
+    says(page, "no such path")
 
 
+@pytest.mark.writes
 def test_a_moved_knob_trains_the_head_again_and_the_pictures_follow(opened, digits, store):
     page = opened("digits", view="train", wait_for=".st-key-result", live_loss="Noised top-K", width=1024)
-    said(page, "Trained NoisedTopK(K=5, epsilon=0.2)")
+    says(page, "Trained NoisedTopK(K=5, epsilon=0.2)")
     settled(page)
     page.evaluate(
         """() => new MutationObserver(() => {
@@ -97,8 +105,8 @@ def test_a_moved_knob_trains_the_head_again_and_the_pictures_follow(opened, digi
     slider = page.get_by_role("slider", name=re.compile("^ε"))
     slider.press("ArrowRight")
     epsilon = next(value for value in wb.losses.NoisedTopK.knobs()["epsilon"].values().tolist() if value > 0.2)
-    said(page, f"Trained NoisedTopK(K=5, epsilon={epsilon:g})")
-    said(page, f"Shown: digits · head of mlp · NoisedTopK(K=5, epsilon={epsilon}")
+    says(page, f"Trained NoisedTopK(K=5, epsilon={epsilon:g})")
+    says(page, f"Shown: digits · head of mlp · NoisedTopK(K=5, epsilon={epsilon}")
     settled(page)
     assert page.evaluate("() => window.dimmed")
     run = Shelf(store).found(head_of(digits.stored, wb.losses.NoisedTopK(K=5, epsilon=epsilon).spec()))
@@ -115,26 +123,27 @@ def test_a_moved_knob_trains_the_head_again_and_the_pictures_follow(opened, digi
     assert too_wide(page) == 0
 
     slider.press("ArrowLeft")  # a value seen before
-    said(page, "Shown: digits · head of mlp · NoisedTopK(K=5, epsilon=0.2,")
+    says(page, "Shown: digits · head of mlp · NoisedTopK(K=5, epsilon=0.2,")
     click(page.get_by_role("button", name="Keep this run"))
-    said(page, "Open in Compare")
+    says(page, "Open in Compare")
     kept = Shelf(store).found(head_of(digits.stored, wb.losses.NoisedTopK(K=5, epsilon=0.2).spec()))
     assert store.open(kept.key).path.parent == store.root
 
     slider.press("ArrowRight")
-    page.wait_for_function(f"() => location.search.includes('epsilon={epsilon:g}')")
-    address = page.url
-    page.goto(address)
-    said(page, f"Shown: digits · head of mlp · NoisedTopK(K=5, epsilon={epsilon}")
+    asks(page, live_NoisedTopK_epsilon=f"{epsilon:g}")
+    page.goto(page.url)
+    says(page, f"Shown: digits · head of mlp · NoisedTopK(K=5, epsilon={epsilon}")
 
 
-@pytest.mark.parametrize("run", ["garden", "many labels", "no labels"])
-def test_scores_without_a_network_say_that_there_is_no_head_to_train(opened, run):
-    page = opened(run, view="train", wait_for="[data-testid=stAlert]", scheme="dark")
-    assert page.get_by_text("has scores but no network").is_visible()
+def test_scores_without_a_network_say_that_there_is_no_head_to_train(opened):
+    page = opened(view="train", wait_for="[data-testid=stAlert]", scheme="dark")
     assert serious_violations(page) == []
+    for run in ("sharper", "many labels", "no labels", "garden"):
+        choose(page, "Run", run)
+        says(page, f"{run} has scores but no network")
 
 
+@pytest.mark.writes
 def test_a_sweep_of_the_store_is_drawn_as_small_multiples(opened, store, monkeypatch):
     about = json.loads((store.open(KEYS["garden"]).path / "run.json").read_text(encoding="utf-8"))
     about |= {"dataset_key": "d", "model": "cnn", "seed": 0}
@@ -155,10 +164,9 @@ def test_a_sweep_of_the_store_is_drawn_as_small_multiples(opened, store, monkeyp
     np.testing.assert_allclose(drawn[0]["y"], first["mean"], atol=1e-6)
     assert serious_violations(page) == []
     assert too_wide(page) == 0
-    click(page.get_by_text("Show the code"))
     made = {}
     monkeypatch.setenv("WORKBENCH_HOME", str(store.root))
-    exec(page.locator("[data-testid=stCode]").inner_text(), made)
+    exec(shown_code(page), made)
     pd.testing.assert_frame_equal(made["figure"].frame, expected.frame)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
+from waiting import PATIENCE, eventually, next_frame
 
 import workbench as wb
 
@@ -15,9 +17,10 @@ RUDE = ["<b>bold</b>", "$x$", "&amp;", "{0}", "%{x}", "*star*"]
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def page(chromium: Any) -> Iterator[Any]:
     page = chromium.new_page(viewport={"width": 1000, "height": 700})
+    page.set_default_timeout(1000 * PATIENCE)
     yield page
     page.close()
 
@@ -65,9 +68,14 @@ def test_the_explorer_follows_its_slider_without_a_kernel(opened):
     figure = wb.figures.explore(*table().split(), K_max=4, step=0.5)
     page = opened(figure)
     shows(page, 1, "s", figure.shares()[-1])  # opens at the K nearest to 5
-    rail = page.locator(".slider-rail-touch-rect").bounding_box()
-    page.mouse.click(rail["x"] + 2, rail["y"] + rail["height"] / 2)
-    page.wait_for_function("document.querySelector('.slider-label').textContent.startsWith('K = 1 ')")
+
+    def slid_to_the_left():
+        rail = page.locator(".slider-rail-touch-rect").bounding_box()
+        page.mouse.click(rail["x"] + 2, rail["y"] + rail["height"] / 2)
+        next_frame(page)
+        assert page.locator(".slider-label").first.text_content().startswith("K = 1 ")
+
+    eventually(page, slid_to_the_left)
     shows(page, 1, "s", figure.shares()[0])
     shows(page, 3, "y", figure.frame["accuracy"].iloc[:1])
 
@@ -75,9 +83,16 @@ def test_the_explorer_follows_its_slider_without_a_kernel(opened):
 def test_the_pointer_reads_the_exact_loss_off_the_triangle(opened):
     figure = wb.figures.level_sets(wb.losses.CrossEntropy(), steps=21)
     page = opened(figure)
-    box = page.locator(".nsewdrag").bounding_box()
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    told = page.locator(".hovertext").text_content()
+    box, beside = page.locator(".nsewdrag").bounding_box(), itertools.cycle((0, 1))
+
+    def told_by_the_pointer():
+        page.mouse.move(box["x"] + box["width"] / 2 + next(beside), box["y"] + box["height"] / 2)
+        next_frame(page)
+        told = page.locator(".hovertext").all_text_contents()
+        assert len(told) == 1, "the picture does not see the pointer"
+        return told[0]
+
+    told = eventually(page, told_by_the_pointer)
     s2, value = float(told.split(",")[2].split(")")[0]), float(told.split()[-1])
     near = figure.frame[np.isclose(figure.frame["s2"], s2, atol=0.006)]
     assert np.isclose(near["value"], value, atol=6e-4).any()
