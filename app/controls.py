@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from addressed import bound, one_of, switch
 from live import Slider
 from workbench.knobs import Knob, shown
 
+Weights = tuple[float, ...]
 WEIGHT_STEPS = 21  # places of a slider that shares a weight between two
 
 
@@ -21,39 +23,50 @@ def widget(name: str, knob: Knob, value: Any, *, key: str, side: str = "", steps
     """
     symbol = knob.symbol or name.replace("_", " ")
     label = f"{symbol}{f' ({side})' if side else ''}: {knob.meaning}"
-    bound: dict[str, Any] = {"key": key, "bind": "query-params", "help": f"{name}: {knob.accepts()}"}
+    about = f"{name}: {knob.accepts()}"
     if knob.kind == "switch":
-        return st.toggle(label, value, **bound)
+        return st.toggle(label, value, help=about, **bound(key, switch))
     if knob.kind == "choice":
-        return st.selectbox(label, knob.choices, knob.choices.index(value), **bound)
+        at = knob.choices.index(value)
+        return st.selectbox(label, knob.choices, at, help=about, **bound(key, one_of(knob.choices)))
     if knob.kind == "weights":
-        return _two_weights(label, value, bound) if len(value) == 2 else _weights(name, knob, label, value, bound)
+        return (_two_weights if len(value) == 2 else _weights)(name, knob, value, label=label, help=about, key=key)
     options = sorted({*knob.values(steps).tolist(), value})
-    return st.select_slider(label, options, value, format_func=shown, **bound)
+    readable = one_of(map(shown, options))
+    return st.select_slider(label, options, value, format_func=shown, help=about, **bound(key, readable))
 
 
-def _two_weights(label: str, value: tuple[float, ...], bound: dict[str, Any]) -> tuple[float, ...]:
+def _two_weights(name: str, knob: Knob, value: Weights, *, label: str, help: str, key: str) -> Weights:
     """One slider shares the whole between two."""
-    pairs = {first: (first, round(1 - first, 2)) for first in np.linspace(0, 1, WEIGHT_STEPS).round(2).tolist()}
-    pairs[value[0]] = value  # type: ignore[assignment]
-    return pairs[st.select_slider(label, sorted(pairs), value[0], format_func=lambda at: written(pairs[at]), **bound)]
+    firsts = np.linspace(0, 1, WEIGHT_STEPS).round(2).tolist()
+    pairs: dict[float, Weights] = {first: (first, round(1 - first, 2)) for first in firsts} | {value[0]: value}
+    readable = one_of(map(written, pairs.values()))
+    first = st.select_slider(
+        label, sorted(pairs), value[0], format_func=lambda at: written(pairs[at]), help=help, **bound(key, readable)
+    )
+    return pairs[first]
 
 
-def _weights(name: str, knob: Knob, label: str, value: tuple[float, ...], bound: dict[str, Any]) -> tuple[float, ...]:
+def _weights(name: str, knob: Knob, value: Weights, *, label: str, help: str, key: str) -> Weights:
     """All weights, written one after the other."""
-    text = st.text_input(label, written(value), **bound)
-    if text == written(value):
-        return value
-    try:
-        weights = knob.checked(name, text.split(","))
-    except ValueError:
-        weights = ()
-    if len(weights) != len(value):
-        raise ValueError(f"{name} = {text} is not allowed; give {len(value)} {knob.accepts()}, such as {written(value)}")
+
+    def read(text: str) -> Weights | None:
+        try:
+            weights = value if text == written(value) else knob.checked(name, text.split(","))
+        except ValueError:
+            return None
+        return weights if len(weights) == len(value) else None
+
+    readable = bound(key, lambda asked: len(asked) == 1 and read(asked[0]) is not None)
+    text = st.text_input(label, written(value), help=help, **readable)
+    if (weights := read(text)) is None:
+        raise ValueError(
+            f"{name} = {text} is not allowed; give {len(value)} {knob.accepts()}, such as {written(value)}"
+        )
     return weights
 
 
-def written(weights: tuple[float, ...]) -> str:
+def written(weights: Weights) -> str:
     """Weights as a person writes them, all digits included: `0.5, 0, 0.5`."""
     return ", ".join(shown(weight) if float(shown(weight)) == weight else repr(weight) for weight in weights)
 
