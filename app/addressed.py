@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import streamlit as st
-from streamlit.errors import StreamlitAPIException
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from messages import plain
@@ -20,15 +19,15 @@ def bound(name: str, readable: Readable) -> dict[str, Any]:
     """What makes a widget read its first value from the address, under its name, and write it there.
 
     A value that cannot be read is taken out of the address before the widget sees it, and the page begins anew: Streamlit
-    would read an empty one as nothing at all, and one bad end of a range as the default of that end.
+    would read an empty one as nothing at all, and one bad end of a range as the default of that end. What could be read
+    until another run was chosen, such as the name of a class, Streamlit drops itself once it has forgotten the widget.
     """
-    if name not in st.session_state and name in st.query_params and not readable(st.query_params.get_all(name)):
-        drop(name)
-        try:
-            del st.query_params[name]
-        except StreamlitAPIException:  # a widget of this name is there already, and has its own value
-            pass
+    if name in st.query_params and not readable(st.query_params.get_all(name)):
+        if name in st.session_state:
+            del st.session_state[name]
         else:
+            drop(name)
+            del st.query_params[name]
             st.rerun()
     return {"key": name, "bind": "query-params"}
 
