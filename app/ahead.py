@@ -18,6 +18,7 @@ import streamlit as st
 from starlette.datastructures import MutableHeaders
 
 PLOTLY = Path(__file__).with_name("plotly-cartesian.min.js")
+RECONNECT = Path(__file__).with_name("reconnect.js")
 OF_STREAMLIT = Path(st.__file__).parent / "static" / "static"  # their names hold a hash of their content
 TYPES = {".js": "text/javascript", ".css": "text/css", ".woff2": "font/woff2"}  # what a machine calls them may differ
 A_DAY, FOR_EVER = "public, max-age=86400", "public, immutable, max-age=31536000"
@@ -42,7 +43,7 @@ def _base() -> str:
 
 
 class Ahead:
-    """ASGI middleware that answers for these files itself and adds plotly.js, and a shorter history, to every HTML page."""
+    """ASGI middleware that answers for these files itself and adds plotly.js and what `_scripts` has to every HTML page."""
 
     def __init__(self, app: Any) -> None:
         self.app = app
@@ -80,7 +81,7 @@ async def _send_file(file: Path, send: Any) -> None:
 
 
 class _Announcing:
-    """Sends on what it is given, and an HTML page as a whole with two more scripts."""
+    """Sends on what it is given, and an HTML page as a whole with a few more scripts."""
 
     def __init__(self, send: Any) -> None:
         self.send = send
@@ -102,7 +103,9 @@ class _Announcing:
 
 
 def _scripts() -> str:
-    return f'<script>{BACK}</script><script async src="{plotly_address()}" onerror="this.remove()"></script>'
+    """A shorter history, the way back to a server that was started anew, and plotly.js."""
+    own = f"<script>{BACK}</script><script>{RECONNECT.read_text(encoding='utf-8')}</script>"
+    return f'{own}<script async src="{plotly_address()}" onerror="this.remove()"></script>'
 
 
 def _is_html(start: Message) -> bool:

@@ -55,6 +55,7 @@ function move(channel, row) {
 }
 
 const KINDS = { sliders, figure, cards, drawing, answer };
+const MOVING_KEYS = /^(Home|End|Page(Up|Down)|Arrow(Left|Right|Up|Down))$/;
 const SIGNS = { hit: "✓ ", miss: "✗ ", "": "" };
 
 // Sliders that say the same in different words. The one that was moved last says it exactly; the others follow.
@@ -70,11 +71,18 @@ function sliders(root, data, channel, live) {
     Object.assign(input, { type: "range", min: 0, max: slider.rows.length - 1, step: 1, name: slider.name });
     input.setAttribute("aria-label", slider.label);
     input.setAttribute("aria-description", slider.help);
-    input.addEventListener("input", () => {
+    const take = () => {
       held = slider.name;
       move(channel, slider.rows[input.value]);
-    });
+    };
+    input.addEventListener("input", take);
     input.addEventListener("change", () => tellSoon(slider));
+    // A key that moves nothing, as Home does at the end, tells of no input, and yet this slider was chosen.
+    input.addEventListener("keyup", ({ key }) => {
+      if (held === slider.name || !MOVING_KEYS.test(key)) return;
+      take();
+      tellSoon(slider);
+    });
     return { slider, box, output, input };
   });
   const tiles = add(root, "dl", "wb-numbers");

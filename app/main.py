@@ -12,6 +12,7 @@ import streamlit as st
 import memory
 import opening
 import reading
+from addressed import came_back, say_what_was_dropped
 from messages import friendly, plain
 from several import told_apart
 from views import calibration, classes, compare, labels, landscapes, lessons, samples, sets, train
@@ -29,6 +30,8 @@ def choose_run() -> None:
     with st.container():  # always there, so that nothing below changes its place when the warning goes
         if asked is not None and asked not in titles:
             st.warning(f"The link asks for run {plain(asked[:64])}, which is not here.", icon=":material/link_off:")
+    if came_back() and asked in titles:
+        st.session_state["run"] = asked
     if st.session_state.get("run") not in titles:  # the first visit, or somebody deleted the run
         st.session_state["run"] = asked if asked in titles else next(iter(titles), None)
     if titles:
@@ -86,5 +89,8 @@ with st.sidebar:
     open_file()
     if st.button("Words and symbols", icon=":material/dictionary:", type="tertiary"):
         words()
+above = st.container()
 friendly(page.run)()
+with above:
+    say_what_was_dropped()
 memory.loaded(page.title)

@@ -18,6 +18,7 @@ import messages
 import moving
 import reading
 import workbench as wb
+from addressed import any_text, bound, one_of
 from handout import handout
 from retraining import TALL, knobs_of, time_left, with_training
 from workbench.datasets import DATASETS, recipe_class
@@ -35,7 +36,7 @@ def body(key: str | None, dark: bool) -> None:
     with st.spinner("Reading losses and recipes…"):
         wb.recipes.RECIPES, wb.losses.LOSSES  # noqa: B018  (the first time they load torch)
     parts = [WHOLE, HEAD] if key is not None and has_head(key) else [WHOLE]
-    part = st.segmented_control("What learns", parts, default=WHOLE, required=True, key="what", bind="query-params")
+    part = st.segmented_control("What learns", parts, default=WHOLE, required=True, **bound("what", one_of(parts)))
     progress = asking.long_worker().progress
     described = head(key) if part == HEAD and key is not None else whole(key)
     with st.container(horizontal=True):
@@ -75,12 +76,12 @@ def whole(key: str | None) -> dict[str, Any] | None:
     recipes = wb.recipes.RECIPES
     with st.container(key="settings"):
         data = chosen_data(None if key is None else reading.run(key).dataset_spec)
-        name = st.selectbox("Settings as in", list(recipes), key="recipe", bind="query-params")
+        name = st.selectbox("Settings as in", list(recipes), **bound("recipe", one_of(recipes)))
         start = recipes[name].settings
         models = list(dict.fromkeys(each.settings["model"] for each in recipes.values() if "model" in each.settings))
         model = st.selectbox(
-            "Model", models, models.index(start.get("model", models[0])), key=f"model_{name}", bind="query-params",
-            accept_new_options=True, help="its name, or module:factory for one of yours",
+            "Model", models, models.index(start.get("model", models[0])), **bound(f"model_{name}", one_of(models)),
+            help="one of your own is trained in a notebook or a terminal, by module:factory",
         )  # fmt: skip
         loss = chosen_loss()
     with st.container(key="more-settings"):
@@ -95,7 +96,7 @@ def chosen_loss() -> dict[str, Any]:
     titles = {loss.__name__: loss.title for loss in wb.losses.LOSSES if loss.trains}
     first = list(titles).index("CrossEntropy")
     name = st.selectbox(
-        "Loss", list(titles), first, format_func=titles.__getitem__, key="new_loss", bind="query-params"
+        "Loss", list(titles), first, format_func=titles.__getitem__, **bound("new_loss", one_of(titles.values()))
     )
     return wb.losses.class_named(name)(**knobs_of(name, prefix="new")).spec()
 
@@ -108,11 +109,12 @@ def setting(name: str, start: Any, *, key: str) -> Any:
 
 def chosen_data(of_run: dict[str, Any] | None) -> dict[str, Any] | None:
     """The spec of a dataset: by its name or its path with its knobs, or that of the chosen run; None without a path."""
-    name = st.selectbox("Data", [*DATASETS, *[OF_RUN] * (of_run is not None), PATH], key="data", bind="query-params")
+    names = [*DATASETS, *[OF_RUN] * (of_run is not None), PATH]
+    name = st.selectbox("Data", names, **bound("data", one_of(names)))
     if name == OF_RUN:
         return of_run
     if name == PATH:
-        name = st.text_input("Path", key="path", bind="query-params", help="a folder of images, or files of a dataset")
+        name = st.text_input("Path", help="a folder of images, or files of a dataset", **bound("path", any_text))
     if not name:
         return None
     with st.popover("Knobs of the data", icon=":material/tune:", width="stretch"):

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 import streamlit as st
 
+from addressed import came_back
 from reading import SLIDERS
 from rules import KEPT, ONE_THRESHOLD, changed
 from workbench.figures.classes import MOST_BARS
@@ -31,11 +32,15 @@ Rows = dict[str, Any]  # what `open_samples` takes
 
 
 def arrive(page: Any) -> None:
-    """Take over, before a page is drawn, what another page asked of it, or else the rule that was chosen last."""
+    """Take over, before a page is drawn, what another page asked of it, or else the rule that was chosen last.
+
+    Who goes back finds the rule that was chosen there.
+    """
     view = page.url_path
     before, st.session_state["view"] = st.session_state.get("view"), view
     asked, address = st.session_state.pop("asked", None), {}
-    if asked is None and view in WITH_RULES and before not in (None, view) and "rule" not in st.query_params:
+    arrived = before not in (None, view) and not came_back()
+    if asked is None and view in WITH_RULES and arrived and "rule" not in st.query_params:
         asked = st.session_state.get(KEPT)
         address = {} if asked is None else changed(asked)
     if asked is not None:
@@ -92,7 +97,7 @@ def open_samples(
     rule = {"rule": ONE_THRESHOLD} if of_sliders or kept is None else kept
     asked = {name: value for name, value in given.items() if value is not None}
     st.session_state["asked"] = {"run": key, **rule, **asked}
-    written = {name: _written(value) for name, value in asked.items() if name in OF_SAMPLES}
+    written = {name: _written(name, value) for name, value in asked.items() if name in OF_SAMPLES}
     query = {"run": key, **sliders, **written, **({} if row is None else {"row": str(row)})}
     st.switch_page(st.Page(page, url_path="samples"), query_params=query)
 
@@ -108,9 +113,16 @@ def open_live_training(key: str, loss: Any) -> NoReturn:
     st.switch_page(st.Page(page, url_path="train"), query_params={"run": key, **written})
 
 
-def _written(value: Any) -> str | list[str]:
+def _written(name: str, value: Any) -> str | list[str]:
     """A value, or several, as in an address."""
-    return [f"{each:g}" if isinstance(each, float) else each for each in value] if isinstance(value, tuple) else value
+    if name == "size":
+        return [size_in_words(size) for size in value]
+    return [f"{each:g}" for each in value] if isinstance(value, tuple) else value
+
+
+def size_in_words(size: int) -> str:
+    """The size of a set as it is chosen: the last stands for all larger ones."""
+    return f"{size}+" if size == LARGEST else str(size)
 
 
 def opens_rows(name: str, table: LogitTable) -> bool:

@@ -8,6 +8,7 @@ import streamlit as st
 import live
 import reading
 import workbench as wb
+from addressed import bound, one_of
 from messages import friendly, plain
 from opening import open_samples
 from places import Places, places
@@ -30,7 +31,7 @@ def wall(answer: Answer, dark: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         options = CHOICES if labelled else (CHOICES[0], *CHOICES[3:])
         choice = st.segmented_control(
-            "Show", options, default=CHOICES[0], required=True, key="show", bind="query-params"
+            "Show", options, default=CHOICES[0], required=True, **bound("show", one_of(options))
         )
         shown = one_page(chosen_rows(answer.sets, choice))
     if len(shown) == 0:
@@ -46,8 +47,9 @@ def wall(answer: Answer, dark: bool) -> None:
 def one_page(rows: np.ndarray) -> np.ndarray:
     """The rows of one page, chosen here and kept in the address as `page`."""
     n_pages = max(1, -(-len(rows) // ON_A_PAGE))
+    readable = bound("page", one_of(range(1, n_pages + 1)))
     st.session_state["page"] = min(st.session_state.get("page", 1), n_pages)
-    page = st.number_input(f"Page (of {n_pages})", 1, n_pages, key="page", bind="query-params", width=140)
+    page = st.number_input(f"Page (of {n_pages})", 1, n_pages, width=140, **readable)
     return rows[(page - 1) * ON_A_PAGE :][:ON_A_PAGE]
 
 

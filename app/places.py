@@ -11,6 +11,7 @@ import streamlit as st
 import controls
 import reading
 import workbench as wb
+from addressed import number_asked
 from live import Slider
 from reading import SLIDERS
 from workbench.conformal import FittedConformalRule, rows_needed
@@ -73,14 +74,11 @@ class Places:
     def asked(self) -> int:
         """The row the address of the page asks for, or else where the sliders of another view were left.
 
-        What cannot be read in the address counts for nothing.
+        What cannot be read in the address counts for nothing, and is said.
         """
         for name in reversed(self.values):
-            try:
-                value = float(st.query_params[name])
-            except (KeyError, ValueError):
-                continue
-            if np.isfinite(value):
+            value = number_asked(name)
+            if value is not None:
                 return self.row(name, value)
         return self.row(*st.session_state.get("place", ("K", wb.AverageK().K)))
 

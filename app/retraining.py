@@ -20,6 +20,7 @@ import messages
 import moving
 import reading
 import workbench as wb
+from addressed import bound, one_of
 from handout import handout
 from sweeping import swept
 from workbench.figures import Figure
@@ -58,10 +59,11 @@ def body(key: str, dark: bool) -> None:
         return
     with st.spinner("Reading the losses…"):
         names = trainable(base.tables["val"])
+        titles = {name: wb.losses.class_named(name).title for name in names}
     with st.container(key="settings"):
         name = st.selectbox(
-            "Loss", names, names.index(FIRST) if FIRST in names else 0, key="live_loss", bind="query-params",
-            format_func=lambda name: wb.losses.class_named(name).title,
+            "Loss", list(titles), names.index(FIRST) if FIRST in names else 0, format_func=titles.__getitem__,
+            **bound("live_loss", one_of(titles.values())),
         )  # fmt: skip
         loss = wb.losses.class_named(name)(**knobs_of(name, base.tables["val"].n_classes))
     described = head_of(base, loss.spec())

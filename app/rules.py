@@ -13,7 +13,7 @@ import live
 import messages
 import reading
 import workbench as wb
-from addressed import in_address
+from addressed import bound, in_address, one_of
 from headline import numbers_of, strip
 from places import CONFIDENCES, places
 from workbench.conformal import RULES, ConformalRule
@@ -63,9 +63,8 @@ def answer(view: str, key: str) -> Answer:
     in_address(key)
     labelled = reading.run(key).tables["val"].labels is not None
     names = [name for name, rule in OTHERS.items() if labelled or not issubclass(rule, ConformalRule)]
-    name = st.segmented_control(
-        "Rule", [ONE_THRESHOLD, *names], default=ONE_THRESHOLD, required=True, key="rule", bind="query-params"
-    )
+    names = [ONE_THRESHOLD, *names]
+    name = st.segmented_control("Rule", names, default=ONE_THRESHOLD, required=True, **bound("rule", one_of(names)))
     if name == ONE_THRESHOLD:
         st.session_state[KEPT] = None
         with st.container(key="headline"):

@@ -16,6 +16,7 @@ from starlette.middleware import Middleware
 from streamlit.web import cli
 
 from ahead import Ahead
+from same_origin import SameOrigin
 from views import sets
 
 OUTSIDE_A_PAGE = "streamlit.runtime.scriptrunner_utils.script_run_context"  # who warns that a spinner has no page
@@ -36,7 +37,9 @@ def prepare() -> None:
         sets.prepare()
 
 
-app = st.App(Path(__file__).with_name("main.py"), middleware=[Middleware(Ahead)], lifespan=open_browser)
+app = st.App(
+    Path(__file__).with_name("main.py"), middleware=[Middleware(SameOrigin), Middleware(Ahead)], lifespan=open_browser
+)
 
 
 if __name__ == "__main__":

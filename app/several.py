@@ -1,4 +1,7 @@
-"""Several runs on the same rows: which were chosen, what they are called, and the code that opens them."""
+"""Several runs on the same rows: which were chosen, what they are called, and the code that opens them.
+
+In the address they stand by their short keys: titles are long, and two may be equal.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,36 @@ from collections.abc import Sequence
 import streamlit as st
 
 import reading
+from addressed import came_back, drop
+
+NONE = ""
+
+
+def one_run(label: str, titles: dict[str, str], name: str) -> str | None:
+    """One of the runs, or none, in the address as `name`."""
+    titles = {NONE: "no other run", **told_apart(titles)}
+    if came_back() or st.session_state.get(name) not in titles:  # or the first visit, or another run was opened
+        asked = st.query_params.get(name, NONE)
+        if asked not in titles and name not in st.session_state:
+            drop(name)
+        st.session_state[name] = asked if asked in titles else NONE
+    chosen = st.selectbox(label, list(titles), format_func=titles.__getitem__, key=name, width=480)
+    if chosen != NONE:
+        st.query_params[name] = chosen
+    elif name in st.query_params:
+        del st.query_params[name]
+    return chosen or None
 
 
 def chosen_runs(label: str, key: str, others: dict[str, str]) -> list[str]:
     """Any of the other runs on the rows of a run, in the address as `with`; all of them at first."""
-    if "with" not in st.session_state or st.session_state.get("with of") != key:  # the first visit, or another run
-        asked = [each for each in st.query_params.get("with", "").split(",") if each in others]
-        none_asked = "with of" not in st.session_state and st.query_params.get("with") == ""
+    first = came_back() or "with of" not in st.session_state
+    if first or "with" not in st.session_state or st.session_state["with of"] != key:  # or another run
+        named = st.query_params.get("with", "").split(",")
+        asked = [each for each in named if each in others]
+        if first and asked != named != [""]:
+            drop("with")
+        none_asked = first and st.query_params.get("with") == ""
         st.session_state["with"] = asked if asked or none_asked else list(others)
         st.session_state["with of"] = key
     st.session_state["with"] = [each for each in st.session_state["with"] if each in others]

@@ -14,6 +14,7 @@ import messages
 import moving
 import reading
 import workbench as wb
+from addressed import bound, one_of
 from handout import handout
 from workbench.figures import Figure
 from workbench.figures.base import counted
@@ -42,9 +43,9 @@ def body(dark: bool) -> None:
         )
         return
     with st.container(key="settings"):
-        sweep = sweeps[st.selectbox("Sweep", list(sweeps), key="sweep", bind="query-params")]
+        sweep = sweeps[st.selectbox("Sweep", list(sweeps), **bound("sweep", one_of(sweeps)))]
         K = target_K(sweep.runs[0])
-        split = st.segmented_control("Rows", SPLITS, default="test", required=True, key="rows", bind="query-params")
+        split = st.segmented_control("Rows", SPLITS, default="test", required=True, **bound("rows", one_of(SPLITS)))
     swept("sweep", sweep, K, split, dark)
 
 
@@ -63,9 +64,9 @@ def target_K(run: StoredRun) -> float:
     """Classes in a set on average, from a slider."""
     values = reading.index(run.key[: reading.SHORT], "val").K_values.tolist()
     first = min(values, key=lambda value: abs(value - wb.AverageK().K))
-    return st.select_slider(
-        "K: classes in a set on average", values, first, format_func="{:g}".format, key="sweep_K", bind="query-params"
-    )
+    written = "{:g}".format
+    readable = bound("sweep_K", one_of(map(written, values)))
+    return st.select_slider("K: classes in a set on average", values, first, format_func=written, **readable)
 
 
 @messages.friendly

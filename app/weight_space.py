@@ -10,6 +10,7 @@ import live
 import messages
 import reading
 import workbench as wb
+from addressed import bound, one_of
 from handout import handout
 from workbench.figures import Figure
 from workbench.planes import Computation, Plane, check_repeatable
@@ -29,10 +30,10 @@ def weight_space(dark: bool) -> None:
         return
     with st.container(key="knobs"):
         steps = st.segmented_control(
-            "Points a side", SIDES, default=9, required=True, key="plane_steps", bind="query-params"
+            "Points a side", SIDES, default=9, required=True, **bound("plane_steps", one_of(SIDES))
         )
         seed = st.segmented_control(
-            "Pair of random directions", SEEDS, default=0, required=True, key="plane_seed", bind="query-params"
+            "Pair of random directions", SEEDS, default=0, required=True, **bound("plane_seed", one_of(SEEDS))
         )
     try:
         plane = Plane.through(reading.run(key), rows=ROWS, seed=seed)

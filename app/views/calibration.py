@@ -11,7 +11,7 @@ import streamlit as st
 import messages
 import reading
 import workbench as wb
-from addressed import in_address
+from addressed import bound, in_address, one_of
 from drawings import drawn
 from opening import open_samples, rows_of_bin
 from workbench.calibration import at_temperature, of_one_class
@@ -113,8 +113,9 @@ def why_not(key: str) -> str | None:
 def recalibration(key: str) -> Mended:
     """What is done to the scores, in the address as `mend` and `T`."""
     best = round(best_temperature(key), 3)
+    kinds = [TEMPERATURE, VECTOR]
     kind = st.segmented_control(
-        "Recalibrated by", [TEMPERATURE, VECTOR], default=TEMPERATURE, required=True, key="mend", bind="query-params"
+        "Recalibrated by", kinds, default=TEMPERATURE, required=True, **bound("mend", one_of(kinds))
     )
     if kind == VECTOR:
         return Mended(None)
@@ -124,8 +125,7 @@ def recalibration(key: str) -> Mended:
         options,
         best,
         format_func="{:g}".format,
-        key="T",
-        bind="query-params",
+        **bound("T", one_of(map("{:g}".format, options))),
         width=420,
         help="All scores are divided by T: above 1 the network is less sure of itself, below 1 surer.",
     )
@@ -135,7 +135,7 @@ def recalibration(key: str) -> Mended:
 def one_class(test: wb.LogitTable) -> int | None:
     """The class whose own probability is judged, in the address as `of`; None: the most probable class of each row."""
     names = test.named_classes()
-    chosen = st.selectbox("Of", [ALL, *names], key="of", bind="query-params", width=240)
+    chosen = st.selectbox("Of", [ALL, *names], width=240, **bound("of", one_of([ALL, *names])))
     return None if chosen == ALL else names.index(chosen)
 
 
@@ -143,7 +143,7 @@ def counted_classes(test: wb.LogitTable) -> int:
     """How many of the most probable classes of a row count, in the address as `top`."""
     numbers = [K for K in (1, 2, 3, 5, 10) if K <= test.n_classes]
     return st.segmented_control(
-        "Most probable classes", numbers, default=1, required=True, key="top", bind="query-params"
+        "Most probable classes", numbers, default=1, required=True, **bound("top", one_of(numbers))
     )
 
 

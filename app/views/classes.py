@@ -12,11 +12,12 @@ import moving
 import reading
 import rules
 import workbench as wb
-from addressed import one_run
+from addressed import any_text, bound, one_of
 from drawings import drawn
 from handout import handout
 from opening import open_samples, opens_rows, rows_of_class
 from places import compact, places
+from several import one_run
 from workbench.figures import Figure
 from workbench.rows import ONLY_OTHER, ONLY_THIS
 
@@ -105,7 +106,7 @@ def chosen_class(sets: wb.PredictionSets) -> int:
     in_sets = np.bincount(sets.classes, minlength=len(names)) > 0
     first = int(np.where(in_sets, np.nan_to_num(found, nan=1.0), 2.0).argmin())
     label = "Class" if sets.table.labels is None else "Class (also by choosing a line of the table)"
-    return names.index(st.selectbox(label, names, first, key="class", bind="query-params"))
+    return names.index(st.selectbox(label, names, first, **bound("class", one_of(names))))
 
 
 @messages.friendly
@@ -142,9 +143,7 @@ def table(answer: rules.Answer, other: str | None) -> None:
     frame = every_class(answer.key, repr(answer.rule), other)
     with st.container(key="table"):
         st.html('<div class="wb-live"><h2 class="wb-title">Every class, worst first</h2></div>')
-        sought = st.text_input(
-            "Find a class or group", key="find", bind="query-params", placeholder="a part of its name"
-        )
+        sought = st.text_input("Find a class or group", placeholder="a part of its name", **bound("find", any_text))
         named = frame["name"].str.cat(frame["group"] if "group" in frame else frame["name"], sep=" ")
         found = frame[named.str.contains(sought, case=False, regex=False)].reset_index(drop=True)
         if found.empty:

@@ -13,6 +13,7 @@ import moving
 import reading
 import rules
 import workbench as wb
+from addressed import bound, one_of
 from handout import handout
 from places import places
 from several import chosen_runs, opening, titles
@@ -130,7 +131,7 @@ def scatter(code: str, comparison: pd.DataFrame, dark: bool) -> None:
     with st.container(key="scatter"):
         with st.container(horizontal=True):
             x, y = (
-                st.selectbox(label, names, first, format_func=in_words, key=axis, bind="query-params")
+                st.selectbox(label, names, first, format_func=in_words, **bound(axis, one_of(map(in_words, names))))
                 for label, axis, first in (("To the right", "x", 0), ("Upwards", "y", min(1, len(names) - 1)))
             )
         picture("scatter", code, wb.figures.on_two_metrics(comparison, x, y), dark)

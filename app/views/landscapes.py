@@ -16,6 +16,7 @@ from streamlit.errors import StreamlitAPIException
 import controls
 import messages
 import workbench as wb
+from addressed import bound, one_of, some_of, switch
 from pictures import Setting, figure, prepare, recipe, shown
 from weight_space import weight_space
 from workbench.figures.base import round_range
@@ -38,6 +39,7 @@ PARTS = {
     "valley forgives small changes.",
 }
 NONE = "nothing"
+SIZES, LABELS, REGIONS = (1, 2), (0, 1, 2), ("–", "1", "2")  # what can be chosen of three classes
 # Two fixed rows that share the batch of every point, for losses in which rows see each other.
 BACKGROUND = ([[2.0, 1.0, 0.0], [0.0, 0.5, 1.5]], [0, 2])
 Ends = tuple[float, float]  # of an axis or of colours
@@ -57,7 +59,7 @@ def body(dark: bool) -> None:
     for name, value in st.session_state.pop("landscapes next", {}).items():
         st.session_state[name] = value  # what a click asked for, before its widgets are made
     part = st.segmented_control(
-        "Part of the story", list(PARTS), default=STAND_INS, required=True, key="part", bind="query-params"
+        "Part of the story", list(PARTS), default=STAND_INS, required=True, **bound("part", one_of(PARTS))
     )
     st.markdown(PARTS[part])
     views = {STAND_INS: stand_ins, GALLERY: gallery, LEVELS: levels, RISK: risk, LINES: lines, WEIGHTS: weight_space}
@@ -73,7 +75,7 @@ def stand_ins(dark: bool) -> None:
 def gallery(dark: bool) -> None:
     """All losses at once; a click opens one."""
     with st.container(key="knobs"):
-        K = st.segmented_control("Sets of", [1, 2], default=2, required=True, key="gallery_K", bind="query-params")
+        K = st.segmented_control("Sets of", SIZES, default=2, required=True, **bound("gallery_K", one_of(SIZES)))
         label = label_choice()
     with st.spinner("Drawing every loss…"):
         clicked = shown("gallery", recipe("gallery", label=label, K=K), dark, clickable=True)
@@ -125,13 +127,13 @@ def risk(dark: bool) -> None:
     """Conditional risk for a π that is moved on its own triangle."""
     with st.container(key="knobs"):
         chosen = loss_choice("Loss", "loss")
-        first = st.select_slider("π₀: probability of class 0", PI_STEPS, 0.5, key="pi0", bind="query-params")
-        second = st.select_slider("π₁: probability of class 1", PI_STEPS, 0.3, key="pi1", bind="query-params")
+        first = st.select_slider("π₀: probability of class 0", PI_STEPS, 0.5, **bound("pi0", one_of(PI_STEPS)))
+        second = st.select_slider("π₁: probability of class 1", PI_STEPS, 0.3, **bound("pi1", one_of(PI_STEPS)))
     with st.container(key="knobs-of-losses"):
         setting = knobs_of(chosen)
         K = setting.knobs.get("K")
         if K not in (1, 2) or not isinstance(K, int):
-            K = st.segmented_control("Sets of", [1, 2], default=1, required=True, key="risk_K", bind="query-params")
+            K = st.segmented_control("Sets of", SIZES, default=1, required=True, **bound("risk_K", one_of(SIZES)))
     if second > (left := round(1 - first, 3)):
         st.caption(f"π₀ leaves {left:g} for π₁, which is what is drawn.")
         second = left
@@ -151,9 +153,7 @@ def lines(dark: bool) -> None:
     with st.container(key="knobs"):
         chosen = loss_choice("Loss", "loss")
         run = st.session_state.get("run")
-        of_run = run is not None and st.toggle(
-            "Sparsity on the test rows of the run", False, key="of_run", bind="query-params"
-        )
+        of_run = run is not None and st.toggle("Sparsity on the test rows of the run", False, **bound("of_run", switch))
     with st.container(key="knobs-of-losses"):
         setting = knobs_of(chosen, {"sampled": True})  # gradients are those of training
     K = setting.knobs.get("K", 1)
@@ -181,14 +181,14 @@ def loss_choice(label: str, key: str, options: tuple[str, ...] = ()) -> str:
     """A loss by its title."""
     options = options or tuple(titles())
     first = options.index("NoisedTopK") if NONE not in options else 0
-    return st.selectbox(
-        label, options, first, format_func=lambda name: titles().get(name, name), key=key, bind="query-params"
-    )
+    named = {name: titles().get(name, name) for name in options}
+    readable = bound(key, one_of(named.values()))
+    return st.selectbox(label, options, first, format_func=named.__getitem__, **readable)
 
 
 def label_choice() -> int:
     """Which class is the label."""
-    return st.segmented_control("Label", [0, 1, 2], default=2, required=True, key="label", bind="query-params")
+    return st.segmented_control("Label", LABELS, default=2, required=True, **bound("label", one_of(LABELS)))
 
 
 def knobs_on_triangle(name: str) -> dict[str, tuple[Knob, Any]]:
@@ -208,9 +208,8 @@ def own_knobs(left: str, right: str) -> list[str]:
     if not both:
         return []
     default = [both[min(1, len(both) - 1)]] if left == right else []
-    return st.pills(
-        "Moved apart", both, selection_mode="multi", default=default, key=f"apart_{left}_{right}", bind="query-params"
-    )
+    readable = bound(f"apart_{left}_{right}", some_of(both))
+    return st.pills("Moved apart", both, selection_mode="multi", default=default, **readable)
 
 
 def linkable(left: str, right: str, name: str) -> bool:
@@ -245,17 +244,17 @@ def drawing_options(*, two: bool) -> dict[str, Any]:
     """What can be said about every triangle. Two of them have one colour scale unless each shall be rescaled."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         label = label_choice()
-        gradients = st.toggle("Gradients", key="gradients", bind="query-params")
+        gradients = st.toggle("Gradients", **bound("gradients", switch))
         regions = st.segmented_control(
-            "Outline sets of", ["–", "1", "2"], default="–", required=True, key="regions", bind="query-params"
+            "Outline sets of", REGIONS, default="–", required=True, **bound("regions", one_of(REGIONS))
         )
         if two:
             rescale = st.toggle(
-                "Rescale each", key="rescale_each", bind="query-params", help="otherwise both have one colour scale"
+                "Rescale each", help="otherwise both have one colour scale", **bound("rescale_each", switch)
             )
         else:
             rescale = not st.toggle(
-                "Values as they are", key="absolute", bind="query-params", help="otherwise rescaled to run from 0 to 1"
+                "Values as they are", help="otherwise rescaled to run from 0 to 1", **bound("absolute", switch)
             )
         options: dict[str, Any] = {"label": label, "rescale": rescale}
         options |= {"gradients": True} if gradients else {}
@@ -267,16 +266,16 @@ def of_loss(name: str) -> dict[str, Any]:
     loss = wb.losses.class_named(name)
     options: dict[str, Any] = {}
     if loss.random and st.toggle(
-        "Draw the noise", key=f"{name}_sampled", bind="query-params", help="as in training; otherwise smoothed exactly"
+        "Draw the noise", help="as in training; otherwise smoothed exactly", **bound(f"{name}_sampled", switch)
     ):
         options["sampled"] = True
     if loss.heads == 2:
         heads = ["both", "predicting", "candidate"]
         options["head"] = st.segmented_control(
-            "Head that moves", heads, default="both", required=True, key="head", bind="query-params"
+            "Head that moves", heads, default="both", required=True, **bound("head", one_of(heads))
         )
     if loss.couples_batch and st.toggle(
-        "Beside two fixed rows", key=f"{name}_background", bind="query-params", help=f"scores and labels {BACKGROUND}"
+        "Beside two fixed rows", help=f"scores and labels {BACKGROUND}", **bound(f"{name}_background", switch)
     ):
         options["background"] = BACKGROUND
     return options

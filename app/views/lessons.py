@@ -16,6 +16,7 @@ import moving
 import photos
 import reading
 import workbench as wb
+from addressed import bound, came_back, drop, number_asked, one_of, switch
 from drawings import drawn
 from handout import handout
 from headline import numbers
@@ -76,9 +77,12 @@ def pictures_of(number: int) -> Callable[..., None]:
 
 def chosen() -> int:
     """The number of the lesson, in the address as `lesson`."""
-    if "lesson" not in st.session_state:
-        asked = st.query_params.get("lesson", "")
-        st.session_state["lesson"] = int(asked) if asked in map(str, range(1, len(LESSONS) + 1)) else 1
+    if "lesson" not in st.session_state or came_back():
+        asked = st.query_params.get_all("lesson")
+        readable = one_of(range(1, len(LESSONS) + 1))(asked)
+        if asked and not readable:
+            drop("lesson")
+        st.session_state["lesson"] = int(asked[0]) if readable else 1
     st.query_params["lesson"] = str(st.session_state["lesson"])
     return st.session_state["lesson"]
 
@@ -107,7 +111,7 @@ def tell(lesson: Lesson, keys: tuple[str, ...]) -> None:
         st.markdown(sentence[0].upper() + sentence[1:])
     with st.container(key="question"):
         st.markdown(lesson.question[0].upper() + lesson.question[1:])
-    if st.toggle("Show the answer", key="answer", bind="query-params"):
+    if st.toggle("Show the answer", **bound("answer", switch)):
         with st.container(key="answer-in-words"):
             st.markdown(messages.plain(answer(LESSONS.index(lesson), keys)))
 
@@ -122,11 +126,8 @@ def K_slider(number: int, key: str) -> int:
     """One slider, K, with the two numbers it is about; in the address as `K`. Returns the row of the released value."""
     at, mount = places(key), f"K of lesson {number}"
     if mount not in st.session_state:
-        try:
-            asked = float(st.query_params["K"])
-        except (KeyError, ValueError):
-            asked = START["K"]
-        st.session_state[f"{mount} start"] = at.row("K", asked if np.isfinite(asked) else START["K"])
+        asked = number_asked("K")
+        st.session_state[f"{mount} start"] = at.row("K", START["K"] if asked is None else asked)
     row = st.session_state[f"{mount} start"]
     said = [
         each for each in numbers(reading.index(key, "test").table, at, compact(key, None)) if each.label in IN_SIGHT

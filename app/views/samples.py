@@ -11,13 +11,14 @@ import photos
 import reading
 import rules
 import workbench as wb
-from addressed import one_run
-from opening import LARGEST
+from addressed import Readable, bound, drop, one_of, some_of, two_numbers
+from opening import LARGEST, size_in_words
+from several import one_run
 from workbench.figures.base import counted
 from workbench.groups import rows_by
 from workbench.rows import DISAGREEMENTS, OF_LABELS, ORDERS, RowFilter, in_order, listed
 
-ANY, HITS, MISSES = "any", "hit", "miss"
+VERDICTS = ANY, HITS, MISSES = ("any", "hit", "miss")
 ALL, ALL_ROWS = "all", "all rows"
 NO_LABEL, LABELLED, SEVERAL = "none", "at least one", "several"
 FEWEST = {NO_LABEL: 0, LABELLED: 1, SEVERAL: 2}  # labels of a row
@@ -47,7 +48,7 @@ def body(key: str, dark: bool) -> None:
     rows = asked.rows(sets, None if other is None else answer.of(other))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         names = [name for name in ORDERS if sets.table.labels is not None or name not in OF_LABELS]
-        order = st.selectbox("Order", names, key="order", bind="query-params", width=220)
+        order = st.selectbox("Order", names, width=220, **bound("order", one_of(names)))
         shown = photos.one_page(in_order(sets, rows, order))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(found(sets, rows), width="content")
@@ -58,9 +59,12 @@ def body(key: str, dark: bool) -> None:
     opened = photos.on_cards(answer, shown, dark, key=f"samples {answer.channel}")
     if opened is not None:
         st.query_params["row"] = str(opened)
-    row = st.query_params.get("row", "")
-    if row.isdecimal() and int(row) < sets.table.n:
-        detail.show(answer, int(row), dark)
+    row = st.query_params.get_all("row")
+    if one_of(range(sets.table.n))(row):
+        detail.show(answer, int(row[0]), dark)
+    elif row:
+        drop("row")
+        del st.query_params["row"]
 
 
 def wanted(answer: rules.Answer) -> tuple[RowFilter, str | None]:
@@ -70,21 +74,21 @@ def wanted(answer: rules.Answer) -> tuple[RowFilter, str | None]:
     with st.container(key="filters"):
         last = min(table.n_classes, LARGEST)
         low, high = st.select_slider(
-            "Set size", list(range(last + 1)), (0, last), format_func=_size, key="size", bind="query-params"
+            "Set size", list(range(last + 1)), (0, last), format_func=size_in_words, **bound("size", sizes_up_to(last))
         )
         hit = label = n_labels = None
         if table.labels is not None:
             verdict = st.segmented_control(
-                "Hit or miss", [ANY, HITS, MISSES], default=ANY, required=True, key="verdict", bind="query-params"
+                "Hit or miss", VERDICTS, default=ANY, required=True, **bound("verdict", one_of(VERDICTS))
             )
             hit = {HITS: True, MISSES: False}.get(verdict)
-            label = st.selectbox("Truth", [ALL, *names], key="label", bind="query-params")
+            label = st.selectbox("Truth", [ALL, *names], **bound("label", one_of([ALL, *names])))
         if table.many_labels:
             n_labels = number_of_labels(table)
-        holds = st.multiselect("The set holds", names, key="holds", bind="query-params", placeholder="any classes")
+        holds = st.multiselect("The set holds", names, placeholder="any classes", **bound("holds", some_of(names)))
         groups = group(table)
         sure = st.slider(
-            "Largest probability", 0.0, 1.0, (0.0, 1.0), 0.01, format="percent", key="sure", bind="query-params"
+            "Largest probability", 0.0, 1.0, (0.0, 1.0), 0.01, format="percent", **bound("sure", two_numbers)
         )
         disagreement, other = disagreeing(answer)
     whole = (low, high) == (0, last)
@@ -103,14 +107,16 @@ def wanted(answer: rules.Answer) -> tuple[RowFilter, str | None]:
 def number_of_labels(table: wb.LogitTable) -> tuple[int, int] | None:
     """The fewest and the most labels of a row, where rows can have several or none; in the address as `labels`."""
     chosen = st.selectbox(
-        "Labels of the row", [ANY, *FEWEST], key="labels", bind="query-params",
+        "Labels of the row", [ANY, *FEWEST], **bound("labels", one_of([ANY, *FEWEST])),
         help="a row without a label shows none of the classes",
     )  # fmt: skip
     return None if chosen == ANY else (FEWEST[chosen], 0 if chosen == NO_LABEL else table.n_classes)
 
 
-def _size(size: int) -> str:
-    return f"{size}+" if size == LARGEST else str(size)
+def sizes_up_to(last: int) -> Readable:
+    """The smallest and the largest set."""
+    texts = [size_in_words(size) for size in range(last + 1)]
+    return lambda asked: len(asked) == 2 and {*asked} <= {*texts} and texts.index(asked[0]) <= texts.index(asked[1])
 
 
 def group(table: wb.LogitTable) -> tuple[tuple[str, str], ...]:
@@ -121,10 +127,11 @@ def group(table: wb.LogitTable) -> tuple[tuple[str, str], ...]:
     few = [name for name in names if 1 < len(rows_by(table, name)[1]) <= MOST_GROUPS]
     if not few:
         return ()
-    by = st.selectbox("Group by", [ALL_ROWS, *few], key="by", bind="query-params")
+    by = st.selectbox("Group by", [ALL_ROWS, *few], **bound("by", one_of([ALL_ROWS, *few])))
     if by == ALL_ROWS:
         return ()
-    name = st.selectbox("Group", rows_by(table, by)[1], key="group", bind="query-params")
+    names = list(rows_by(table, by)[1])
+    name = st.selectbox("Group", names, **bound("group", one_of(names)))
     return ((by, name),)
 
 
@@ -134,7 +141,8 @@ def disagreeing(answer: rules.Answer) -> tuple[str | None, str | None]:
     other = one_run("Against another run", titles, "other") if titles else None
     if other is None:
         return None, None
-    how = st.selectbox("Disagreement", [ANY, *DISAGREEMENTS], key="disagreement", bind="query-params")
+    options = [ANY, *DISAGREEMENTS]
+    how = st.selectbox("Disagreement", options, **bound("disagreement", one_of(options)))
     return (None, None) if how == ANY else (how, other)
 
 

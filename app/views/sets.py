@@ -16,11 +16,12 @@ import photos
 import reading
 import rules
 import workbench as wb
-from addressed import one_run
+from addressed import bound, one_of
 from drawings import drawn
 from handout import handout
 from opening import LARGEST, Rows, open_samples, opens_rows, rows_of_bin, rows_of_class
 from places import compact, places
+from several import one_run
 from workbench.figures import Figure
 from workbench.figures.curves import AccuracyAgainstSize
 from workbench.figures.reliability import Reliability
@@ -191,7 +192,11 @@ def grouping(table: wb.LogitTable) -> str | None:
     if not few:
         return None
     by = st.segmented_control(
-        "Sizes of the sets of", [ALL_ROWS, *few], default=ALL_ROWS, required=True, key="by", bind="query-params"
+        "Sizes of the sets of",
+        [ALL_ROWS, *few],
+        default=ALL_ROWS,
+        required=True,
+        **bound("by", one_of([ALL_ROWS, *few])),
     )
     return None if by == ALL_ROWS else by
 

@@ -8,6 +8,7 @@ import messages
 import new_runs
 import retraining
 import sweeping
+from addressed import bound, one_of
 
 LIVE, NEW, SWEEPS = "Live", "A new run", "Sweeps"
 PARTS = {
@@ -24,7 +25,7 @@ def page() -> None:
     """The view."""
     st.title("Train", anchor=False)
     part = st.segmented_control(
-        "What to train", list(PARTS), default=LIVE, required=True, key="train", bind="query-params"
+        "What to train", list(PARTS), default=LIVE, required=True, **bound("train", one_of(PARTS))
     )
     st.markdown(PARTS[part])
     dark = st.context.theme.type == "dark"

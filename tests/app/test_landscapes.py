@@ -32,7 +32,7 @@ def test_every_position_of_every_slider_is_a_loss_that_can_be_drawn(views, loss_
     assert list(knobs) == list(loss_class.knobs())
     first = {name: value for name, (_, value) in knobs.items()}
     for name, (knob, _) in knobs.items():
-        ends = [(1.0,), (0.0, 1.0)] if knob.kind == "weights" else knob.ends()
+        ends = [(1.0, 0.0), (0.0, 1.0)] if knob.kind == "weights" else knob.ends()
         for end in ends:
             figure = wb.figures.level_sets(loss_class(**{**first, name: end}), steps=5)
             assert np.isfinite(figure.frame["value"]).all()

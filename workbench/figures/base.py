@@ -128,13 +128,14 @@ def counted(number: int, noun: str = "", plural: str = "") -> str:
     return f"{digits} {words}" if noun else digits
 
 
-def beside_an_axis(name: str) -> str:
+def beside_an_axis(name: str, longest: int = LONGEST_NAME) -> str:
     """A name as it fits beside an axis: of a long one its beginning and its end, by which names differ.
 
     >>> beside_an_axis("Auribella matutina"), beside_an_axis("a very long name that goes on and on and ends with 7")
     ('Auribella matutina', 'a very long name…and ends with 7')
     """
-    return name if len(name) <= LONGEST_NAME else f"{name[:16]}…{name[-15:]}"
+    half = longest // 2
+    return name if len(name) <= longest else f"{name[:half]}…{name[1 - half :]}"
 
 
 def round_limit(value: float) -> float:

@@ -17,6 +17,7 @@ from workbench.prediction_sets import PredictionSets, checked_sets
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
 
+LONGEST_NAME = 20  # letters of a name beside an axis: names stand beside both, and the cells are what is looked at
 NOBODY = "no other class stands beside it in a set"
 
 
@@ -143,7 +144,7 @@ class SharedSets(Figure):
             figure.add_annotation(x=0, y=0, text=NOBODY, showarrow=False, font_color=theme.muted)
         frame = {"color": theme.threshold, "width": 2}
         figure.add_shape(type="rect", x0=-0.5, x1=size - 0.5, y0=place - 0.5, y1=place + 0.5, line=frame)
-        ticks = [html.escape(beside_an_axis(name)) for name in self.labels()]
+        ticks = [html.escape(beside_an_axis(name, LONGEST_NAME)) for name in self.labels()]
         written = [f"<b>{name}</b>" if position == place else name for position, name in enumerate(ticks)]
         axis = {"tickvals": list(range(size)), "ticktext": written, "showgrid": False, "automargin": True, "ticks": ""}
         figure.update_xaxes(range=(-0.5, size - 0.5), tickangle=-90, title="also holds", **axis)
@@ -166,7 +167,7 @@ class SharedSets(Figure):
         axes.add_patch(Rectangle((-0.5, place - 0.5), size, 1, fill=False, edgecolor=theme.threshold, linewidth=1.6))
         if size == 1:
             axes.text(0, 0, NOBODY, ha="center", color=theme.muted)
-        ticks = [beside_an_axis(name) for name in self.labels()]
+        ticks = [beside_an_axis(name, LONGEST_NAME) for name in self.labels()]
         axes.set_xticks(range(size), ticks, rotation=90)
         axes.set_yticks(range(size), ticks)
         axes.set(xlabel="also holds", ylabel="a set with")

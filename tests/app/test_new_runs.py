@@ -1,0 +1,117 @@
+"""What *A new run* asks to be trained: every dataset with every loss, as its controls stand at first."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from browsing import click
+from streamlit.testing.v1 import AppTest
+
+import workbench as wb
+from workbench.datasets import DATASETS, recipe_class
+from workbench.store import Store
+from workbench.worker import run_described
+
+APP = Path(__file__).resolve().parents[2] / "app"
+LOSSES = [loss for loss in wb.losses.LOSSES if loss.trains]
+# The smallest of every dataset that the page can ask for, and a model that reads it in no time.
+SMALL = {
+    "garden": {"data_species": 20, "data_genera": 4, "data_n_train": 1000, "data_n_val": 500, "data_n_test": 500},
+    "meadow": {"data_species": 20, "data_genera": 4, "data_n_train": 1000, "data_n_val": 500, "data_n_test": 500},
+    "letters": {},
+    "digits": {},
+}
+QUICK = {"recipe": "quick-rows", "epochs_quick-rows": 1}
+
+
+@pytest.fixture
+def asked_for(monkeypatch):
+    """`asked_for(data="digits", new_loss="Focal")`: what the page would ask the worker for, as it stands in `run.json`.
+
+    Or only the `part` of the page with that name.
+    """
+    monkeypatch.syspath_prepend(str(APP))
+
+    def page(part):
+        import streamlit as st
+
+        import new_runs
+
+        st.session_state["asked for"] = new_runs.chosen_loss() if part == "chosen_loss" else new_runs.whole(None)
+
+    def compose(part="whole", **address):
+        app = AppTest.from_function(page, args=(part,), default_timeout=600)
+        app.query_params = {name: str(value) for name, value in address.items()}
+        app.run()
+        assert not app.exception
+        return json.loads(json.dumps(app.session_state["asked for"]))
+
+    return compose
+
+
+def in_json(value):
+    return json.loads(json.dumps(value))
+
+
+@pytest.mark.parametrize("data", DATASETS)
+def test_data_whose_knobs_nobody_moved_have_their_default_knobs(asked_for, data):
+    defaults = {name: knob.default for name, knob in recipe_class(data).knobs().items()}
+    assert asked_for(data=data)["dataset"] == {"name": data, "knobs": in_json(defaults)}
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_every_loss_whose_knobs_nobody_moved_trains_with_its_default_knobs(asked_for, tmp_path):
+    from workbench.training import train
+
+    described = asked_for(data="digits", **QUICK)
+    for loss in LOSSES:
+        described |= {"loss": asked_for(part="chosen_loss", new_loss=loss.title)}
+        assert described["loss"] == in_json(loss().spec())
+        trained = train(run_described(described), store=Store(tmp_path), progress=False)
+        assert len(trained.history) == 1
+
+
+def test_weights_are_as_many_as_they_were_and_come_back_as_they_are_written(asked_for):
+    described = asked_for(data="meadow", data_organs="0.7, 0.1, 0.1, 0.1", new_loss="Differentiable top-k")
+    assert described["dataset"]["knobs"]["organs"] == [0.7, 0.1, 0.1, 0.1]
+    assert described["dataset"]["knobs"]["plants"] == [0.1, 0.3, 0.3, 0.3]
+    assert described["loss"]["knobs"]["p_k"] == [0.5, 0, 0, 0, 0.5]
+
+
+@pytest.mark.parametrize("value", [(0.5, 0.5), (1 / 3, 2 / 3), (1.0, 0.0), (1 / 3, 1 / 3, 1 / 3), (1.0,)])
+def test_the_control_of_weights_shows_all_of_them_and_returns_what_it_shows(monkeypatch, value):
+    monkeypatch.syspath_prepend(str(APP))
+
+    def page(value):
+        import streamlit as st
+
+        import controls
+        import workbench as wb
+
+        knob = wb.losses.DifferentiableTopK.knobs()["p_k"]
+        st.session_state["chosen"] = controls.widget("p_k", knob, value, key="weights")
+
+    app = AppTest.from_function(page, args=(value,)).run()
+    assert app.session_state["chosen"] == value
+    if len(value) == 2:
+        app.select_slider[0].set_value(0.2).run()
+        assert app.session_state["chosen"] == (0.2, 0.8)
+    else:
+        app.text_input[0].set_value(", ".join(["1", *["0"] * (len(value) - 1)])).run()
+        assert app.session_state["chosen"] == (1.0, *[0.0] * (len(value) - 1))
+        app.text_input[0].set_value("1, 1, 1").run()
+        assert f"give {len(value)} numbers" in app.exception[0].message
+
+
+@pytest.mark.browser
+def test_every_dataset_is_trained_from_the_page(opened, store):
+    for data, small in SMALL.items():
+        page = opened(view="train", wait_for="text=What learns", train="A new run", data=data, **QUICK, **small)
+        click(page.get_by_role("button", name="Train", exact=True))
+        page.get_by_text(f"{data} · mlp · CrossEntropy").first.wait_for()
+        page.get_by_text("Trained and kept").first.wait_for()
+        page.close()
+    trained = {run.info["dataset"]["name"] for run in store.runs() if run.info.get("loss")}
+    assert trained >= set(DATASETS)

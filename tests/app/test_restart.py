@@ -1,0 +1,39 @@
+"""A page that is left open while its server ends and another begins on the same port."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from browsing import KEYS, numbers, pressed, reads, settled
+
+from workbench.launching import app_command, free_port, start_server
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_page_says_that_its_server_is_gone_and_goes_on_with_the_next_one_as_its_address_says(browser, store):
+    port = free_port(9000 + os.getpid() % 400)
+
+    def served():
+        return start_server(app_command(port, headless=True), port, {"WORKBENCH_HOME": str(store.root)})
+
+    page = browser.new_page()
+    page.set_default_timeout(120_000)
+    with served() as app:
+        page.goto(f"{app.url}/classes?run={KEYS['sharper'][:12]}&K=3")
+        page.wait_for_selector(".wb-drawing")
+        settled(page)
+        pressed(page, "K", "ArrowRight")
+        before = numbers(page)
+    page.get_by_text("The workbench does not answer").wait_for()
+    with served():
+        page.wait_for_selector("#wb-gone", state="detached")
+        page.get_by_role("heading", name="Classes", exact=True, level=1).wait_for()
+        page.wait_for_selector(".wb-drawing")
+        settled(page)
+        reads(page, before)
+        assert before["K"] == "3.10"
+        pressed(page, "K", "ArrowRight")  # which waits until the address says it too
+        assert numbers(page)["K"] == "3.20"
+    page.close()
