@@ -130,17 +130,24 @@ def test_a_row_without_a_label_has_no_mark(y, store):
         (WORDS, ["fern", "fern", "lily", "moss"], "fern"),
         (LABELS - 2, None, "labels go from -2 to 0"),
         (LABELS, ["fern", "lily"], "labels go from 0 to 2; with 2 classes give 0 to 1"),
-        (LABELS + 0.5, None, "0.5|not whole"),
-        (np.stack([LABELS, LABELS], axis=1), None, "0|marks"),
+        (LABELS + 0.5, None, "labels hold 0.5"),
+        (np.stack([LABELS, LABELS], axis=1), None, r"labels of shape \(n, L\) must be true or false"),
         (MARKS, ["fern", "lily"], "2 classes"),
         (["", "", ""] * 10, None, "y has no label in any row"),
-        (WORDS, "fern", "class_names = 'fern'; give a list"),
+        (WORDS, "fern", "class_names = 'fern'; give one name per class"),
         (LABELS[:, None, None], None, r"\(30, 1, 1\)"),
     ],
 )
 def test_labels_that_cannot_be_read_are_refused_with_a_reason(y, class_names, message):
     with pytest.raises(ValueError, match=message):
         Dataset.from_arrays(ROWS, y, class_names)
+
+
+def test_numbers_that_could_be_names_are_places_and_a_warning_says_so():
+    with pytest.warns(UserWarning, match="labels are positions from 0, not names of classes; give text labels"):
+        data = Dataset.from_arrays(ROWS, LABELS, ["1", "2", "0"])
+    assert np.array_equal(labels_of(data), LABELS)
+    assert np.array_equal(labels_of(Dataset.from_arrays(ROWS, LABELS.astype(str), ["1", "2", "0"])), (LABELS + 2) % 3)
 
 
 def test_frames_and_sparse_matrices_are_rows_of_numbers(monkeypatch):

@@ -145,7 +145,7 @@ X20, Y20 = rows_of([10, 10])
         (np.full((20, 3), None), Y20, "X is object; give real numbers"),
         (X20 + 1j, Y20, "give real numbers"),
         (X20, Y20 - 2, "labels go from -2 to"),
-        (X20, Y20 * 0.5, "0.5|not whole"),
+        (X20, Y20 * 0.5, "labels hold 0.5"),
         (X20[:0], Y20[:0], "X has no rows"),
     ],
 )

@@ -188,7 +188,8 @@ def from_spec(spec: Mapping[str, Any]) -> Transform:
     >>> from_spec(LabelNoise(0.3, seed=1).spec())
     LabelNoise(probability=0.3, seed=1)
     """
-    known = {kind.__name__: kind for kind in (*TRANSFORMS, Groups)}
+    kinds: tuple[type[Transform], ...] = (*TRANSFORMS, Groups)
+    known = {kind.__name__: kind for kind in kinds}
     if spec["transform"] not in known:
         raise ValueError(f"there is no transform {spec['transform']!r}; there are {', '.join(known)}")
     return known[spec["transform"]](**spec["knobs"])
