@@ -58,9 +58,7 @@ def check_course(run: Run) -> None:
 def check_features(run: Run) -> None:
     """Whose features a head is trained on: the weights that the model comes with, or a run, by its key."""
     if run.features is not None and run.head == "own":
-        raise ValueError(
-            "head = 'own' with features: only a head would learn, and the model's own is no part of its own"
-        )
+        raise ValueError("head = 'own' with features: then only a head learns, and there would be none; leave head out")
     if run.features == "cached":
         check_weights(run.model)
     elif run.features is not None and not re.fullmatch("[0-9a-f]{64}", str(run.features)):
