@@ -32,7 +32,7 @@ TRAINING_HALF = (
     {"backbones", "pretrained", "models", "parallel", "batches", "scoring", "hardware", "processes"},
     {"features"},
     {"runs", "run_checks"},
-    {"learning", "fitting"},
+    {"learning", "fitting", "loggers"},
     {"training", "weight_planes"},
     {"recipes", "sweeps"},
     {"demo_runs", "training_features", "worker", "training_commands"},

@@ -167,3 +167,66 @@ def test_a_module_is_copied_so_that_training_does_not_change_it():
 def test_a_wrong_model_is_refused_with_what_is_allowed(model, message):
     with pytest.raises(ValueError, match=message):
         build(model)
+
+
+# Networks that end in scores
+
+
+def classifier(n_classes: int = 5) -> nn.Module:
+    return nn.Sequential(nn.Flatten(), nn.Linear(16, 8), nn.ReLU(), nn.Linear(8, n_classes))
+
+
+class Wrapped(nn.Module):
+    """A classifier whose last layer has a name and is called somewhere inside."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.ModuleDict({"fc": nn.Linear(8, 5)})
+        self.first = nn.Linear(16, 8)
+
+    def forward(self, inputs):
+        return self.inner["fc"](self.first(inputs).relu())
+
+
+@pytest.mark.parametrize("mine", [classifier(), Wrapped(), nn.Linear(16, 5)], ids=["sequential", "named", "linear"])
+def test_a_network_that_ends_in_a_score_for_each_class_keeps_its_last_layer_as_the_head(mine):
+    network, inputs = build(mine).eval(), torch.randn(3, 16)
+    torch.testing.assert_close(network(inputs), mine(inputs))
+    assert isinstance(network.head, nn.Linear)
+    assert network.features(inputs).shape == (3, network.head.in_features)
+    assert sum(weight.numel() for weight in network.parameters()) == sum(weight.numel() for weight in mine.parameters())
+
+
+def test_a_loss_that_asks_for_other_heads_puts_them_where_the_last_layer_was():
+    cosine, two = build(classifier(), CosineLoss()), build(classifier(), TwoHeadLoss())
+    assert cosine.head.weight.shape == (5, 8)
+    assert two(torch.randn(3, 16)).shape == (3, 2, 5)
+    assert two.features(torch.randn(3, 16)).shape == (3, 8)
+
+
+def test_one_can_say_that_what_looks_like_scores_are_features_and_the_reverse():
+    network = build_network(classifier(), CrossEntropy(), input_shape=(16,), n_classes=5, head="new")
+    assert network.features(torch.randn(3, 16)).shape == (3, 5)
+    assert network.head.weight.shape == (5, 5)
+    squeezed = nn.Sequential(classifier(), nn.Hardtanh())
+    network = build_network(squeezed, CrossEntropy(), input_shape=(16,), n_classes=5, head="own")
+    inputs = torch.randn(3, 16)
+    torch.testing.assert_close(network(inputs), squeezed(inputs))
+    with pytest.raises(
+        ValueError, match=r"head = 'own', but for 2 inputs the model returns \(2, 5\), and .* \(2, 2, 5\)"
+    ):
+        build_network(squeezed, TwoHeadLoss(), input_shape=(16,), n_classes=5, head="own")
+
+
+@pytest.mark.parametrize(
+    "mine", [nn.Sequential(classifier(), nn.LogSoftmax(1)), nn.Sequential(nn.Linear(16, 5), nn.ReLU())]
+)
+def test_as_many_numbers_as_classes_that_may_be_scores_or_features_are_asked_about(mine):
+    with pytest.raises(ValueError, match=r"5 numbers for 5 classes: its scores, or features\?.*head='own'.*head='new'"):
+        build(mine)
+
+
+def test_built_in_models_return_features_however_many_classes_there_are():
+    network = build("linear", input_shape=(5,), n_classes=5)
+    assert network.head.weight.shape == (5, 5)
+    assert build(f"{__name__}:tiny", n_classes=7).head.weight.shape == (7, 16)

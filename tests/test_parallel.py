@@ -225,11 +225,33 @@ def test_weights_that_a_module_never_uses_are_no_reason_to_fail(accumulate, stor
     assert_nearly_the_same(trained(run, store), trained(on(2, run), Store(tmp_path / "ranks")))
 
 
+class SometimesIdle(nn.Module):
+    """A backbone with weights for rare rows: on most batches, or on one rank only, no row asks for them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.used, self.rare = nn.Linear(4, 3), nn.Linear(4, 3)
+
+    def forward(self, inputs):
+        features, rare = self.used(inputs), inputs[:, 0] > 1.4
+        return features.index_add(0, rare.nonzero()[:, 0], self.rare(inputs[rare])) if rare.any() else features
+
+
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_weights_that_are_idle_on_some_batches_only_learn_as_in_one_process(accumulate, store, tmp_path):
+    torch.manual_seed(0)
+    module = SometimesIdle()
+    run = small(model=module, accumulate=accumulate, batch_size=6)
+    one, two = trained(run, store), trained(on(2, run), Store(tmp_path / "ranks"))
+    assert_nearly_the_same(one, two)
+    assert not np.allclose(weights(one)["backbone.rare.weight"], module.rare.weight.detach())
+
+
 @pytest.mark.parametrize(("model", "strategy"), [("mlp", "ddp"), (Idle(), "ddp_find_unused_parameters_true")])
-def test_ranks_look_for_idle_weights_only_where_there_are_some(model, strategy, store, monkeypatch):
-    """Because torch warns whoever looks in vain."""
+def test_ranks_look_for_idle_weights_only_where_there_may_be_some(model, strategy, monkeypatch):
     monkeypatch.setattr(parallel, "n_ranks", lambda: 2)
-    assert fitting._strategy(learning.Learner(small(model=model), store)) == strategy
+    assert fitting._strategy(small(model=model)) == strategy
+    assert fitting._strategy(small(model=nn.Flatten(), features="cached")) == "ddp"
 
 
 def test_the_last_validation_rows_may_be_fewer_than_the_ranks(store, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 
 from workbench.datasets import Dataset
 from workbench.learning import SCHEDULES
-from workbench.losses import CrossEntropy, Focal, NoisedTopKImbalanced
+from workbench.losses import CrossEntropy, DifferentiableTopK, Focal, NoisedTopKImbalanced
 from workbench.losses.base import PAPERS
 from workbench.recipes import RECIPES
 from workbench.sweeps import sweep
@@ -65,6 +65,21 @@ def test_the_comparison_of_a_recipe_is_swept(store):
     found = sweep(run, over=recipe.compared, store=store, progress=False)
     assert [done.run.weight_decay for done in found.runs] == [1e-4, 2.5e-5, 1.5e-4]
     assert [type(done.run.loss).__name__ for done in found.runs] == ["CrossEntropy", "SmoothTopKHinge", "NoisedTopK"]
+
+
+@pytest.mark.parametrize(
+    ("name", "p_k"),  # Tables 1 and 2 of Petersen et al. 2022
+    [
+        ("cifar100-resnet18-adam", (0.2, 0.2, 0.2, 0.2, 0.2)),
+        ("imagenet1k-head", (0.5, 0.0, 0.0, 0.0, 0.5)),
+        ("imagenet21k-head", (0.5, 0.0, 0.0, 0.0, 0.5)),
+    ],
+)
+def test_what_is_compared_has_the_distributions_of_the_table_that_is_cited(name, p_k):
+    compared = [setting["loss"] for setting in RECIPES[name].compared]
+    ranked = [loss.p_k for loss in compared if isinstance(loss, DifferentiableTopK)]
+    assert ranked == [(0.0, 0.0, 0.0, 0.0, 1.0)] * 4 + [p_k] * 4
+    assert {setting["loss"].p_k for setting in RECIPES[name].grid} == {p_k}
 
 
 def test_the_grid_for_long_tails_is_that_of_appendix_e():

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from workbench.batches import in_turn, readable
 from workbench.datasets import Dataset, ImageFiles, load_dataset
 from workbench.losses import CrossEntropy
-from workbench.models import Network, build_network, random_weights, weights_digest
+from workbench.models import Network, build_network, foreign, random_weights, weights_digest
 from workbench.progress import slow
 from workbench.scoring import rows_at_once
 from workbench.store import Store, StoredRun, chosen_store
@@ -43,7 +43,7 @@ def cache_features(
 ) -> Dataset:
     """The dataset with the features of a backbone as its inputs: float32 (n, d), computed once and memory-mapped.
 
-    `backbone` is a trained run, a Module that returns features, or the name of one that comes with weights:
+    `backbone` is a trained run, a Module (what it returns are the features), or the name of one that comes with weights:
     `efficientnet-lite0`, `torchvision:resnet50:DEFAULT` or `module:factory`. It is only read: no dropout, batch
     statistics as they were learnt. Labels, names, posterior and attributes stay; heads are trained on the result as on
     any rows of numbers. What takes longer than two seconds shows its `progress`.
@@ -57,7 +57,8 @@ def cache_features(
     if isinstance(backbone, (str, nn.Module)):
         check_weights(backbone)
         name = backbone if isinstance(backbone, str) else type(backbone).__name__
-        network = build_network(backbone, CrossEntropy(), input_shape=data.input_shape, n_classes=data.n_classes)
+        shape, n_classes = data.input_shape, data.n_classes
+        network = build_network(backbone, CrossEntropy(), input_shape=shape, n_classes=n_classes, head="new")
         standardise(network, data)
     elif not hasattr(backbone, "run"):
         raise ValueError(f"backbone = {backbone!r}; give a trained run, a Module, or the name of one that has weights")
@@ -102,10 +103,15 @@ def features_of(
     return dataclasses.replace(data, name=f"{data.name} · features of {name}", key=key, spec=None, **splits)
 
 
+def network_of(run: Run) -> Network:
+    """The network of a run, with its initial weights."""
+    shape, n_classes = run.data.input_shape, run.data.n_classes
+    return build_network(run.model, run.loss, input_shape=shape, n_classes=n_classes, seed=run.seed, head=run.head)
+
+
 def whole_network(run: Run, store: Store) -> Network:
     """The network of a run on cached features: a new head behind the backbone that `run.features` speaks of."""
-    data = run.data
-    network = build_network(run.model, run.loss, input_shape=data.input_shape, n_classes=data.n_classes, seed=run.seed)
+    data, network = run.data, network_of(run)
     if run.features == "cached":
         standardise(network, data)
         return network
@@ -117,6 +123,8 @@ def whole_network(run: Run, store: Store) -> Network:
             f"features are those of {source.title}, whose model is {source.info['model']!r}, and the run has "
             f"model = {run.model!r}; give the run the same model"
         )
+    if foreign(run.model) and (trained := source.info.get("head", "new")) != run.head:
+        raise ValueError(f"features are those of {source.title}, which has head = {trained!r}; give the run the same")
     weights = safetensors.torch.load_file(source.verified("weights.safetensors"))
     head = {f"head.{name}": value for name, value in network.head.state_dict().items()}
     network.load_state_dict({name: value for name, value in weights.items() if _before_the_head(name)} | head)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import logging
 import math
 import signal
@@ -21,6 +20,7 @@ from torch import nn
 from workbench import parallel
 from workbench.hardware import check_bf16, device_named
 from workbench.learning import Learner
+from workbench.models import foreign
 from workbench.runs import Run
 
 ASKED_TO_END = 128 + signal.SIGTERM  # the exit code that shells give
@@ -49,7 +49,7 @@ def fit(learner: Learner, *, progress: bool) -> torch.device:
                 accelerator=device.type,
                 devices=run.devices,
                 num_nodes=run.nodes,
-                strategy=_strategy(learner),
+                strategy=_strategy(run),
                 plugins=[LightningEnvironment()],  # ranks are started by us, whatever cluster this is
                 sync_batchnorm=parallel.n_ranks() > 1 and device.type == "cuda",
                 use_distributed_sampler=False,  # batches know their rank
@@ -68,15 +68,16 @@ def fit(learner: Learner, *, progress: bool) -> torch.device:
     return device
 
 
-def _strategy(learner: Learner) -> str:
-    """How gradients are exchanged. Ranks wait for those of every weight, unless told that a module has idle ones."""
+def _strategy(run: Run) -> str:
+    """How gradients are exchanged. Ranks wait for those of every weight, unless they look for idle ones in every step.
+
+    A model of one's own may leave weights idle, always or on some batches, also on one rank only. Looking takes a walk
+    through the graph of each step; built-in models, and heads on cached features, use all their weights.
+    """
     if parallel.n_ranks() == 1:
         return "auto"
-    network = copy.deepcopy(learner.network).eval()  # looking must not move what batch normalisation remembers
-    scores = network(torch.zeros(2, *learner.data.input_shape))
-    learning = [weight for weight in network.parameters() if weight.requires_grad]
-    idle = any(gradient is None for gradient in torch.autograd.grad(scores.sum(), learning, allow_unused=True))
-    return "ddp_find_unused_parameters_true" if idle else "ddp"
+    all_at_work = not foreign(run.model) or run.features is not None
+    return "ddp" if all_at_work else "ddp_find_unused_parameters_true"
 
 
 @contextlib.contextmanager
@@ -89,6 +90,7 @@ def _quiet() -> Iterator[None]:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", module=r"lightning\.")
             warnings.filterwarnings("ignore", message="Grad strides do not match bucket view")  # of ranks: no error
+            warnings.filterwarnings("ignore", message="find_unused_parameters=True was specified")  # and none was idle
             yield
     finally:
         logger.setLevel(level)

@@ -24,10 +24,10 @@ from tqdm import tqdm
 from workbench import parallel
 from workbench.batches import Batch, Batches, Epoch, generator, readable, seed_of, tensor_of
 from workbench.datasets import ImageFiles, Split
-from workbench.features import features_of, standardise, whole_network
+from workbench.features import features_of, network_of, standardise, whole_network
 from workbench.gradients import scores_pulled
 from workbench.hardware import device_named
-from workbench.models import Network, build_network, copied
+from workbench.models import Network, copied
 from workbench.runs import Run
 from workbench.scoring import normalisers, rows_at_once, split_tables, tables_of, validated
 from workbench.store import Store
@@ -70,9 +70,7 @@ class Learner(pl.LightningModule):
         self.run, self.data = run, run.data
         self.loss = run.loss.for_classes(self.data.class_counts)
         if run.features is None:
-            self.network = self.whole = build_network(
-                run.model, run.loss, input_shape=self.data.input_shape, n_classes=self.data.n_classes, seed=run.seed
-            )
+            self.network = self.whole = network_of(run)
             standardise(self.network, self.data)
         else:  # what learns is the head alone, and the features are its data
             self.whole = whole_network(run, store)

@@ -2,6 +2,7 @@
 
 A backbone sees images as float (n, channels, height, width) in [0, 1], and rows of numbers standardised with the mean
 and deviation of the training split. It returns features (n, d); the head turns them into scores (n, L), or (n, 2, L).
+A network of one's own that already ends in a linear layer with L scores is taken apart: that layer is the head.
 
 >>> from workbench.losses import CrossEntropy
 >>> network = build_network("mlp", CrossEntropy(), input_shape=(16,), n_classes=26)
@@ -100,18 +101,39 @@ class Network(nn.Module):
 
 
 def build_network(
-    model: str | nn.Module, loss: Loss, *, input_shape: tuple[int, ...], n_classes: int, seed: int = 0
+    model: str | nn.Module,
+    loss: Loss,
+    *,
+    input_shape: tuple[int, ...],
+    n_classes: int,
+    seed: int = 0,
+    head: str = "auto",
 ) -> Network:
     """The network that `model` and the loss describe, with initial weights that depend on the seed only.
 
-    `input_shape` is that of one input as datasets hold it: (height, width, channels) or (columns,).
+    `input_shape` is that of one input as datasets hold it: (height, width, channels) or (columns,). `head` says what a
+    model of one's own returns: "new", features, to which the head of the loss is added; "own", the scores themselves;
+    "auto" finds out. A model whose outputs are the L scores of its last linear layer is a whole classifier: that layer
+    is the head, or makes way for the heads that the loss asks for, if those are others.
+
+    >>> from workbench.losses import CrossEntropy
+    >>> mine = nn.Sequential(nn.Linear(16, 8), nn.ReLU(), nn.Linear(8, 26))
+    >>> network = build_network(mine, CrossEntropy(), input_shape=(16,), n_classes=26)
+    >>> network.head, network.features(torch.zeros(5, 16)).shape
+    (Linear(in_features=8, out_features=26, bias=True), torch.Size([5, 8]))
     """
     channels_first = (input_shape[2], *input_shape[:2]) if len(input_shape) == 3 else tuple(input_shape)
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
         backbone = copy.deepcopy(model) if isinstance(model, nn.Module) else _made(model, channels_first)
-        head = _head(loss, _feature_width(backbone, channels_first), n_classes)
-    return Network(backbone, head, tuple(input_shape))
+        given = head if foreign(model) else "new"
+        backbone, last = _with_head(backbone, loss, channels_first, n_classes, given)
+    return Network(backbone, last, tuple(input_shape))
+
+
+def foreign(model: str | nn.Module) -> bool:
+    """Whether a model is somebody's own, a Module or `module:factory`, which may be a whole classifier."""
+    return isinstance(model, nn.Module) or not (model in BACKBONES or model.startswith(TORCHVISION))
 
 
 def backbone_named(name: str) -> Backbone:
@@ -162,6 +184,63 @@ def copied(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name: value.detach().cpu().clone(memory_format=row_by_row) for name, value in weights.items()}
 
 
+def _with_head(
+    backbone: nn.Module, loss: Loss, input_shape: tuple[int, ...], n_classes: int, head: str
+) -> tuple[nn.Module, nn.Module]:
+    """The backbone and the head: that which the model has, or the one that the loss asks for."""
+    outputs = _outputs(backbone, input_shape)
+    if head == "own":
+        scores = (2, 2, n_classes) if loss.heads == 2 else (2, n_classes)
+        if outputs.shape != scores:
+            raise ValueError(
+                f"head = 'own', but for 2 inputs the model returns {tuple(outputs.shape)}, and {type(loss).__name__} reads "
+                f"scores of shape {scores}; give head='new' if these are features"
+            )
+        return backbone, nn.Identity()
+    if outputs.ndim != 2 or len(outputs) != 2:
+        raise ValueError(
+            f"for 2 inputs the model returns {tuple(outputs.shape)}; it must return features of shape (2, d)"
+        )
+    if head == "new" or outputs.shape[1] != n_classes:
+        return backbone, _head(loss, outputs.shape[1], n_classes)
+    found = _taken_apart(backbone, input_shape, n_classes)
+    if found is None:
+        raise ValueError(
+            f"the model returns {n_classes} numbers for {n_classes} classes: its scores, or features? Its last step is no "
+            "linear layer that would tell. Give head='own' if they are scores (before softmax or sigmoid), head='new' if "
+            "they are features"
+        )
+    backbone, last = found
+    return backbone, last if loss.head == "linear" and loss.heads == 1 else _head(loss, last.in_features, n_classes)
+
+
+def _taken_apart(model: nn.Module, input_shape: tuple[int, ...], n_classes: int) -> tuple[nn.Module, nn.Linear] | None:
+    """What comes before the linear layer whose outputs are those of the model, and that layer; None if there is none."""
+    layers = {name: layer for name, layer in model.named_modules() if isinstance(layer, nn.Linear)}
+    said: dict[str, Tensor] = {}
+
+    def remember(name: str) -> Callable[..., None]:
+        return lambda _layer, _inputs, output: said.update({name: output})
+
+    hooks = [layer.register_forward_hook(remember(name)) for name, layer in layers.items()]
+    outputs = _outputs(model, input_shape)
+    for hook in hooks:
+        hook.remove()
+    last = next((name for name, output in said.items() if output is outputs), None)
+    if last is None:
+        return None
+    layer = layers[last]
+    if last == "":
+        return nn.Flatten(), layer
+    parent, _, name = last.rpartition(".")
+    setattr(model.get_submodule(parent), name, nn.Identity())
+    features = _outputs(model, input_shape)
+    if features.shape != (2, layer.in_features):  # the layer is at work elsewhere, too
+        setattr(model.get_submodule(parent), name, layer)
+        return None
+    return model, layer
+
+
 def _head(loss: Loss, n_features: int, n_classes: int) -> nn.Module:
     make = HEADS[loss.head]
     if loss.heads == 2:
@@ -169,19 +248,20 @@ def _head(loss: Loss, n_features: int, n_classes: int) -> nn.Module:
     return make(n_features, n_classes)
 
 
-def _feature_width(backbone: nn.Module, input_shape: tuple[int, ...]) -> int:
-    """How many features the backbone returns, found by showing it two blank inputs."""
-    if not isinstance(backbone, nn.Module):
-        raise ValueError(f"a model must be a torch Module that returns features, not {type(backbone).__name__}")
-    training = backbone.training
-    backbone.eval()
+def _outputs(model: nn.Module, input_shape: tuple[int, ...]) -> Tensor:
+    """What the model returns when it is shown two blank inputs."""
+    if not isinstance(model, nn.Module):
+        raise ValueError(f"a model must be a torch Module that returns features, not {type(model).__name__}")
+    training = model.training
+    model.eval()
     with torch.no_grad():
         try:
-            features = backbone(torch.zeros(2, *input_shape))
+            outputs = model(torch.zeros(2, *input_shape))
         except (RuntimeError, AssertionError) as error:
             raise ValueError(f"the model does not take inputs of shape {input_shape}: {error}") from error
-    backbone.train(training)
-    if not isinstance(features, Tensor) or features.ndim != 2 or len(features) != 2:
-        shape = tuple(features.shape) if isinstance(features, Tensor) else type(features).__name__
-        raise ValueError(f"for 2 inputs the model returns {shape}; it must return features of shape (2, d)")
-    return features.shape[1]
+    model.train(training)
+    if not isinstance(outputs, Tensor):
+        raise ValueError(
+            f"the model returns {type(outputs).__name__}; it must return a tensor, features of shape (n, d)"
+        )
+    return outputs

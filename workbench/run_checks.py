@@ -12,7 +12,7 @@ from torch.nn.parameter import is_lazy
 from workbench.datasets import Dataset, Transform, transforms
 from workbench.features import check_weights
 from workbench.losses import Loss
-from workbench.models import BACKBONES, backbone_named
+from workbench.models import BACKBONES, backbone_named, foreign
 
 if TYPE_CHECKING:
     from workbench.runs import Run
@@ -33,6 +33,8 @@ def check_parts(run: Run) -> None:
         raise ValueError(f"model = {run.model!r}; give {', '.join(BACKBONES)}, module:factory or a torch Module")
     elif any(is_lazy(weights) for weights in (*run.model.parameters(), *run.model.buffers())):
         raise ValueError(f"model = {run.model!r} has weights without a shape yet; send some inputs through it first")
+    if run.head == "own" and not foreign(run.model):
+        raise ValueError(f"head = 'own', but {run.model} returns features and no scores; leave head out")
     if not isinstance(run.dataset, (str, os.PathLike, Dataset)):
         raise ValueError(f"dataset = {run.dataset!r}; give a name, a path or a Dataset")
     if not isinstance(run.transforms, (tuple, list)) or not all(isinstance(t, Transform) for t in run.transforms):
@@ -55,6 +57,8 @@ def check_course(run: Run) -> None:
 
 def check_features(run: Run) -> None:
     """Whose features a head is trained on: the weights that the model comes with, or a run, by its key."""
+    if run.features is not None and run.head == "own":
+        raise ValueError("head = 'own' with features: then only a head learns, and there would be none; leave head out")
     if run.features == "cached":
         check_weights(run.model)
     elif run.features is not None and not re.fullmatch("[0-9a-f]{64}", str(run.features)):

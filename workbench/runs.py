@@ -22,7 +22,7 @@ from workbench.datasets import Dataset, Transform, load_dataset, load_spec, tran
 from workbench.features import check_trained
 from workbench.knobs import Knobbed, knob, shown
 from workbench.losses import CrossEntropy, Loss, from_spec
-from workbench.models import Network, backbone_named, build_network, weights_digest
+from workbench.models import Network, backbone_named, build_network, foreign, weights_digest
 from workbench.run_checks import MONITORS, check_course, check_features, check_parts, check_ranks
 from workbench.store import Store, StoredRun, chosen_store
 from workbench.tables import LogitTable
@@ -36,25 +36,31 @@ LATER_IN_KEY = ("accumulate", "drops")  # younger than the format: in the key un
 class Run(Knobbed):
     """Everything that decides what a training run gives: the data, the model, the loss, and how long and how fast.
 
-    `dataset` is a name, a path or a `Dataset`; `model` a name, `"module:factory"` or a torch Module that returns
-    features. With `monitor` (val_loss, val_accuracy or val_average_K_accuracy) the weights of the best epoch are kept
-    instead of the last, and with `patience` training stops after that many epochs without a better one. `transforms`
-    change the dataset before anything is learnt: `transforms=(LabelNoise(0.2),)`; a dataset that was `transformed` with
-    the same ones gives the same run.
-
-    With `schedule="steps"` the learning rate is divided by ten after each of these shares of the training: `drops` are
-    numbers between 0 and 1.
-
-    With `devices` and `nodes` each batch is shared by devices × nodes ranks, and a step is that of one process: the loss
-    sees the whole batch of `batch_size` rows, batch normalisation too, and noise is drawn for the whole batch. The result
-    is the same but for dropout, which each rank draws for its rows, and rounding, which Adam magnifies where a gradient
-    cancels to nearly nothing; so the key does not tell how many ranks there were. With `accumulate` a step is computed
-    in pieces, one after the other, to save memory; what looks at the whole batch then sees a piece, so that batch-coupled
-    losses refuse it.
-
-    With `features` only the head learns, on features that are computed once (`cache_features`): those of a trained run
-    (given as such or by its key, and with the same `model`), or with `"cached"` those of the weights that `model` comes
-    with, a Module or `module:factory`. What is kept is the whole network, with the backbone as it was.
+    - `dataset`: a name, a path or a `Dataset`; `transforms` change it before anything is learnt, such as
+      `transforms=(LabelNoise(0.2),)`. A dataset that was `transformed` with the same ones gives the same run.
+    - `model`: a name, `"module:factory"` or a torch Module. One of your own returns features, to which the loss adds its
+      head; or, if it ends in a linear layer with one score for each class, it is the whole classifier: that layer is the
+      head (a loss that asks for two heads or for cosines replaces it). `head` says so where it cannot be seen: "new" for
+      features, "own" for scores that are taken as they are.
+    - `loss`: one of `wb.losses`, or one of your own.
+    - `epochs`, `batch_size`: passes over the training rows, and rows in a step.
+    - `optimizer` (adamw, adam, or sgd with Nesterov's momentum of 0.9), `learning_rate`, `weight_decay`.
+    - `schedule`: the course of the learning rate: "cosine" to zero, "constant", or "steps", which divides it by ten after
+      each of the shares of the training in `drops`, numbers between 0 and 1.
+    - `seed`: of the first weights, the order of the rows and the noise of the loss.
+    - `monitor` (val_loss, val_accuracy or val_average_K_accuracy): the weights of the best epoch are kept instead of the
+      last; with `patience` training stops after that many epochs without a better one.
+    - `features`: only the head learns, on features that are computed once (`cache_features`): those of a trained run
+      (given as such or by its key, and with the same `model`), or with "cached" those of the weights that `model` comes
+      with, a Module or `module:factory`. What is kept is the whole network, with the backbone as it was.
+    - `precision`: "32", or "bf16" for the network while it trains (losses are computed in float32).
+    - `device`: "auto" takes a GPU if there is one, "cpu", "cuda".
+    - `devices`, `nodes`: each batch is shared by devices × nodes ranks, and a step is that of one process: the loss sees
+      the whole batch of `batch_size` rows, batch normalisation too, and noise is drawn for the whole batch. The result is
+      the same but for dropout, which each rank draws for its rows, and rounding, which Adam magnifies where a gradient
+      cancels to nearly nothing; so the key does not tell how many ranks there were.
+    - `accumulate`: a step is computed in so many pieces, one after the other, to save memory; what looks at the whole
+      batch then sees a piece, so that batch-coupled losses refuse it.
 
     Trained again on a CPU with the same instructions (`torch.backends.cpu.get_cpu_capability()`) and the same versions of
     torch and NumPy, a run gives the same bits. For a small network, of fewer than 20 million multiplications a batch
@@ -97,6 +103,11 @@ class Run(Knobbed):
         1, low=1, high=16, maximum=10**6, meaning="number of pieces a step is computed in, to save memory"
     )
     drops: tuple[float, ...] = (0.5, 0.75)
+    head: str = knob(
+        "auto",
+        choices=("auto", "new", "own"),
+        meaning="head of a model of one's own: new on its features, its own scores, or auto, by its last layer",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -151,6 +162,8 @@ class Run(Knobbed):
             if isinstance(self.model, str)
             else {"module": repr(self.model), "weights": weights_digest(self.model)}
         )
+        if not foreign(self.model):  # which have no head of their own
+            del fields["head"]
         return fields | {
             "dataset": self.data.spec,
             "dataset_key": self.data.key,
@@ -175,7 +188,8 @@ class Run(Knobbed):
         # The spec tells of all transforms; those of the run are its last ones, and the run applies them itself.
         before = facts["dataset"].get("transforms", [])
         data = load_spec({**facts["dataset"], "transforms": before[: len(before) - len(changes)]})
-        fields = {field.name: facts[field.name] for field in dataclasses.fields(cls) if field.name in facts}
+        fields = {"head": "new"}  # as it was when run.json did not tell
+        fields |= {field.name: facts[field.name] for field in dataclasses.fields(cls) if field.name in facts}
         run = cls(**fields | {"dataset": data, "loss": from_spec(facts["loss"]), "transforms": changes})
         if run.data.key != facts["dataset_key"]:
             raise ValueError(f"{run.data.name} is not the data this run was trained on: its content has changed since")
@@ -243,7 +257,11 @@ class TrainedRun:
         """The trained network: it takes inputs as the dataset holds them and returns scores."""
         info = self.stored.info
         network = build_network(
-            self.run.model, self.run.loss, input_shape=tuple(info["input_shape"]), n_classes=info["n_classes"]
+            self.run.model,
+            self.run.loss,
+            input_shape=tuple(info["input_shape"]),
+            n_classes=info["n_classes"],
+            head=self.run.head,
         )
         network.load_state_dict(
             network_weights(safetensors.torch.load_file(self.stored.verified("weights.safetensors")))

@@ -83,11 +83,12 @@ def tables_of(
     device: torch.device | str = "cpu",
     chosen_on_val: bool = False,
 ) -> dict[str, LogitTable]:
-    """The tables of val and test. Features that are the inputs themselves (a linear model) are not kept twice."""
+    """The tables of val and test. Features that are the inputs or the scores themselves are not kept twice."""
     tables: dict[str, LogitTable] = {}
     for name in ("val", "test"):
         scores, features = scores_and_features(network, getattr(data, name).inputs, device)
-        kept = None if isinstance(network.backbone, nn.Flatten) else features
+        nothing_more = isinstance(network.backbone, nn.Flatten) or isinstance(network.head, nn.Identity)
+        kept = None if nothing_more else features
         tables |= split_tables(name, data, loss, state, scores, kept, chose_model=chosen_on_val and name == "val")
     return tables
 

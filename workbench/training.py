@@ -20,6 +20,7 @@ import workbench
 from workbench import parallel, processes
 from workbench.features import features_of, whole_network
 from workbench.hardware import check_devices, device_named
+from workbench.loggers import OnEpoch, logger_named, recorded
 from workbench.runs import FORMAT, MONITORS, Run, TrainedRun
 from workbench.store import Store, chosen_store
 from workbench.tables import LogitTable
@@ -28,7 +29,6 @@ from workbench.weight_planes import weight_plane
 __all__ = ["MONITORS", "Cancelled", "Run", "TrainedRun", "check_run", "train", "weight_plane", "write_run"]
 
 
-OnEpoch = Callable[[dict[str, float]], None]
 OnBatch = Callable[[], None]
 
 
@@ -44,15 +44,21 @@ def train(
     again: bool = False,
     on_epoch: OnEpoch | None = None,
     on_batch: OnBatch | None = None,
+    logger: Any = None,
 ) -> TrainedRun:
-    """Train a run, or read it from the store if it was trained before (`again` trains it anew).
+    """Train a run, or read it from the store if it was trained before.
 
-    A run that was interrupted goes on from its last checkpoint. The demo runs that ship with the package count as
-    trained; their weights are rounded to half precision. Where training gives the same bits again, `Run` says.
-
-    `on_epoch` gets the row of the history of each epoch that is trained, as soon as it ends, and may raise `Cancelled`,
-    which stops the run and comes out of `train`; so may `on_batch`, which is called while the features of a backbone are
-    computed, after every batch of them.
+    - `run`: what to train. A run that was interrupted goes on from its last checkpoint.
+    - `store`: where runs are kept, `Store("path")`; without it the user's own (`WORKBENCH_HOME`, else `./runs`, else the
+      user's data folder). The demo runs that ship with the package count as trained; their weights are rounded to half
+      precision.
+    - `progress`: whether to show a bar.
+    - `again`: train anew what is stored already. Where training gives the same bits again, `Run` says.
+    - `on_epoch`: gets the row of the history of each epoch that is trained, as soon as it ends, and may raise `Cancelled`,
+      which stops the run and comes out of `train`; so may `on_batch`, which is called while the features of a backbone are
+      computed, after every batch of them.
+    - `logger`: "csv", "tensorboard", "wandb" or "mlflow", or a logger of Lightning: it is told the settings and the row of
+      each epoch. The first two write to `logs/` in the store. What is read from the store is not logged again.
 
     A run on several ranks is trained in new processes, which this one waits for. Python starts them by importing the
     script again, so a script calls `train` inside `if __name__ == "__main__":`; in a notebook it works too, as long as
@@ -68,6 +74,7 @@ def train(
     if not isinstance(run, Run):
         raise ValueError(f"train takes a Run, such as Run('letters', model='mlp'), and not {run!r}")
     store = chosen_store(store)
+    tool = logger_named(logger, run, store)
     if store.has(run.key) and not again:
         return TrainedRun(run, store.open(run.key))
     check_run(run)
@@ -76,10 +83,11 @@ def train(
     with store.explained():  # better to fail now than after the first epoch
         store.unfinished(run.key).parent.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=store.unfinished(run.key).parent).close()
-    if run.n_ranks == 1:
-        _train_here(run, store, progress, again, on_epoch, on_batch)
-    else:
-        _train_on_ranks(run, store, progress, again, on_epoch, on_batch)
+    with recorded(tool if processes.node_number(run.nodes) == 0 else None, run, store, on_epoch) as told:
+        if run.n_ranks == 1:
+            _train_here(run, store, progress, again, told, on_batch)
+        else:
+            _train_on_ranks(run, store, progress, again, told, on_batch)
     return TrainedRun(run, store.open(run.key))
 
 

@@ -13,6 +13,7 @@ from workbench.conformal import rule_from_text
 from workbench.datasets import DATASETS, TRANSFORMS, load_dataset, recipe_class
 from workbench.features import check_trained
 from workbench.knobs import Knob, from_text
+from workbench.loggers import LOGGERS
 from workbench.losses import class_named
 from workbench.models import BACKBONES, backbone_named
 from workbench.processes import node_number
@@ -30,8 +31,13 @@ def train_command(arguments: list[str]) -> int:
         "give the same command on each, with MASTER_ADDR, MASTER_PORT and NODE_RANK in its environment.",
     )
     parser.add_argument("--again", action="store_true", help="train anew even if this run is stored already")
+    parser.add_argument(
+        "--logger",
+        metavar="NAME",
+        help=f"tell {', '.join(LOGGERS)} of every epoch; csv and tensorboard write to logs/ beside the runs",
+    )
     run, options = _described_run(parser, arguments)
-    done = train(run, progress=not options.json, again=options.again)
+    done = train(run, progress=not options.json, again=options.again, logger=options.logger)
     if node_number(run.nodes) > 0:  # node 0 tells of the run
         return 0
     if options.json:

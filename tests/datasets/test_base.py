@@ -144,10 +144,8 @@ X20, Y20 = rows_of([10, 10])
         (np.full((20, 3), "leaf"), Y20, "give real numbers"),
         (np.full((20, 3), None), Y20, "X is object; give real numbers"),
         (X20 + 1j, Y20, "give real numbers"),
-        (X20, Y20 - 1, "labels go from -1 to 0"),
-        (X20, Y20 * 0.5, "y is float64"),
-        (X20, Y20.astype(str), "np.unique"),
-        (X20, np.stack([Y20, Y20], axis=1), r"of shape \(20, 2\)"),
+        (X20, Y20 - 2, "labels go from -2 to"),
+        (X20, Y20 * 0.5, "labels hold 0.5"),
         (X20[:0], Y20[:0], "X has no rows"),
     ],
 )

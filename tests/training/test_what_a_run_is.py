@@ -85,6 +85,26 @@ def test_weights_that_do_not_lie_row_by_row_are_kept_as_they_are(store):
     np.testing.assert_allclose(trained.model.backbone.matrix.detach(), np.eye(3, 5), atol=1e-6)
 
 
+def test_a_classifier_of_ones_own_is_trained_as_it_is_and_read_back(store):
+    mine = nn.Sequential(nn.Linear(5, 4), nn.ReLU(), nn.Linear(4, 6))
+    trained = train(small(model=mine, learning_rate=1e-9), store=store, progress=False)
+    assert weights(trained)["head.weight"].shape == (6, 4)
+    np.testing.assert_allclose(weights(trained)["head.weight"], mine[2].weight.detach(), atol=1e-6)
+    assert trained.tables["test"].features.shape == (CLOUDS.test.n, 4)
+    scores = trained.model(torch.from_numpy(CLOUDS.test.inputs)).detach()
+    np.testing.assert_allclose(scores, trained.tables["test"].scores, atol=1e-5)
+    heads = {small(model=mine, head=head).key for head in ("auto", "new", "own")}
+    assert len(heads) == 3
+    assert small(head="new").key == small().key  # a built-in model has no head of its own
+
+
+def test_the_head_of_a_classifier_learns_alone_on_what_its_last_layer_sees(store):
+    mine = nn.Sequential(nn.Linear(5, 4), nn.ReLU(), nn.Linear(4, 6))
+    trained = train(small(model=mine, features="cached"), store=store, progress=False)
+    np.testing.assert_array_equal(weights(trained)["backbone.0.weight"], mine[0].weight.detach())
+    assert not np.allclose(weights(trained)["head.weight"], mine[2].weight.detach())
+
+
 def test_a_module_whose_weights_have_no_shape_yet_is_refused():
     with pytest.raises(ValueError, match=r"LazyLinear.* has weights without a shape yet; send some inputs through it"):
         small(model=nn.LazyLinear(5))
@@ -180,6 +200,9 @@ def test_transforms_of_the_dataset_and_of_the_run_are_told_apart():
         ({"patience": 3}, "patience needs a monitor"),
         ({"monitor": "val_loss", "patience": 0}, "patience = 0"),
         ({"features": "cached", "model": "mlp"}, "mlp comes with random weights.*give a trained run"),
+        ({"head": "both"}, "head = 'both'.*auto, new, own"),
+        ({"head": "own"}, "head = 'own', but linear returns features and no scores; leave head out"),
+        ({"head": "own", "model": nn.Linear(5, 6), "features": "cached"}, "head = 'own' with features"),
         ({"features": "abc"}, "features = 'abc'; give a trained run, the 64 digits of its key, or 'cached'"),
     ],
 )

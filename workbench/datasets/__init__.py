@@ -13,7 +13,8 @@ load_dataset("path/to/data")  your own files:
     data_batch_1.bin, …  or  train.bin, test.bin, …       CIFAR-10 and CIFAR-100, binary version
     train-images-idx3-ubyte.gz, …                         MNIST and Fashion-MNIST
 
-data.transformed(LabelNoise(0.2), LongTail(100), ZeroLabels(2)) changes a dataset, and its key, name and spec tell so.
+data.transformed(LabelNoise(0.2), LongTail(100), ZeroLabels(2)) changes a dataset, and its key, name and spec tell so;
+data.with_groups([…]) gives its classes groups, within which labels get noisy.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from workbench.datasets.folders import kind_at
 from workbench.datasets.garden import Garden
 from workbench.datasets.image_files import ImageFiles
 from workbench.datasets.meadow import Meadow
-from workbench.datasets.transforms import TRANSFORMS, LabelNoise, LongTail, Transform, ZeroLabels
+from workbench.datasets.transforms import TRANSFORMS, Groups, LabelNoise, LongTail, Transform, ZeroLabels
 
 __all__ = [
     "DATASETS",
@@ -39,6 +40,7 @@ __all__ = [
     "Dataset",
     "Digits",
     "Garden",
+    "Groups",
     "ImageFiles",
     "LabelNoise",
     "Letters",

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from workbench.datasets.image_files import ImageFiles
+from workbench.datasets.inputs import Inputs, read_inputs
+from workbench.datasets.labels import NO_LABEL, joined_labels, n_rows, read_labels
 from workbench.datasets.splitting import divided
 from workbench.decimals import whole
-
-Inputs = np.ndarray | ImageFiles
 
 SMALLEST_CLASS = 4  # fewer rows cannot give one to val, one to test and two to training
 SPLITS = ("train", "val", "test")
@@ -75,8 +75,7 @@ class Dataset:
     def __post_init__(self) -> None:
         object.__setattr__(self, "class_names", tuple(str(name) for name in self.class_names))
         if self.groups is not None:
-            object.__setattr__(self, "groups", tuple(str(group) for group in self.groups))
-            _check_groups(self.groups, self.n_classes, self.name)
+            object.__setattr__(self, "groups", checked_groups(self.groups, self.class_names, self.name))
         for split_name in SPLITS:
             self._check(split_name, getattr(self, split_name))
         many = self.train.labels.ndim == 2
@@ -115,52 +114,112 @@ class Dataset:
     @classmethod
     def from_arrays(
         cls,
-        X: ArrayLike | ImageFiles,
-        y: ArrayLike,
-        class_names: Sequence[str] | None = None,
-        groups: Sequence[str] | None = None,
+        X: Any,
+        y: Any,
+        class_names: Iterable[str] | None = None,
+        groups: Sequence[str] | Mapping[str, str] | None = None,
         seed: int = 0,
         drop_small: bool = False,
         attributes: Mapping[str, ArrayLike] | None = None,
         name: str = "arrays",
         spec: dict[str, Any] | None = None,
+        split: ArrayLike | None = None,
     ) -> Dataset:
-        """Your own arrays, split 80/10/10 inside each class by the rule of Pl@ntNet-300K.
+        """Your own arrays, with your own split or split 80/10/10 inside each class by the rule of Pl@ntNet-300K.
 
-        Of the n_j rows of class j, ⌈0.1·n_j⌉ go to val, ⌈0.1·n_j⌉ to test and the rest to training, at random from
-        `seed`. A class with fewer than 4 rows is refused, or left out when `drop_small` is set (the classes that stay
-        are then numbered anew). Rows with many labels have no class to be split by: ⌈0.1·n⌉ of all rows each.
+        X is (n, d) numbers (an array, a DataFrame or a sparse matrix, which becomes dense), uint8 images (n, H, W, 1) or
+        (n, H, W, 3), or `ImageFiles`. y holds, for each row, a class index (a whole number), a name (text), a list of
+        either, or a row of a 0/1 matrix with a column for each class, dense or sparse; as an array, a list, a Series or a
+        DataFrame. −1, None, NaN and "" mean no label: labels then become (n, L) bool, which losses of many labels read.
+        Without `class_names`, text names the classes in its sorted order, and a DataFrame of 0 and 1 names them by its
+        columns.
 
-        X is (n, d) numbers, or uint8 images (n, H, W, 1) or (n, H, W, 3), or `ImageFiles`; y is (n,) class indices or
-        (n, L) bool.
+        `split` says "train", "val" or "test" for each row; or give tuples of three, `from_arrays((X_train, X_val, X_test),
+        (y_train, y_val, y_test))`. Without either, ⌈0.1·n_j⌉ of the n_j rows of class j go to val, ⌈0.1·n_j⌉ to test and
+        the rest to training, at random from `seed`. Rows with several labels have no class to be split by: ⌈0.1·n⌉ of all
+        rows each.
 
-        >>> data = Dataset.from_arrays(np.eye(20), np.arange(20) % 2, class_names=["even", "odd"])
+        A class with fewer than 4 rows (with a split of your own: without a training row) is refused, or left out when
+        `drop_small` is set; the classes that stay are then numbered anew. `groups` gives the group of each class, in their
+        order or by their names, and `attributes` what else is known of the rows, by name, a value for each. `name` is what
+        people read, and `spec` what loads the dataset again, for those who write a loader.
+
+        >>> data = Dataset.from_arrays(np.eye(20), ["even", "odd"] * 10)
         >>> data
         Dataset('arrays': 16 / 2 / 2 rows of 20, 2 classes)
-        >>> data.class_counts.tolist()
-        [8, 8]
+        >>> data.class_names, data.class_counts.tolist()
+        (('even', 'odd'), [8, 8])
+        >>> Dataset.from_arrays(np.eye(5), [0, 1, 0, 1, -1], split=["train", "train", "val", "test", "test"])
+        Dataset('arrays': 2 / 1 / 2 rows of 5, 2 classes, many labels)
 
         Garcin, thesis, section 3.2.2 (construction of Pl@ntNet-300K).
         """
-        inputs, labels, seed = _checked_inputs(X), _checked_labels(y), whole("seed", seed, least=0)
+        if _three_parts(X) and isinstance(y, tuple):
+            if split is not None:
+                raise ValueError("X and y are given in three parts already; leave split out")
+            X, y, split = _joined(X, y)
+        inputs, seed = read_inputs(X), whole("seed", seed, least=0)
+        labels, names = read_labels(y, class_names)
         if len(inputs) != len(labels):
             raise ValueError(f"X has {len(inputs)} rows and y has {len(labels)}; give one label per row")
         if len(inputs) == 0:
             raise ValueError("X has no rows; a dataset needs some")
+        if not names:
+            raise ValueError("y has no label in any row; a dataset needs classes")
         if attributes is not None and not isinstance(attributes, Mapping):
             raise ValueError(f"attributes = {attributes!r}; give {{name: one value per row}}")
         columns = {key: np.asarray(values) for key, values in (attributes or {}).items()}
-        n_classes = labels.shape[1] if labels.ndim == 2 else max(int(labels.max()) + 1, len(class_names or ()))
-        names = tuple(f"class {j}" for j in range(n_classes)) if class_names is None else tuple(class_names)
-        _check_range(labels, len(names), "y")
-        if groups is not None:
-            _check_groups(groups, len(names), name)
         everything = Split(inputs, labels, attributes=columns or None)
         _check_attributes(everything, "attributes")
-        if labels.ndim == 1:
-            everything, names, groups = _without_small_classes(everything, names, groups, drop_small)
-        train, val, test = (everything.rows(part) for part in divided(everything.labels, len(names), seed))
-        return cls(name, train, val, test, names, None if groups is None else tuple(groups), spec)
+        parts = None if split is None else _parts(split, len(inputs))
+        return cls.from_rows(
+            everything, names, groups, parts=parts, seed=seed, drop_small=drop_small, name=name, spec=spec
+        )
+
+    @classmethod
+    def from_rows(
+        cls,
+        everything: Split,
+        class_names: tuple[str, ...],
+        groups: Sequence[str] | Mapping[str, str] | None = None,
+        *,
+        parts: np.ndarray | None = None,
+        seed: int = 0,
+        drop_small: bool = False,
+        name: str,
+        spec: dict[str, Any] | None,
+    ) -> Dataset:
+        """Rows that are read already, split as `from_arrays` says; `parts` is the split of each row, if it is given.
+
+        Labels are (n, L) bool, or (n,) int64 with −1 where there is none.
+        """
+        names = class_names
+        found = None if groups is None else checked_groups(groups, names, name)
+        if everything.labels.ndim == 1:
+            everything, parts, names, found = _without_small_classes(everything, parts, names, found, drop_small)
+        labels = everything.labels
+        if parts is not None:
+            chosen = [np.flatnonzero(parts == split_name) for split_name in SPLITS]
+        else:  # rows without a label are split as those of a class
+            chosen = divided(np.where(labels == NO_LABEL, len(names), labels), len(names) + 1, seed)
+        if labels.ndim == 1 and (labels == NO_LABEL).any():
+            everything = replace(everything, labels=labels[:, None] == np.arange(len(names)))
+        train, val, test = (everything.rows(rows) for rows in chosen)
+        return cls(name, train, val, test, names, found, spec)
+
+    def with_groups(self, groups: Sequence[str] | Mapping[str, str]) -> Dataset:
+        """This dataset with these groups of classes, one for each class in their order, or by the names of the classes.
+
+        Label noise stays within groups, and figures and reports can be by group. Key and spec tell of the groups.
+
+        >>> data = Dataset.from_arrays(np.eye(20), ["fern", "moss"] * 10)
+        >>> data.with_groups({"fern": "green", "moss": "green"}).groups
+        ('green', 'green')
+        """
+        from workbench.datasets.transforms import Groups  # which is made of datasets
+
+        found = checked_groups(groups, self.class_names, self.name)
+        return self if found == self.groups else self.transformed(Groups(found))
 
     def transformed(self, *transforms: Callable[[Dataset], Dataset]) -> Dataset:
         """This dataset after each of the transforms in turn; name, key and spec of the result tell of them."""
@@ -222,47 +281,6 @@ def _content_key(dataset: Dataset) -> str:
     return digest.hexdigest()
 
 
-def _checked_inputs(X: ArrayLike | ImageFiles) -> Inputs:
-    if isinstance(X, ImageFiles):
-        return X
-    inputs = np.asarray(X)
-    if inputs.ndim == 4 and inputs.shape[-1] in (1, 3):
-        if inputs.dtype != np.uint8:
-            raise ValueError(
-                f"X holds images as {inputs.dtype}; give uint8, 0 to 255 (np.uint8(255 * X) for X in [0, 1])"
-            )
-        return inputs
-    if inputs.ndim != 2:
-        raise ValueError(
-            f"X has shape {inputs.shape}; give rows of numbers (n, d) or images (n, H, W, 1 or 3); "
-            "X[..., None] adds the channel of grey images"
-        )
-    if not (np.issubdtype(inputs.dtype, np.number) or inputs.dtype == np.bool_) or np.iscomplexobj(inputs):
-        raise ValueError(f"X is {inputs.dtype}; give real numbers")
-    with np.errstate(over="ignore"):
-        numbers = inputs.astype(np.float32)
-    if not np.isfinite(numbers).all():
-        row = int(np.flatnonzero(~np.isfinite(numbers).all(axis=1))[0])
-        if np.isfinite(inputs[row]).all():
-            raise ValueError(
-                f"X holds numbers beyond ±3.4e38, first in row {row}; divide its columns by their deviation"
-            )
-        raise ValueError(f"X holds NaN or infinite numbers, first in row {row}; fill or drop those rows first")
-    return numbers
-
-
-def _checked_labels(y: ArrayLike) -> np.ndarray:
-    labels = np.asarray(y)
-    if labels.ndim == 2 and labels.dtype == np.bool_:
-        return labels
-    if labels.ndim != 1 or not np.issubdtype(labels.dtype, np.integer):
-        raise ValueError(
-            f"y is {labels.dtype} of shape {labels.shape}; give (n,) class indices or (n, L) bool; "
-            "np.unique(y, return_inverse=True) numbers classes that have names"
-        )
-    return labels.astype(np.int64)
-
-
 def _check_range(labels: np.ndarray, n_classes: int, where: str) -> None:
     if labels.ndim == 2:
         if labels.shape[1] != n_classes:
@@ -281,9 +299,18 @@ def _check_posterior(posterior: np.ndarray, shape: tuple[int, int], many: bool, 
         raise ValueError(f"{where}: the posterior must be probabilities" + ("" if many else ", each row summing to 1"))
 
 
-def _check_groups(groups: Sequence[str], n_classes: int, where: str) -> None:
-    if len(groups) != n_classes:
-        raise ValueError(f"{where}: {len(groups)} groups for {n_classes} classes; give one group per class")
+def checked_groups(groups: Sequence[str] | Mapping[str, str], names: tuple[str, ...], where: str) -> tuple[str, ...]:
+    """The group of each class, in the order of the classes."""
+    if isinstance(groups, Mapping):
+        if missing := [name for name in names if name not in groups]:
+            raise ValueError(f"{where}: no group for {_listed(missing)}; give one for each class, {{class: group}}")
+        groups = [groups[name] for name in names]
+    if isinstance(groups, str) or not isinstance(groups, Iterable):
+        raise ValueError(f"{where}: groups = {groups!r}; give one group per class")
+    found = tuple(str(group) for group in groups)
+    if len(found) != len(names):
+        raise ValueError(f"{where}: {len(found)} groups for {len(names)} classes; give one group per class")
+    return found
 
 
 def _check_attributes(split: Split, where: str) -> None:
@@ -294,29 +321,74 @@ def _check_attributes(split: Split, where: str) -> None:
             )
 
 
+def _three_parts(X: Any) -> bool:
+    """Whether X is a tuple of the inputs of three splits, and not one of three rows."""
+    return (
+        isinstance(X, tuple)
+        and len(X) == 3
+        and all(len(getattr(part, "shape", None) or np.shape(part)) > 1 for part in X)
+    )
+
+
+def _joined(X: tuple[Any, ...], y: tuple[Any, ...]) -> tuple[np.ndarray, Any, np.ndarray]:
+    """Three splits as one: all inputs, all labels, and the split of each row."""
+    if len(y) != 3:
+        raise ValueError(f"X has three parts and y has {len(y)}; give train, val and test of both")
+    inputs = [np.asarray(read_inputs(part)) for part in X]
+    if len({part.shape[1:] for part in inputs}) > 1:
+        raise ValueError(
+            f"the parts of X have shapes {', '.join(str(part.shape) for part in inputs)}; give rows of one shape"
+        )
+    if wrong := [f"{n} and {m}" for n, m in zip(map(len, inputs), map(n_rows, y), strict=True) if n != m]:
+        raise ValueError(f"a part of X and of y have {wrong[0]} rows; give one label per row")
+    return np.concatenate(inputs), joined_labels(y), np.repeat(SPLITS, [len(part) for part in inputs])
+
+
+def _parts(split: ArrayLike, n: int) -> np.ndarray:
+    """The split of each row, checked."""
+    parts = np.asarray(split)
+    if parts.shape != (n,):
+        raise ValueError(
+            f"split has shape {parts.shape} for {n} rows of X; give one of {', '.join(SPLITS)} for each row"
+        )
+    unknown = [repr(part) for part in dict.fromkeys(parts.tolist()) if part not in SPLITS]
+    if unknown:
+        raise ValueError(f"split holds {_listed(unknown)}; give one of {', '.join(SPLITS)} for each row")
+    return parts
+
+
 def _without_small_classes(
-    split: Split, names: tuple[str, ...], groups: Sequence[str] | None, drop_small: bool
-) -> tuple[Split, tuple[str, ...], Sequence[str] | None]:
-    """The rows, names and groups of the classes that have enough rows to be split."""
-    counts = np.bincount(split.labels, minlength=len(names))
-    enough = counts >= SMALLEST_CLASS
+    everything: Split,
+    parts: np.ndarray | None,
+    names: tuple[str, ...],
+    groups: tuple[str, ...] | None,
+    drop_small: bool,
+) -> tuple[Split, np.ndarray | None, tuple[str, ...], tuple[str, ...] | None]:
+    """The rows, their splits, names and groups of the classes that have enough rows: to be split, or to learn from."""
+    labels = everything.labels
+    least = SMALLEST_CLASS if parts is None else 1
+    counted = labels[labels != NO_LABEL] if parts is None else labels[(labels != NO_LABEL) & (parts == "train")]
+    counts = np.bincount(counted, minlength=len(names))
+    enough = counts >= least
     if enough.all():
-        return split, names, groups
+        return everything, parts, names, groups
     small = [f"{names[j]} ({counts[j]})" for j in np.flatnonzero(~enough)]
     if not drop_small:
+        few = f"fewer than {least} rows" if parts is None else "no training row"
+        why = "too few for three splits" if parts is None else "a class that is never seen in training cannot be learnt"
         raise ValueError(
-            f"fewer than {SMALLEST_CLASS} rows for {_listed(small)}: too few for three splits; "
-            "add rows, or leave these classes out with drop_small=True"
+            f"{few} for {_listed(small)}: {why}; add rows, or leave these classes out with drop_small=True"
         )
     if not enough.any():
-        raise ValueError(f"no class has {SMALLEST_CLASS} rows or more: nothing is left after dropping the small ones")
-    kept = split.rows(enough[split.labels])
-    renumbered = np.cumsum(enough) - 1
-    stay = np.flatnonzero(enough).tolist()
+        raise ValueError(f"no class has {least} rows or more: nothing is left after dropping the small ones")
+    stay = np.append(enough, True)  # the last one is for rows without a label
+    kept = everything.rows(stay[labels])
+    renumbered = np.append(np.cumsum(enough) - 1, NO_LABEL)
     return (
-        Split(kept.inputs, renumbered[kept.labels], attributes=kept.attributes),
-        tuple(names[j] for j in stay),
-        None if groups is None else [groups[j] for j in stay],
+        replace(kept, labels=renumbered[kept.labels]),
+        None if parts is None else parts[stay[labels]],
+        tuple(name for name, enough_rows in zip(names, enough, strict=True) if enough_rows),
+        None if groups is None else tuple(group for group, rows in zip(groups, enough, strict=True) if rows),
     )
 
 

@@ -74,16 +74,8 @@ class ImageFolder(ImagesOnDisk):
             return Dataset(self.path.name, train, val, test, names, groups, spec=self.spec)
         if len(others) == 1:
             return self.from_two(train, others[0], names, groups)
-        return Dataset.from_arrays(
-            train.inputs,
-            train.labels,
-            names,
-            groups,
-            seed=self.seed,
-            drop_small=self.drop_small,
-            attributes=train.attributes,
-            name=self.path.name,
-            spec=self.spec,
+        return Dataset.from_rows(
+            train, names, groups, seed=self.seed, drop_small=self.drop_small, name=self.path.name, spec=self.spec
         )
 
     def named(self, classes: list[str]) -> tuple[tuple[str, ...], tuple[str, ...] | None]:

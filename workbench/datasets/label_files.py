@@ -55,19 +55,11 @@ class LabelFile(ImagesOnDisk):
             for column in lines[0]
             if column not in ("file", "label", "split")
         }
-        images = self.images(table.parent, list(labels_of))
+        everything = Split(self.images(table.parent, list(labels_of)), labels, attributes=attributes or None)
         if "split" not in lines[0]:
-            return Dataset.from_arrays(
-                images,
-                labels,
-                names,
-                seed=self.seed,
-                drop_small=self.drop_small,
-                attributes=attributes,
-                name=self.path.stem,
-                spec=self.spec,
+            return Dataset.from_rows(
+                everything, names, seed=self.seed, drop_small=self.drop_small, name=self.path.stem, spec=self.spec
             )
-        everything = Split(images, labels, attributes=attributes or None)
         split_of = np.array([facts[file]["split"] for file in labels_of])
         train, val, test = (everything.rows(np.flatnonzero(split_of == split)) for split in SPLITS)
         return Dataset(self.path.stem, train, val, test, names, spec=self.spec)

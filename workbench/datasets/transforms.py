@@ -159,7 +159,27 @@ class ZeroLabels(Transform):
         }
 
 
-TRANSFORMS: tuple[type[Transform], ...] = (LabelNoise, LongTail, ZeroLabels)
+@dataclass(frozen=True)
+class Groups(Transform):
+    """Classes put into groups, one for each class in their order: what `dataset.with_groups` does."""
+
+    groups: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "groups", tuple(self.groups))
+
+    def __call__(self, dataset: Dataset) -> Dataset:
+        return replace(super().__call__(dataset), name=dataset.name)  # the rows are what they were
+
+    def changes(self, dataset: Dataset) -> dict[str, Any]:
+        return {"groups": self.groups}
+
+    def spec(self) -> dict[str, Any]:
+        return {"transform": "Groups", "knobs": {"groups": list(self.groups)}}
+
+
+TRANSFORMS: tuple[type[Transform], ...] = (LabelNoise, LongTail, ZeroLabels)  # with knobs to turn
 
 
 def from_spec(spec: Mapping[str, Any]) -> Transform:
@@ -168,7 +188,8 @@ def from_spec(spec: Mapping[str, Any]) -> Transform:
     >>> from_spec(LabelNoise(0.3, seed=1).spec())
     LabelNoise(probability=0.3, seed=1)
     """
-    known = {kind.__name__: kind for kind in TRANSFORMS}
+    kinds: tuple[type[Transform], ...] = (*TRANSFORMS, Groups)
+    known = {kind.__name__: kind for kind in kinds}
     if spec["transform"] not in known:
         raise ValueError(f"there is no transform {spec['transform']!r}; there are {', '.join(known)}")
     return known[spec["transform"]](**spec["knobs"])
@@ -176,7 +197,10 @@ def from_spec(spec: Mapping[str, Any]) -> Transform:
 
 def _groups(transform: Transform, dataset: Dataset) -> np.ndarray:
     if dataset.groups is None:
-        raise ValueError(f"{type(transform).__name__} needs groups of classes, and {dataset.name} has none")
+        raise ValueError(
+            f"{type(transform).__name__} needs groups of classes, and {dataset.name} has none; give it some, "
+            "dataset.with_groups(['group of the first class', …]) or {class: group}"
+        )
     return np.array(dataset.groups)
 
 

@@ -153,7 +153,8 @@ def gallery(
     >>> figure.frame.groupby("loss", sort=False).size().to_dict()
     {'CrossEntropy()': 66, 'CalibratedTopKHinge(K=1)': 66}
 
-    Paper: Garcin et al. 2022, Figure 1 (K = 2) and Figure 6 (K = 1).
+    Paper: in the manner of Garcin et al. 2022, Figure 1 (K = 2) and Figure 6 (K = 1), whose losses and knobs are other
+    ones: `level_sets` says how each of their panels is drawn.
     """
     from workbench.losses import LOSSES
 

@@ -39,7 +39,8 @@ def learning_curves(history: pd.DataFrame, epochs: int | None = None) -> Learnin
     >>> learning_curves(history).frame.to_numpy().tolist()[:2]
     [['loss', 'training', 1, 2.0], ['loss', 'training', 2, 1.0]]
 
-    Paper: Garcin et al. 2022, Fig. 2 (scores with a gradient); Liao et al., Fig. 2 (normalisers).
+    Paper: Liao et al., Fig. 2 (normalisers over time; here their logarithms). Scores with a gradient are those that Garcin
+    et al. 2022 count in Fig. 2, there against ε: `gradient_sparsity` draws that.
     """
     checked_frame(history, ["epoch"], "a trained run has one, wb.train(run).history")
     parts = [

@@ -38,7 +38,7 @@ def none_of_these(table: LogitTable, threshold: float = 0.5) -> NoneOfThese:
     >>> none_of_these(table).answered(0.5)
     {'with a label': 1.0, 'without a label': 0.0}
 
-    Paper: Liao et al., Table II.
+    Paper: Liao et al., Table II (its numbers, MMC and AU-ROC; there is no such picture).
     """
     kinds = kinds_of_rows(checked_table(table))
     edges = np.linspace(0, 1, BINS + 1)

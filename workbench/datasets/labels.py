@@ -1,0 +1,54 @@
+"""Labels as people have them, for datasets: read as those of tables are, and also from sparse matrices and in parts."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from workbench.table_checks import NO_LABEL, checked_labels, checked_names, labels_from
+
+__all__ = ["NO_LABEL", "joined_labels", "n_rows", "read_labels"]
+
+
+def read_labels(y: Any, class_names: Iterable[str] | None = None) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Labels as (n,) int64, −1 where a row has none, or as (n, L) bool marks; and the names of the classes.
+
+    >>> read_labels(["moss", "fern", ""])
+    (array([ 1,  0, -1]), ('fern', 'moss'))
+    >>> read_labels([2, 0, 1])[1]
+    ('class 0', 'class 1', 'class 2')
+    """
+    names = None if class_names is None else checked_names("class_names", class_names)
+    labels, names, reading = labels_from(_dense(y), names)
+    if reading:
+        warnings.warn(f"{reading}; give text labels to name classes, or other class_names", stacklevel=3)
+    if names is None:
+        n_classes = labels.shape[1] if labels.ndim == 2 else int(labels.max(initial=NO_LABEL)) + 1
+        names = tuple(f"class {j}" for j in range(n_classes))
+    return checked_labels(labels, len(labels), len(names)), names
+
+
+def joined_labels(parts: Sequence[Any]) -> Any:
+    """The labels of several splits as those of one."""
+    if all(hasattr(part, "columns") for part in parts):
+        import pandas as pd  # it is loaded already: these are its frames
+
+        if any(list(part.columns) != list(parts[0].columns) for part in parts):
+            raise ValueError("the parts of y have other columns or another order of them; give the same for all")
+        return pd.concat(parts)
+    arrays = [_dense(part) for part in parts]
+    if all(isinstance(array, np.ndarray) for array in arrays) and len({array.shape[1:] for array in arrays}) == 1:
+        return np.concatenate(arrays)
+    return [row for array in arrays for row in array]
+
+
+def n_rows(y: Any) -> int:
+    """How many rows have labels here; a sparse matrix has no length."""
+    return y.shape[0] if hasattr(y, "shape") else len(y)
+
+
+def _dense(y: Any) -> Any:
+    return y.toarray() if hasattr(y, "toarray") else y
