@@ -75,11 +75,14 @@ def test_the_worker_trains_for_the_shelf_it_was_given(shelf, monkeypatch):
 
 
 def test_a_run_is_found_by_what_its_file_says_on_the_shelf_and_in_the_store(shelf):
-    write(shelf, "fresh", loss={"knobs": {"alpha": 0.2, "p_k": [0.5, 0.5]}}, epochs=3)
-    write(shelf.store, "kept", loss={"knobs": {"alpha": 0.3}}, epochs=3)
-    assert shelf.found({"loss": {"knobs": {"alpha": 0.2, "p_k": (0.5, 0.5)}}}).key == "fresh"
-    assert shelf.found({"loss": {"knobs": {"alpha": 0.3}}, "epochs": 3}).key == "kept"
-    assert shelf.found({"loss": {"knobs": {"alpha": 0.3}}, "epochs": 4}) is None
+    def loss(**knobs):
+        return {"loss": "Mine", "knobs": knobs}
+
+    write(shelf, "fresh", loss=loss(alpha=0.2, p_k=[0.5, 0.5]), epochs=3)
+    write(shelf.store, "kept", loss=loss(alpha=0.3), epochs=3)
+    assert shelf.found({"loss": loss(alpha=0.2, p_k=(0.5, 0.5))}).key == "fresh"
+    assert shelf.found({"loss": loss(alpha=0.3), "epochs": 3}).key == "kept"
+    assert shelf.found({"loss": loss(alpha=0.3), "epochs": 4}) is None
 
 
 def test_a_run_that_is_kept_stays_in_the_store_and_is_whole(shelf):

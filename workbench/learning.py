@@ -283,8 +283,9 @@ class Learner(pl.LightningModule):
     def keep_best(self) -> str:
         """Writes the best weights so far to a file, and says so. Every rank has the same ones, and each may write them."""
         path = self.store.diverged(self.run.key)
-        with self.store.replacing(path) as aside:
-            safetensors.torch.save_file(self.best, aside)
+        content = safetensors.torch.save(self.best)
+        with self.store.replacing(path, len(content)) as aside:
+            aside.write_bytes(content)
         return f"the weights of epoch {self.run.best_epoch(self.history) + 1}, the best so far, are kept in {path}"
 
     def resume(self) -> None:

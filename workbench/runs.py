@@ -25,9 +25,9 @@ from workbench.losses import CrossEntropy, Loss, from_spec
 from workbench.models import Network, backbone_named, build_network, weights_digest
 from workbench.run_checks import MONITORS, check_course, check_features, check_parts, check_ranks
 from workbench.store import Store, StoredRun, chosen_store
+from workbench.stored_runs import FORMAT
 from workbench.tables import LogitTable
 
-FORMAT = 1  # of run.json and of the key; a change makes every run a new one
 NOT_IN_KEY = ("device", "devices", "nodes")  # where a run is trained does not change what it is
 LATER_IN_KEY = ("accumulate", "drops")  # younger than the format: in the key unless at their default, for older runs
 

@@ -20,8 +20,9 @@ import workbench
 from workbench import parallel, processes
 from workbench.features import features_of, whole_network
 from workbench.hardware import check_devices, device_named
-from workbench.runs import FORMAT, MONITORS, Run, TrainedRun
+from workbench.runs import MONITORS, Run, TrainedRun
 from workbench.store import Store, chosen_store
+from workbench.stored_runs import FORMAT
 from workbench.tables import LogitTable
 from workbench.weight_planes import weight_plane
 
