@@ -200,6 +200,8 @@ def test_a_cancel_is_heard_while_features_are_computed(monkeypatch):
     ("change", "words"),
     [
         ({"model": "cnnn"}, "there is no model named 'cnnn'"),
+        ({"model": "antigravity:fly"}, "'antigravity:fly' is code of somebody else"),
+        ({"loss": {"loss": "antigravity:Fly", "knobs": {}}}, "'antigravity:Fly' is code of somebody else"),
         ({"model": "mlp", "learning_rate": 1000.0, "optimizer": "sgd", "epochs": 30}, "try learning_rate=100"),
         ({"dataset": {"name": "nowhere", "knobs": {}}}, "there is no dataset 'nowhere'"),
         ({"dataset_key": "another"}, "has changed"),

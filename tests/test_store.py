@@ -123,7 +123,9 @@ def full(*_):
 )
 def test_a_full_disk_says_so_and_leaves_nothing_behind(store, monkeypatch, place):
     monkeypatch.setattr(*place, full)
-    with pytest.raises(OSError, match=r"the disk that holds .*runs is full: .*; free some space, or set WORKBENCH_HOME"):
+    with pytest.raises(
+        OSError, match=r"the disk that holds .*runs is full: .*; free some space, or set WORKBENCH_HOME"
+    ):
         write(store)
     assert leftovers(store) == []
 

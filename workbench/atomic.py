@@ -95,11 +95,13 @@ def room_for(n_bytes: int | None, target: Path) -> Iterator[None]:
         raise FullDisk(target.parent, f"{target.name} needs {needed}") from error
 
 
-def _means_full(error: Exception) -> bool:
-    """NumPy and torch hide what the system said behind words of their own."""
-    if isinstance(error, OSError) and error.errno is not None:
-        return error.errno in FULL
-    return bool(re.search(r"requested and \d+ written|PytorchStreamWriter failed|file write failed", str(error)))
+def _means_full(error: BaseException | None) -> bool:
+    """NumPy and torch put words of their own over what the system said."""
+    if error is None:
+        return False
+    by_system = isinstance(error, OSError) and error.errno in FULL
+    by_numpy = isinstance(error, OSError) and re.fullmatch(r"\d+ requested and \d+ written", str(error)) is not None
+    return by_system or by_numpy or _means_full(error.__context__)
 
 
 @contextlib.contextmanager

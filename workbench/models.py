@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import safetensors.torch
 import torch
@@ -105,10 +105,11 @@ def build_network(
     return Network(backbone, head, tuple(input_shape))
 
 
-def backbone_named(name: str) -> Backbone:
+def backbone_named(name: str, *, allowed: Iterable[str] | None = None) -> Backbone:
     """The function that makes a backbone for an input shape.
 
-    `torchvision:name` is a network of torchvision, and `module:factory` finds a function that lives elsewhere.
+    `torchvision:name` is a network of torchvision, and `module:factory` finds a function that lives elsewhere, in one of
+    the `allowed` modules if the name is only data (`lookup.imported`).
     """
     if name in BACKBONES:
         return BACKBONES[name]
@@ -119,7 +120,7 @@ def backbone_named(name: str) -> Backbone:
             f"there is no model named {name!r}; known: {', '.join(BACKBONES)}, torchvision:name; or give module:factory "
             "or a torch Module"
         )
-    factory = imported(name, "model")
+    factory = imported(name, "model", allowed=allowed)
     if not callable(factory):
         raise ValueError(f"{name!r} is not a function that takes an input shape and returns a torch Module")
     return factory

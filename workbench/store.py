@@ -113,17 +113,17 @@ class Store:
 
     def remove(self, key: str) -> None:
         """Removes a run, readable or not, with what its training left; the demo runs stay."""
-        directory = self._own(key)
+        run = self.own(key)
         with self.explained():
-            remove(directory)
-            for leftover in (self.unfinished(directory.name), self.diverged(directory.name)):
+            remove(run.path)
+            for leftover in (self.unfinished(run.key), self.diverged(run.key)):
                 leftover.unlink(missing_ok=True)
 
     def rename(self, key: str, title: str) -> StoredRun:
         """Gives a run another title; all else stays as it is, its key too."""
         if not title.strip():
             raise ValueError("a run cannot be called nothing; give a title of at least one letter")
-        run = StoredRun(self._own(key))
+        run = self.own(key)
         about = json.dumps(run.info | {"title": title.strip()}, indent=1, ensure_ascii=False)
         with self.writing(run.key, replace=True) as directory:
             copy_run(run, directory)
@@ -131,12 +131,12 @@ class Store:
             (directory / "run.json").write_text(about, encoding="utf-8")
         return StoredRun(run.path)
 
-    def _own(self, key: str) -> Path:
-        """The directory of a run of this root, readable or not, by its key or the beginning of it."""
+    def own(self, key: str) -> StoredRun:
+        """The run of this root, readable or not, of this key or of the only key that starts so; no demo run."""
         keys = [run.key for run, _ in _looked_at(self.root)]
         found = [each for each in keys if each == key] or [each for each in keys if key and each.startswith(key)]
         if len(found) == 1 and self.root != DEMO:
-            return self.root / found[0]
+            return StoredRun(self.root / found[0])
         if not found and key and any(run.key.startswith(key) for run, _ in _looked_at(DEMO)):
             raise ValueError(f"run {key} ships with the package and stays as it is")
         many = f"{len(found)} runs have" if found else "no run has"

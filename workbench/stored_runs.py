@@ -89,7 +89,9 @@ class StoredRun:
         """What `run.json` says."""
         found = self._json("run.json", self.verified("run.json"))
         if not isinstance(found, dict):
-            raise ValueError(self._wrong("run.json", f"it is a {type(found).__name__} where facts about a run should be"))
+            raise ValueError(
+                self._wrong("run.json", f"it is a {type(found).__name__} where facts about a run should be")
+            )
         if found.get("format", FORMAT) != FORMAT:
             raise ValueError(
                 self._wrong("run.json", f"it is of format {found['format']!r:.40} and this version reads {FORMAT}")
@@ -105,6 +107,14 @@ class StoredRun:
     def title(self) -> str:
         """A short name for people, such as `garden · cnn · CrossEntropy()`."""
         return self.info["title"]
+
+    @property
+    def called(self) -> str:
+        """The title, or words in its place where it cannot be read."""
+        try:
+            return self.title
+        except ValueError:
+            return "a run that cannot be read"
 
     @property
     def dataset_spec(self) -> dict[str, Any] | None:
@@ -148,15 +158,21 @@ class StoredRun:
         if name not in self.checksums:
             raise ValueError(f"run {self.key[:SHORT]} has no {name}; it has {', '.join(self.checksums)}")
         try:
-            if path.is_file() and sha256_of(path) == self.checksums[name]:
-                return path
+            found = sha256_of(path) if path.is_file() else None
         except OSError as error:
             raise ValueError(self._wrong(name, str(error.strerror))) from None
+        if found == self.checksums[name]:
+            return path
+        now = StoredRun(self.path).checksums
+        if found is not None and found == now.get(name):  # the run was written anew since it was opened
+            self.__dict__["checksums"] = now
+            return path
         raise ValueError(self._wrong(name, "it does not match its checksum"))
 
     def check(self) -> None:
         """Refuses a run that cannot be read, as far as that is seen without reading its tables and weights."""
-        self.info, self.sizes()  # noqa: B018  (they read what they tell)
+        self.sizes()
+        _ = self.info
         for name in self.checksums:
             path = self.path / name
             if not path.is_file():
