@@ -156,7 +156,7 @@ class StoredRun:
         """The path of a file of this run, after comparing its content with its checksum."""
         path = self.path / name
         if name not in self.checksums:
-            raise ValueError(f"run {self.key[:SHORT]} has no {name}; it has {', '.join(self.checksums)}")
+            raise ValueError(f"run {self.key[:SHORT]}: it has no {name}, but {', '.join(self.checksums) or 'nothing'}")
         try:
             found = sha256_of(path) if path.is_file() else None
         except OSError as error:
