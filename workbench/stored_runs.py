@@ -231,6 +231,9 @@ class _Tables(Mapping[str, LogitTable]):
                 raise ValueError(self._run._wrong(name, told)) from None
         return self._loaded[name]
 
+    def __contains__(self, name: object) -> bool:  # without reading it
+        return name in self._names
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
 
