@@ -13,10 +13,11 @@ import memory
 import opening
 import reading
 from addressed import came_back, say_what_was_dropped
-from messages import friendly, plain
+from messages import friendly, plain, without_places
 from several import told_apart
 from views import calibration, classes, compare, labels, landscapes, lessons, samples, sets, train
 from workbench import glossary
+from workbench.figures.base import counted
 from workbench.figures.style import theme
 
 HERE = Path(__file__).parent
@@ -26,18 +27,27 @@ HERE = Path(__file__).parent
 def choose_run() -> None:
     """The run every view is about, chosen in the sidebar and kept in the address as `run`."""
     titles = told_apart({run.key[: reading.SHORT]: run.title for run in reading.runs()})
-    asked = st.query_params.get("run")
+    asked, broken = st.query_params.get("run"), reading.unreadable()
     with st.container():  # always there, so that nothing below changes its place when the warning goes
         if asked is not None and asked not in titles:
-            st.warning(f"The link asks for run {plain(asked[:64])}, which is not here.", icon=":material/link_off:")
+            why = "cannot be read" if asked in broken else "is not here"
+            st.warning(f"The link asks for run {plain(asked[:64])}, which {why}.", icon=":material/link_off:")
     if came_back() and asked in titles:
         st.session_state["run"] = asked
     if st.session_state.get("run") not in titles:  # the first visit, or somebody deleted the run
-        st.session_state["run"] = asked if asked in titles else next(iter(titles), None)
+        st.session_state["run"] = asked if asked in titles else next(filter(reading.opens, titles), None)
     if titles:
         st.selectbox("Run", list(titles), format_func=titles.__getitem__, key="run")
         st.query_params["run"] = st.session_state["run"]
         st.caption(plain(reading.in_words(st.session_state["run"])))
+
+
+def set_aside() -> None:
+    """The runs that cannot be read, by name; all others are shown as if these were not there."""
+    if broken := reading.unreadable():
+        with st.expander(f"{counted(len(broken), 'run')} cannot be read", icon=":material/report:"):
+            for why in broken.values():
+                st.caption(plain(without_places(why)))
 
 
 def open_file() -> None:
@@ -86,6 +96,7 @@ page = st.navigation(
 opening.arrive(page)
 with st.sidebar:
     choose_run()
+    set_aside()
     open_file()
     if st.button("Words and symbols", icon=":material/dictionary:", type="tertiary"):
         words()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import functools
 import logging
+import re
 from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
+
+from workbench.store import DEMO, Store
 
 log = logging.getLogger("workbench.app")
 
@@ -24,7 +27,7 @@ def friendly(part: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return part(*arguments, **options)
         except (ValueError, OSError) as error:
-            st.error(plain(str(error)), icon=":material/error:")
+            st.error(plain(without_places(str(error))), icon=":material/error:")
         except Exception:
             log.exception("%s failed", part.__name__)
             st.error(
@@ -46,6 +49,13 @@ def no_runs() -> None:
     st.code("workbench train --dataset garden       # a first run of your own, a few minutes", language=None)
     st.code("workbench import my_logits.npz         # scores and labels you already have", language=None)
     st.caption("Then load this page again. A file of logits can also be opened in the sidebar.")
+
+
+def without_places(text: str) -> str:
+    """A text without the folders of this machine: of a path only its end is left. A browser may be anybody's."""
+    for folder in (Store().root, DEMO):  # their names may have spaces
+        text = text.replace(f"{folder}/", "").replace(str(folder), "the store")
+    return re.sub(r"""(?<![\w./:])/(?:[^\s/:;,'"()]+/)*(?=[^\s/:;,'"()])""", "", text)
 
 
 def plain(text: str) -> str:

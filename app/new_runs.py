@@ -140,7 +140,7 @@ def watch(dark: bool) -> None:
         st.progress(done / max(progress.epochs, 1), said)
         st.button("Cancel", icon=":material/stop:", on_click=worker.cancel)
     elif progress.state == FAILED:
-        st.error(messages.plain(progress.message), icon=":material/error:")
+        st.error(messages.plain(messages.without_places(progress.message)), icon=":material/error:")
     elif progress.state == CANCELLED:
         st.info(
             "Cancelled. Asked for again, a run goes on from its last checkpoint; one is written every few seconds.",

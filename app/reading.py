@@ -40,8 +40,21 @@ class Brought:
 
 
 def runs() -> list[StoredRun]:
-    """All runs; not cached, because training and `workbench import` add to them."""
-    return Store().runs()
+    """All runs that have rows to fit on and rows to judge; not cached, because training and `workbench import` add some."""
+    return [run for run in Store().runs() if {"val", "test"} <= run.tables.keys()]
+
+
+def unreadable() -> dict[str, str]:
+    """Short key → what is wrong, of the runs that cannot be read."""
+    return {key[:SHORT]: why for key, why in Store().unreadable().items()}
+
+
+def opens(key: str) -> bool:
+    """Whether the tables of a run can be read: what is wrong with them, only reading them tells."""
+    try:
+        return bool(in_words(key))
+    except ValueError:
+        return False
 
 
 @st.cache_resource(show_spinner="Opening the run…", max_entries=8)
@@ -139,8 +152,14 @@ def in_words(key: str) -> str:
 
 @st.cache_resource(show_spinner="Opening the run…", max_entries=256)
 def _rows(key: str) -> str | None:
-    """A text that two runs share if their test tables are of the same rows and classes; None without labels."""
-    test = run(key).tables["test"]
+    """A text that two runs share if their test tables are of the same rows and classes; None without labels.
+
+    None also for a table that cannot be read: the page of that run says why, and those of others do without it.
+    """
+    try:
+        test = run(key).tables["test"]
+    except ValueError:
+        return None
     if test.labels is None:
         return None
     return f"{test.scores.shape} {hashlib.sha256(test.labels.tobytes()).hexdigest()}"
@@ -149,7 +168,9 @@ def _rows(key: str) -> str | None:
 def comparable(key: str) -> dict[str, str]:
     """Short key → title of the other runs on the same test rows."""
     others = {other.key[:SHORT]: other.title for other in runs() if other.key[:SHORT] != key}
-    return {other: title for other, title in others.items() if _rows(key) is not None and _rows(other) == _rows(key)}
+    if (rows := _rows(key)) is None:
+        return {}
+    return {other: title for other, title in others.items() if _rows(other) == rows}
 
 
 def code(key: str, figure: Figure, other: str | None = None, table: str = "table = test") -> str:

@@ -55,7 +55,7 @@ def body(key: str, dark: bool) -> None:
     try:
         head_of(base, {})
     except ValueError as error:
-        st.info(messages.plain(str(error)), icon=":material/model_training:")
+        st.info(messages.plain(messages.without_places(str(error))), icon=":material/model_training:")
         return
     with st.spinner("Reading the losses…"):
         names = trainable(base.tables["val"])
@@ -141,7 +141,7 @@ def status(described: dict[str, Any], working: bool) -> None:
         )
         st.progress(done / max(progress.epochs, 1), f"Training {messages.plain(words)}: {said}")
     elif progress.state == FAILED:
-        st.error(messages.plain(progress.message), icon=":material/error:")
+        st.error(messages.plain(messages.without_places(progress.message)), icon=":material/error:")
     elif progress.state == FINISHED:
         seconds = sum(row["seconds"] for row in progress.history)
         st.progress(1.0, f"Trained {messages.plain(words)}: {counted(progress.epochs, 'epoch')} in {seconds:.1f} s")

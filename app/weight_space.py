@@ -39,7 +39,7 @@ def weight_space(dark: bool) -> None:
         plane = Plane.through(reading.run(key), rows=ROWS, seed=seed)
         check_repeatable(reading.run(key))
     except ValueError as error:  # scores that somebody brought, or data that only a session had: no fault of theirs
-        st.info(messages.plain(str(error)), icon=":material/info:")
+        st.info(messages.plain(messages.without_places(str(error))), icon=":material/info:")
         return
     computing = computations().get((plane, steps))
     if computing is not None and computing.working:
@@ -66,7 +66,7 @@ def offer(plane: Plane, steps: int, before: Computation | None) -> None:
         name = f"Compute {missing} points"
         st.button(name, icon=":material/play_arrow:", type="primary", on_click=compute, args=(plane, steps))
         if before is not None and before.failure is not None:
-            st.error(messages.plain(before.failure), icon=":material/error:")
+            st.error(messages.plain(messages.without_places(before.failure)), icon=":material/error:")
         else:
             st.caption("Each point is a network of its own that scores the rows anew: seconds to minutes, on one core.")
 

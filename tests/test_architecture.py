@@ -17,7 +17,7 @@ PACKAGE = ROOT / "workbench"
 # The two halves, each in floors: a module may import from its own floor and from those above it in this list. Data flows
 # one way, and the halves meet only at `tables`: the reading half never reaches into the training half.
 READING_HALF = (
-    {"knobs", "counts", "decimals", "gradients", "links", "cards", "glossary", "lookup", "progress"},
+    {"knobs", "counts", "decimals", "gradients", "links", "cards", "glossary", "lookup", "progress", "atomic"},
     {"tables", "table_checks", "table_directories"},
     {"selection", "groups", "ranks"},
     {"prediction_sets", "sets", "conformal", "index", "files", "stored_runs", "store"},
@@ -49,7 +49,7 @@ NO_TORCH = set.union(*READING_HALF) | {"datasets"} | APART
 def may_import(part: str) -> set[str]:
     """The parts of the workbench that a part may import."""
     if part in APART:
-        return {part, "store", "stored_runs", "shelf", "imports", "tables"}
+        return {part, "store", "stored_runs", "shelf", "imports", "tables", "lookup"}
     for half in (READING_HALF, TRAINING_HALF):
         for floor, names in enumerate(half):
             if part in names:

@@ -320,7 +320,7 @@ def test_a_reader_that_has_had_enough_is_no_error():
     assert done.stderr == ""
 
 
-def test_a_run_with_a_damaged_table_is_listed_with_what_is_wrong(capsys, home, logits):
+def test_a_run_that_cannot_be_read_is_listed_with_what_is_wrong(capsys, home, logits):
     for title in ("whole", "damaged"):
         assert main(["import", str(logits), "--title", title]) == 0
     (key,) = [run.key for run in Store().runs() if run.title == "damaged"]
@@ -329,7 +329,75 @@ def test_a_run_with_a_damaged_table_is_listed_with_what_is_wrong(capsys, home, l
     assert main(["runs"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert any("whole  (test 200, val 200)" in line for line in lines)
-    assert any("damaged  (" in line and "table.json" in line for line in lines)
+    assert lines[-1].startswith(f"{key[:12]}  cannot be read: run {key[:12]}: test/table.json is damaged")
+    assert {"key": key, "unreadable": lines[-1].partition("cannot be read: ")[2]} in json.loads(
+        run(capsys, "runs", "--json")
+    )
+
+
+@pytest.fixture
+def imported(capsys, logits):
+    """The keys of three runs, by their titles."""
+    for title in ("first", "second", "third"):
+        run(capsys, "import", logits, "--title", title)
+    return {stored.title: stored.key for stored in Store().runs() if stored.info.get("imported")}
+
+
+def test_runs_are_removed_by_the_beginning_of_their_keys(capsys, home, imported):
+    (home / imported["second"] / "run.json").write_text("[]")  # one that cannot be read can be removed too
+    said = run(capsys, "runs", "rm", imported["first"][:8], imported["second"][:8], "--yes")
+    assert said.splitlines() == [
+        f"removed {imported['first'][:12]}  first",
+        f"removed {imported['second'][:12]}  a run that cannot be read",
+    ]
+    assert sorted(path.name for path in home.iterdir()) == [imported["third"]]
+
+
+def test_nothing_is_removed_if_one_of_the_keys_is_wrong_or_a_demo_run(capsys, home, imported):
+    demo = next(DEMO.glob("[!.]*/run.json")).parent.name
+    for wrong, words in (("nothing", "no run has a key that starts with 'nothing'"), (demo, "ships with the package")):
+        assert words in failed(capsys, "runs", "rm", imported["first"], wrong, "--yes")
+    assert words in failed(capsys, "runs", "rename", demo, "mine")
+    assert len(list(home.iterdir())) == 3
+
+
+def test_a_beginning_that_several_runs_share_is_refused(capsys, home, imported):
+    for title, key in (("first", "ab" * 32), ("second", "abac" * 16)):
+        (home / imported[title]).rename(home / key)
+    for command in (["rm", "aba", "--yes"], ["rename", "aba", "mine"]):
+        words = f"2 runs have a key that starts with 'aba' in {home}; there are: abababababab, abacabacabac"
+        assert words in failed(capsys, "runs", *command)
+    assert len(list(home.iterdir())) == 3
+
+
+def test_a_run_is_not_removed_before_somebody_said_so(capsys, home, imported, monkeypatch):
+    assert "was not removed, for nobody can be asked; give --yes" in failed(capsys, "runs", "rm", imported["first"])
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    for answer in ("", "no"):
+        monkeypatch.setattr("builtins.input", lambda _, answer=answer: answer)
+        run(capsys, "runs", "rm", imported["first"])
+    assert len(list(home.iterdir())) == 3
+    monkeypatch.setattr("builtins.input", lambda asked: "y" if "remove first" in asked else "n")
+    run(capsys, "runs", "rm", imported["first"], imported["second"])
+    assert len(list(home.iterdir())) == 2
+
+
+def test_a_run_is_renamed_and_stays_the_same_run(capsys, home, imported):
+    before = Store().open(imported["first"])
+    scores = before.tables["test"].scores.copy()
+    said = run(capsys, "runs", "rename", imported["first"][:10], " die erste · α ")
+    assert said == f"{imported['first'][:12]}  die erste · α\n"
+    after = Store().open(imported["first"])
+    assert after.info == before.info | {"title": "die erste · α"}
+    np.testing.assert_array_equal(after.tables["test"].scores, scores)
+    assert "cannot be called nothing" in failed(capsys, "runs", "rename", imported["first"], " ")
+
+
+def test_a_damaged_run_is_not_made_whole_by_another_title(capsys, home, imported):
+    file = home / imported["first"] / "test" / "labels.npy"
+    file.write_bytes(file.read_bytes()[:-1] + b"\7")
+    assert "test/labels.npy is damaged" in failed(capsys, "runs", "rename", imported["first"], "whole")
+    assert Store().open(imported["first"]).title == "first"
 
 
 def test_the_same_file_under_another_title_or_with_names_is_another_run(capsys, logits):

@@ -75,11 +75,14 @@ def test_the_worker_trains_for_the_shelf_it_was_given(shelf, monkeypatch):
 
 
 def test_a_run_is_found_by_what_its_file_says_on_the_shelf_and_in_the_store(shelf):
-    write(shelf, "fresh", loss={"knobs": {"alpha": 0.2, "p_k": [0.5, 0.5]}}, epochs=3)
-    write(shelf.store, "kept", loss={"knobs": {"alpha": 0.3}}, epochs=3)
-    assert shelf.found({"loss": {"knobs": {"alpha": 0.2, "p_k": (0.5, 0.5)}}}).key == "fresh"
-    assert shelf.found({"loss": {"knobs": {"alpha": 0.3}}, "epochs": 3}).key == "kept"
-    assert shelf.found({"loss": {"knobs": {"alpha": 0.3}}, "epochs": 4}) is None
+    def loss(**knobs):
+        return {"loss": "Mine", "knobs": knobs}
+
+    write(shelf, "fresh", loss=loss(alpha=0.2, p_k=[0.5, 0.5]), epochs=3)
+    write(shelf.store, "kept", loss=loss(alpha=0.3), epochs=3)
+    assert shelf.found({"loss": loss(alpha=0.2, p_k=(0.5, 0.5))}).key == "fresh"
+    assert shelf.found({"loss": loss(alpha=0.3), "epochs": 3}).key == "kept"
+    assert shelf.found({"loss": loss(alpha=0.3), "epochs": 4}) is None
 
 
 def test_a_run_that_is_kept_stays_in_the_store_and_is_whole(shelf):
@@ -197,6 +200,8 @@ def test_a_cancel_is_heard_while_features_are_computed(monkeypatch):
     ("change", "words"),
     [
         ({"model": "cnnn"}, "there is no model named 'cnnn'"),
+        ({"model": "antigravity:fly"}, "'antigravity:fly' is code of somebody else"),
+        ({"loss": {"loss": "antigravity:Fly", "knobs": {}}}, "'antigravity:Fly' is code of somebody else"),
         ({"model": "mlp", "learning_rate": 1000.0, "optimizer": "sgd", "epochs": 30}, "try learning_rate=100"),
         ({"dataset": {"name": "nowhere", "knobs": {}}}, "there is no dataset 'nowhere'"),
         ({"dataset_key": "another"}, "has changed"),

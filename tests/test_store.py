@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from workbench import atomic, stored_runs
 from workbench import store as store_module
-from workbench import stored_runs
 from workbench.store import Store, StoredRun, home
 from workbench.tables import LogitTable
 
@@ -123,7 +123,9 @@ def full(*_):
 )
 def test_a_full_disk_says_so_and_leaves_nothing_behind(store, monkeypatch, place):
     monkeypatch.setattr(*place, full)
-    with pytest.raises(OSError, match=r"the disk that holds .*runs is full: free some space, or set WORKBENCH_HOME"):
+    with pytest.raises(
+        OSError, match=r"the disk that holds .*runs is full: .*; free some space, or set WORKBENCH_HOME"
+    ):
         write(store)
     assert leftovers(store) == []
 
@@ -193,16 +195,14 @@ def test_a_folder_that_is_no_run_any_more_makes_room_for_one(store):
     assert leftovers(store) == [KEY]
 
 
-def test_a_half_written_directory_of_a_killed_writer_is_swept_after_a_day(store):
-    old, fresh = store.root / ".writing-old", store.root / ".writing-fresh"
-    old.mkdir(parents=True)
-    fresh.mkdir()
-    file = store.root / ".writing-file"
-    file.write_text("half a checkpoint")
-    for path in (old, file):
-        os.utime(path, (0, 0))
+def test_what_a_killed_writer_of_another_machine_left_is_removed_after_a_day(store):
+    of_another_machine = f"{int(atomic.MACHINE, 16) ^ 1:08x}"
+    old, fresh = (store.root / f".writing-{of_another_machine}-{digit * 32}" for digit in "ab")
+    for path in (old, fresh):
+        path.mkdir(parents=True)
+    os.utime(old, (0, 0))
     write(store)
-    assert leftovers(store) == [".writing-fresh", KEY]
+    assert leftovers(store) == [fresh.name, KEY]
     assert [run.key for run in store.runs()] == [KEY]
 
 
@@ -229,7 +229,7 @@ def test_a_truncated_file_is_refused_and_the_error_says_what_to_do(store, file):
     write(store)
     damaged = store.root / KEY / file
     damaged.write_bytes(damaged.read_bytes()[:-1])
-    with pytest.raises(ValueError, match=rf"{file} is damaged.*Delete the run's folder and train again"):
+    with pytest.raises(ValueError, match=rf"run abababababab: {file} is damaged.*Remove the run .* and train it again"):
         store.open(KEY).tables["val"]
     assert store.open(KEY).tables["val/candidates"].n == 4
 

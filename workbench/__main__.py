@@ -96,6 +96,13 @@ def _parser() -> argparse.ArgumentParser:
         "--port", type=int, metavar="N", help="the port to serve on (default: the first free one from 8501)"
     )
     app.add_argument("--headless", action="store_true", help="serve, but open no browser")
+    app.add_argument(
+        "--allow",
+        nargs="+",
+        default=(),
+        metavar="MODULE",
+        help="modules of yours that stored runs and addresses may import: those that their losses and models live in",
+    )
 
     # --help belongs to the second parser, which knows the knobs of the loss.
     command(_train, "train", "train a model with a loss", "", add_help=False)
@@ -150,10 +157,21 @@ def _parser() -> argparse.ArgumentParser:
     runs = command(
         _runs,
         "runs",
-        "list the trained and imported runs",
-        "List the runs in the store, newest first, then the demo runs.",
+        "list, rename or remove the trained and imported runs",
+        "List the runs in the store, newest first, then the demo runs, then those that cannot be read.",
     )
     runs.add_argument("--json", action="store_true", help="print as JSON")
+    of_runs = runs.add_subparsers(title="what else can be done", metavar="rm | rename")
+    about = "Remove runs from the store. Those that ship with the package stay."
+    removing = of_runs.add_parser("rm", help="remove runs", description=about)
+    removing.add_argument("keys", nargs="+", metavar="KEY", help="a run's key, or the beginning of it")
+    removing.add_argument("--yes", action="store_true", help="do not ask")
+    removing.set_defaults(command=_remove_runs)
+    about = "Give a run another title; its key and all it holds stay as they are."
+    renaming = of_runs.add_parser("rename", help="give a run another title", description=about)
+    renaming.add_argument("key", metavar="KEY", help="a run's key, or the beginning of it")
+    renaming.add_argument("title", metavar="NAME", help="what to call it")
+    renaming.set_defaults(command=_rename_run)
 
     losses = command(
         _losses, "losses", "list the losses with their facts and knobs", "List the losses one can train with."
@@ -176,7 +194,7 @@ def _parser() -> argparse.ArgumentParser:
 def _app(options: argparse.Namespace, _: list[str]) -> int:
     from workbench.launching import run_app
 
-    return run_app(options.port, headless=options.headless)
+    return run_app(options.port, headless=options.headless, allow=options.allow)
 
 
 def _train(_: argparse.Namespace, arguments: list[str]) -> int:
@@ -211,21 +229,45 @@ def _runs(options: argparse.Namespace, _: list[str]) -> int:
     from workbench.store import Store
 
     store = Store()
-    runs = store.runs()
+    broken = store.unreadable()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what cannot be read stands in the list
+        runs = store.runs()
     if options.json:
-        print(
-            json.dumps(
-                [{"key": run.key, "path": str(run.path), **run.info} for run in runs], indent=2, ensure_ascii=False
-            )
-        )
-    elif not runs:
+        found = [{"key": run.key, "path": str(run.path), **run.info} for run in runs]
+        found += [{"key": key, "unreadable": why} for key, why in broken.items()]
+        print(json.dumps(found, indent=2, ensure_ascii=False))
+        return 0
+    if not runs:
         print(f"no runs in {store.root}; make one with: workbench train --dataset garden")
-    for run in runs if not options.json else ():
-        try:
-            sizes = ", ".join(f"{name} {n}" for name, n in run.sizes().items())
-        except ValueError as error:
-            sizes = str(error)
-        print(f"{run.key[:12]}  {run.title}  ({sizes})")
+    for run in runs:
+        print(f"{run.key[:12]}  {run.title}  ({', '.join(f'{name} {n}' for name, n in run.sizes().items())})")
+    for key, why in broken.items():
+        print(f"{key[:12]}  cannot be read: {why}")
+    return 0
+
+
+def _remove_runs(options: argparse.Namespace, _: list[str]) -> int:
+    from workbench.store import Store
+
+    store = Store()
+    titles = {store.own(key).key: store.own(key).called for key in options.keys}  # all of them, before one is removed
+    for key, title in titles.items():
+        if not options.yes:
+            if not sys.stdin.isatty():
+                raise ValueError(f"{title} ({key[:12]}) was not removed, for nobody can be asked; give --yes")
+            if input(f"remove {title} ({key[:12]})? [y/N] ").strip().lower() not in ("y", "yes"):
+                continue
+        store.remove(key)
+        print(f"removed {key[:12]}  {title}")
+    return 0
+
+
+def _rename_run(options: argparse.Namespace, _: list[str]) -> int:
+    from workbench.store import Store
+
+    run = Store().rename(options.key, options.title)
+    print(f"{run.key[:12]}  {run.title}")
     return 0
 
 

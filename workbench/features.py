@@ -9,15 +9,18 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import safetensors.torch
 import torch
+from safetensors import SafetensorError
 from torch import Tensor, nn
 
+from workbench.atomic import room_for
 from workbench.batches import in_turn, readable
 from workbench.datasets import Dataset, ImageFiles, load_dataset
 from workbench.losses import CrossEntropy
@@ -125,10 +128,29 @@ def whole_network(run: Run, store: Store) -> Network:
         )
     if foreign(run.model) and (trained := source.info.get("head", "new")) != run.head:
         raise ValueError(f"features are those of {source.title}, which has head = {trained!r}; give the run the same")
-    weights = safetensors.torch.load_file(source.verified("weights.safetensors"))
     head = {f"head.{name}": value for name, value in network.head.state_dict().items()}
-    network.load_state_dict({name: value for name, value in weights.items() if _before_the_head(name)} | head)
+    before = {name: value for name, value in stored_weights(source).items() if _before_the_head(name)}
+    take_weights(network, before | head, source)
     return network
+
+
+def stored_weights(source: StoredRun) -> dict[str, Tensor]:
+    """All weights of a stored run, those of the loss's state as `loss_state.…`."""
+    try:
+        return safetensors.torch.load_file(source.verified("weights.safetensors"))
+    except SafetensorError as error:
+        raise ValueError(f"{source.title}: weights.safetensors is damaged ({error}); train the run again") from None
+
+
+def take_weights(network: nn.Module, weights: Mapping[str, Tensor], source: StoredRun) -> None:
+    """Gives a network the weights of a stored run."""
+    try:
+        network.load_state_dict(weights)
+    except RuntimeError as error:
+        why = " ".join(str(error).split())
+        raise ValueError(
+            f"the weights of {source.title} are not those of a {source.info['model']}: {why:.200}"
+        ) from None
 
 
 def check_weights(model: str | nn.Module) -> None:
@@ -178,10 +200,19 @@ def _written(
             if file is None:
                 shape = (len(inputs), features.shape[1])
                 file = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)
+                _take_room(path)
             file[rows.numpy()] = features
             yield len(rows)
     if file is not None:
         file.flush()
+
+
+def _take_room(path: Path) -> None:
+    """Takes the room of a file that is written through memory: there a disk that becomes full would end the process."""
+    if hasattr(os, "posix_fallocate"):
+        size = path.stat().st_size
+        with room_for(size, path), path.open("r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, size)
 
 
 def _check_shape(input_shape: list[int], data: Dataset) -> None:

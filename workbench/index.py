@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import numbers
 import os
-import tempfile
 import zipfile
 from collections.abc import Iterable
 from functools import cached_property, lru_cache
@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from workbench import groups
+from workbench.atomic import whole_file
 from workbench.decimals import exact
 from workbench.ranks import last_labels, ranks_from
 from workbench.selection import (
@@ -107,7 +108,7 @@ class SetIndex:
             index._set_up(table, K_values, *found)
             return index
         index = cls(table, K_max, step)
-        if os.access(directory, os.W_OK):
+        with contextlib.suppress(OSError):  # the index is at hand, and the next one can be built again
             index._write(directory / FILE)
         return index
 
@@ -287,15 +288,8 @@ class SetIndex:
         }
         if self._label_probabilities is not None and self._label_ranks is not None:
             arrays |= {"label_probabilities": self._label_probabilities, "label_ranks": self._label_ranks}
-        descriptor, aside = tempfile.mkstemp(prefix=".set_index.", dir=path.parent)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                np.savez(file, **arrays)
-            os.chmod(aside, 0o644)  # mkstemp makes a file that only its owner may read
-            os.replace(aside, path)
-        except BaseException:
-            os.unlink(aside)
-            raise
+        with whole_file(path, sum(array.nbytes for array in arrays.values())) as aside, aside.open("wb") as file:
+            np.savez(file, **arrays)
 
     def __repr__(self) -> str:
         return f"SetIndex({self.table!r}, K from {self.K_values[0]:g} to {self.K_values[-1]:g})"

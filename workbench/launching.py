@@ -10,10 +10,12 @@ import sys
 import time
 import urllib.request
 import webbrowser
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
+
+from workbench.lookup import allowing
 
 if TYPE_CHECKING:
     from workbench.store import StoredRun
@@ -81,8 +83,12 @@ def app_command(port: int, *, headless: bool) -> list[str]:
     ]
 
 
-def run_app(port: int | None = None, *, headless: bool = False) -> int:
-    """Serve the app until it is interrupted; the exit code of the server."""
+def run_app(port: int | None = None, *, headless: bool = False, allow: Iterable[str] = ()) -> int:
+    """Serve the app until it is interrupted; the exit code of the server.
+
+    `allow` are modules of other people that stored runs and addresses may make import (`lookup`).
+    """
+    os.environ |= allowing(allow)
     chosen = free_port() if port is None else checked_port(port)
     command = app_command(chosen, headless=headless)
     print(f"The workbench is at http://{ADDRESS}:{chosen} (Ctrl-C stops it)", flush=True)
@@ -126,11 +132,13 @@ def open_app(
     *,
     port: int | None = None,
     wait: bool = False,
+    allow: Iterable[str] = (),
 ) -> RunningApp:
     """Open the dashboard in the browser on the object at hand: a table, two (to fit on, to judge on), or a run.
 
     A table is kept in the store, so that its address shows it again tomorrow; one table is split in halves. With `wait`
-    the call lasts until the server ends (Ctrl-C ends it).
+    the call lasts until the server ends (Ctrl-C ends it). Stored runs are only data: losses and models of somebody else
+    are imported if their modules are among those you `allow`.
 
         app = wb.open_app(val, test)
         app.url                       # http://127.0.0.1:8501/?run=…
@@ -141,7 +149,7 @@ def open_app(
     stored = _stored(table_or_run, test)
     root = home() if stored is None or stored.path.parent == DEMO else stored.path.parent
     chosen = free_port() if port is None else checked_port(port)
-    served = start_server(app_command(chosen, headless=True), chosen, {"WORKBENCH_HOME": str(root)})
+    served = start_server(app_command(chosen, headless=True), chosen, {"WORKBENCH_HOME": str(root)} | allowing(allow))
     atexit.register(served.stop)
     app = served if stored is None else RunningApp(f"{served.url}/?run={stored.key[:SHORT]}", served.server)
     webbrowser.open(app.url)

@@ -7,10 +7,11 @@ checkpoint and ends with the same bits as one that was never interrupted, wherev
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -33,7 +34,9 @@ from workbench.scoring import normalisers, rows_at_once, split_tables, tables_of
 from workbench.store import Store
 from workbench.tables import LogitTable
 
-CHECKPOINT_SECONDS = 10.0  # a checkpoint follows the first epoch that ends this long after the last one
+# A checkpoint follows the first epoch that ends this long after the last one. That is what a kill costs at most, besides
+# the epoch itself; a run that is interrupted or asked to end writes the last epoch that it finished.
+CHECKPOINT_SECONDS = 10.0
 
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adamw": partial(torch.optim.AdamW, fused=True),  # fused: one pass over the weights
@@ -90,6 +93,7 @@ class Learner(pl.LightningModule):
         self.history: list[dict[str, float]] = []
         self.best: dict[str, Tensor] = {}  # weights of the best epoch so far, or of the last one without a monitor
         self.optimizer_state: dict[str, Any] | None = None
+        self.reached: dict[str, Any] | None = None  # the checkpoint of the last epoch, as long as it is not written
         self.first_epoch = 0  # this process trains the epochs from here on
         self.train_losses: list[float] = []
         self.nonzero_gradients: list[float] = []  # of a row of scores, on average; one number a piece
@@ -217,13 +221,22 @@ class Learner(pl.LightningModule):
         )
         last = self.history[-1]
         self.bar.set_postfix(val_loss=f"{last['val_loss']:.3f}", val_accuracy=f"{last['val_accuracy']:.1%}")
+        weights = self.weights()
         if self.run.best_epoch(self.history) == self.epoch:
-            self.best = self.weights()
-        if self.on_epoch is not None:  # before the checkpoint, so that a short run that is cancelled leaves no file
-            self.on_epoch(dict(last))
+            self.best = weights
         finished = self.trainer.strategy.broadcast(self.run.finished(self.history))  # all ranks stop, or none
         self.trainer.should_stop = finished
-        if finished or time.monotonic() - self.saved_at >= CHECKPOINT_SECONDS:
+        due = finished or time.monotonic() - self.saved_at >= CHECKPOINT_SECONDS
+        optimizer = self._optimizer().state_dict()
+        self.reached = {
+            "weights": weights,
+            "best": self.best if self.run.monitor is not None else {},
+            "history": list(self.history),
+            "optimizer": optimizer if due else copy.deepcopy(optimizer),  # the next step would change it
+        }
+        if self.on_epoch is not None:  # before the checkpoint, so that a short run that is cancelled leaves no file
+            self.on_epoch(dict(last))
+        if due:
             self.save()
 
     def _readable(self, labels: Tensor) -> Tensor:
@@ -265,24 +278,20 @@ class Learner(pl.LightningModule):
             self.state.load_state_dict({name.removeprefix(prefix): value for name, value in of_state.items()})
 
     def save(self) -> None:
-        """Writes the checkpoint; there is always a whole one. It is the same on all ranks, so rank 0 writes it."""
-        if parallel.rank() != 0:
+        """Writes the epoch that was reached, unless that is done. It is the same on all ranks, so rank 0 writes it."""
+        if parallel.rank() != 0 or self.reached is None:
             return
-        content = {
-            "weights": self.weights(),
-            "best": self.best if self.run.monitor is not None else {},
-            "history": self.history,
-            "optimizer": self._optimizer().state_dict(),
-        }
-        with self.store.replacing(self.checkpoint) as aside, aside.open("wb") as file:
-            torch.save(content, file)
-        self.saved_at = time.monotonic()
+        n_bytes = sum(tensor.nbytes for tensor in _tensors_in(self.reached))
+        with self.store.replacing(self.checkpoint, n_bytes) as aside, aside.open("wb") as file:
+            torch.save(self.reached, file)
+        self.reached, self.saved_at = None, time.monotonic()
 
     def keep_best(self) -> str:
         """Writes the best weights so far to a file, and says so. Every rank has the same ones, and each may write them."""
         path = self.store.diverged(self.run.key)
-        with self.store.replacing(path) as aside:
-            safetensors.torch.save_file(self.best, aside)
+        content = safetensors.torch.save(self.best)
+        with self.store.replacing(path, len(content)) as aside:
+            aside.write_bytes(content)
         return f"the weights of epoch {self.run.best_epoch(self.history) + 1}, the best so far, are kept in {path}"
 
     def resume(self) -> None:
@@ -303,3 +312,12 @@ class Learner(pl.LightningModule):
 
 def _tensors(split: Split) -> tuple[Tensor | ImageFiles, Tensor]:
     return readable(split.inputs), tensor_of(split.labels)
+
+
+def _tensors_in(content: Any) -> Iterator[Tensor]:
+    """The tensors of a checkpoint, wherever they are in it."""
+    if isinstance(content, Tensor):
+        yield content
+    elif isinstance(content, (Mapping, list)):
+        for part in content.values() if isinstance(content, Mapping) else content:
+            yield from _tensors_in(part)

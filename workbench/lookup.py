@@ -1,13 +1,24 @@
-"""Things of other people, found by their name."""
+"""Things of other people, found by their name: foreign code is imported when a person has said so, and never otherwise.
+
+A name that somebody writes in a call or on the command line is said. One that stands in a stored run, in an address or in
+a request is only data: its module must be among those that the person has allowed, in the call (`allow=["my_module"]`)
+or at the start (`workbench app --allow my_module`), which the processes that are started inherit.
+"""
 
 from __future__ import annotations
 
 import importlib
+import os
+from collections.abc import Iterable
 from typing import Any
 
+ALLOW = "WORKBENCH_ALLOW"  # in the environment: modules, separated by commas
 
-def imported(name: str, kind: str) -> Any:
+
+def imported(name: str, kind: str, *, allowed: Iterable[str] | None = None) -> Any:
     """What `module:name` names; `kind` is the word for what it should have been.
+
+    `allowed` are the modules that may be imported, for a name that is only data; None if a person wrote it here.
 
     >>> imported("math:tau", "number") / imported("math:pi", "number")
     2.0
@@ -15,11 +26,39 @@ def imported(name: str, kind: str) -> Any:
     Traceback (most recent call last):
         ...
     ValueError: 'math:rho' does not name a number: module 'math' has no attribute 'rho'
+    >>> imported("antigravity:fly", "number", allowed=[])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    ValueError: 'antigravity:fly' is code of somebody else, and a file or an address that names it is no reason to run it; ...
     """
     module_name, _, inside = name.partition(":")
     if not module_name or not inside:
         raise ValueError(f"{name!r} does not name a {kind}; write module:name, both of them")
+    if allowed is not None and not _among(module_name, allowed):
+        raise ValueError(
+            f"{name!r} is code of somebody else, and a file or an address that names it is no reason to run it; if you "
+            f"trust {module_name}, say so: --allow {module_name} on the command line (workbench app, train, sweep), or "
+            f"allow=[{module_name!r}] in Python"
+        )
     try:
         return getattr(importlib.import_module(module_name), inside)
     except (ImportError, AttributeError) as error:
         raise ValueError(f"{name!r} does not name a {kind}: {error}") from None
+
+
+def allowed_modules(said: Iterable[str] = ()) -> tuple[str, ...]:
+    """The modules that a person has allowed: in this call, and when this process or the one before it was started."""
+    if isinstance(said, str):
+        raise ValueError(f"allow = {said!r}; give a list of modules, [{said!r}]")
+    return (*said, *filter(None, os.environ.get(ALLOW, "").split(",")))
+
+
+def allowing(said: Iterable[str]) -> dict[str, str]:
+    """What is added to the environment of a process that may import these modules besides those allowed here."""
+    return {ALLOW: ",".join(dict.fromkeys(allowed_modules(said)))}
+
+
+def _among(module_name: str, allowed: Iterable[str]) -> bool:
+    """Whether a module, or a package that it is part of, is allowed."""
+    parts = module_name.split(".")
+    return bool({".".join(parts[: depth + 1]) for depth in range(len(parts))} & set(allowed))

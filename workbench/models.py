@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 import safetensors.torch
@@ -136,10 +136,11 @@ def foreign(model: str | nn.Module) -> bool:
     return isinstance(model, nn.Module) or not (model in BACKBONES or model.startswith(TORCHVISION))
 
 
-def backbone_named(name: str) -> Backbone:
+def backbone_named(name: str, *, allowed: Iterable[str] | None = None) -> Backbone:
     """The function that makes a backbone for an input shape.
 
-    `torchvision:name` is a network of torchvision, and `module:factory` finds a function that lives elsewhere.
+    `torchvision:name` is a network of torchvision, and `module:factory` finds a function that lives elsewhere, in one of
+    the `allowed` modules if the name is only data (`lookup.imported`).
     """
     if name in BACKBONES:
         return BACKBONES[name]
@@ -150,7 +151,7 @@ def backbone_named(name: str) -> Backbone:
             f"there is no model named {name!r}; known: {', '.join(BACKBONES)}, torchvision:name; or give module:factory "
             "or a torch Module"
         )
-    factory = imported(name, "model")
+    factory = imported(name, "model", allowed=allowed)
     if not callable(factory):
         raise ValueError(f"{name!r} is not a function that takes an input shape and returns a torch Module")
     return factory

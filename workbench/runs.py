@@ -7,27 +7,27 @@ import hashlib
 import inspect
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
 import pandas as pd
-import safetensors.torch
 from torch import Tensor, nn
 
 from workbench.cards import card, run_card
 from workbench.datasets import Dataset, Transform, load_dataset, load_spec, transforms
-from workbench.features import check_trained
+from workbench.features import check_trained, stored_weights, take_weights
 from workbench.knobs import Knobbed, knob, shown
+from workbench.lookup import allowed_modules
 from workbench.losses import CrossEntropy, Loss, from_spec
 from workbench.models import Network, backbone_named, build_network, foreign, weights_digest
 from workbench.run_checks import MONITORS, check_course, check_features, check_parts, check_ranks
 from workbench.store import Store, StoredRun, chosen_store
+from workbench.stored_runs import FORMAT
 from workbench.tables import LogitTable
 
-FORMAT = 1  # of run.json and of the key; a change makes every run a new one
 NOT_IN_KEY = ("device", "devices", "nodes")  # where a run is trained does not change what it is
 LATER_IN_KEY = ("accumulate", "drops")  # younger than the format: in the key unless at their default, for older runs
 
@@ -173,8 +173,11 @@ class Run(Knobbed):
         }
 
     @classmethod
-    def from_json(cls, described: Mapping[str, Any] | str) -> Self:
-        """The run that a `run.json` describes (its text, or what was read from it)."""
+    def from_json(cls, described: Mapping[str, Any] | str, *, allow: Iterable[str] = ()) -> Self:
+        """The run that a `run.json` describes (its text, or what was read from it).
+
+        A file is only data: modules of other people that it names are imported if they are among those you `allow`.
+        """
         facts = json.loads(described) if isinstance(described, str) else described
         needed = ("dataset", "dataset_key", "model", "loss", "transforms")
         if lacking := [name for name in needed if not isinstance(facts, Mapping) or name not in facts]:
@@ -184,13 +187,16 @@ class Run(Knobbed):
             raise ValueError(
                 f"{facts.get('title', 'the run')} cannot be repeated from its file alone: its {missing}; make the Run again"
             )
+        allowed = allowed_modules(allow)
+        backbone_named(facts["model"], allowed=allowed)
+        loss = from_spec(facts["loss"], allowed=allowed)
         changes = tuple(transforms.from_spec(transform) for transform in facts["transforms"])
         # The spec tells of all transforms; those of the run are its last ones, and the run applies them itself.
         before = facts["dataset"].get("transforms", [])
         data = load_spec({**facts["dataset"], "transforms": before[: len(before) - len(changes)]})
         fields = {"head": "new"}  # as it was when run.json did not tell
         fields |= {field.name: facts[field.name] for field in dataclasses.fields(cls) if field.name in facts}
-        run = cls(**fields | {"dataset": data, "loss": from_spec(facts["loss"]), "transforms": changes})
+        run = cls(**fields | {"dataset": data, "loss": loss, "transforms": changes})
         if run.data.key != facts["dataset_key"]:
             raise ValueError(f"{run.data.name} is not the data this run was trained on: its content has changed since")
         return run
@@ -221,11 +227,14 @@ class TrainedRun:
     stored: StoredRun
 
     @classmethod
-    def open(cls, key: str, store: Store | None = None) -> Self:
-        """The stored run of this key, or of the only key that starts so."""
+    def open(cls, key: str, store: Store | None = None, *, allow: Iterable[str] = ()) -> Self:
+        """The stored run of this key, or of the only key that starts so.
+
+        A loss or a model of somebody else is imported if its module is among those you `allow`.
+        """
         stored = chosen_store(store).open(key)
         check_trained(stored)
-        return cls(Run.from_json(stored.info), stored)
+        return cls(Run.from_json(stored.info, allow=allow), stored)
 
     @property
     def path(self) -> Path:
@@ -263,9 +272,7 @@ class TrainedRun:
             n_classes=info["n_classes"],
             head=self.run.head,
         )
-        network.load_state_dict(
-            network_weights(safetensors.torch.load_file(self.stored.verified("weights.safetensors")))
-        )
+        take_weights(network, network_weights(stored_weights(self.stored)), self.stored)
         return network.eval()
 
     def _repr_html_(self) -> str:

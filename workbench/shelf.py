@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from workbench.store import Store
+from workbench.atomic import remove
+from workbench.store import Store, copy_run
 from workbench.stored_runs import CHECKSUMS, StoredRun
 
 SIZE = 32  # runs that fit on the shelf
@@ -31,6 +31,10 @@ class Shelf(Store):
     def runs(self) -> list[StoredRun]:
         """Every readable run of the shelf, then those of the store; one that is on both is listed once."""
         return list({run.key: run for run in [*super().runs(), *self.store.runs()]}.values())
+
+    def unreadable(self) -> dict[str, str]:
+        """Key → what is wrong, of every run of the shelf or of the store that cannot be read."""
+        return self.store.unreadable() | super().unreadable()
 
     def found(self, described: Mapping[str, Any]) -> StoredRun | None:
         """A run, of the shelf or of the store, whose `run.json` says all that `described` says; it counts as used now.
@@ -58,14 +62,14 @@ class Shelf(Store):
             with contextlib.suppress(FileNotFoundError):  # another process forgot it just now
                 used.append((checksums.parent.stat().st_mtime, checksums.parent))
         for _, path in sorted(used, reverse=True)[self.size :]:
-            shutil.rmtree(path, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                remove(path)
 
     def keep(self, key: str) -> StoredRun:
         """The run of this key in the store, where it stays: copied there, unless it is there already."""
         if not self.store.has(key):
             with self.store.writing(key) as directory:  # which writes the checksums itself
-                without = shutil.ignore_patterns(CHECKSUMS)
-                shutil.copytree(self.open(key).path, directory, dirs_exist_ok=True, ignore=without)
+                copy_run(self.open(key), directory)
         return self.store.open(key)
 
     @property

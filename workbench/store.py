@@ -1,9 +1,9 @@
 """Runs on disk: one directory per run, named by its key, there as a whole or not at all.
 
 A run directory holds `run.json` (everything needed to repeat the run), `weights.safetensors`, `history.csv`, one folder
-per table (`val/`, `test/`, …) and `checksums.json`, the SHA-256 of every other file. It is written aside, synced and
-renamed, so a reader never meets half a run, and two processes may write the same run. The runs that ship with the
-package are a second, read-only root.
+per table (`val/`, `test/`, …) and `checksums.json`, the SHA-256 of every other file. It is written by `atomic`, so a
+reader never meets half a run, and two processes may write the same run. The runs that ship with the package are a
+second, read-only root. A run that cannot be read is named and set aside (`unreadable`), and never in the way of others.
 """
 
 from __future__ import annotations
@@ -12,19 +12,20 @@ import contextlib
 import errno
 import json
 import os
+import re
 import shutil
-import time
-import uuid
 import warnings
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 import platformdirs
 
-from workbench.stored_runs import CHECKSUMS, StoredRun, sha256_of
+from workbench.atomic import FullDisk, remove, room_for, whole_file, whole_folder
+from workbench.stored_runs import CHECKSUMS, SHORT, StoredRun, sha256_of
 
 DEMO = Path(__file__).parent / "demo"  # the runs that ship with the package
-ABANDONED = 24 * 3600  # seconds after which a half-written directory belongs to a writer that was killed
+ELSEWHERE = "set WORKBENCH_HOME to another folder; a run that has a checkpoint goes on from there"
 
 
 def home() -> Path:
@@ -50,11 +51,20 @@ class Store:
         return f"Store({str(self.root)!r})"
 
     def runs(self) -> list[StoredRun]:
-        """Every readable run: the newest of this root first, then the demo runs in the order they were built."""
+        """Every readable run: the newest of this root first, then the demo runs in the order they were built.
+
+        What cannot be read is left out with a warning, and `unreadable` tells of it.
+        """
+        for why in self.unreadable().values():
+            warnings.warn(f"a run is left out: {why}", stacklevel=2)
         own = sorted(_readable(self.root), key=lambda run: run.finished, reverse=True) if self.root != DEMO else []
         demo = sorted(_readable(DEMO), key=lambda run: run.finished)
         keys = {run.key for run in own}
         return own + [run for run in demo if run.key not in keys]
+
+    def unreadable(self) -> dict[str, str]:
+        """Key → what is wrong, of every run that cannot be read."""
+        return {run.key: why for root in dict.fromkeys((DEMO, self.root)) for run, why in _looked_at(root) if why}
 
     def has(self, key: str) -> bool:
         """Whether a run of exactly this key is stored."""
@@ -64,14 +74,21 @@ class Store:
         """The run of this key, or of the only key that starts so."""
         if directory := self._directory(key):
             return StoredRun(directory)
-        candidates = [run for run in self.runs() if key and run.key.startswith(key)]
-        if len(candidates) == 1:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the one that is asked for says itself what is wrong with it
+            runs = self.runs()
+        candidates = [run for run in runs if key and run.key.startswith(key)]
+        broken = {each: why for each, why in self.unreadable().items() if key and each.startswith(key)}
+        if len(candidates) == 1 and not broken:
             return candidates[0]
-        known = "; ".join(f"{run.key[:12]} ({run.title})" for run in (candidates or self.runs())) or "none at all"
-        found = (
-            f"{len(candidates)} runs have a key that starts with" if candidates else "no run has a key that starts with"
+        if len(broken) == 1 and not candidates:
+            raise ValueError(*broken.values())
+        known = [f"{run.key[:SHORT]} ({run.title})" for run in (candidates or runs)]
+        known += [f"{each[:SHORT]} (cannot be read)" for each in broken]
+        many = f"{len(candidates) + len(broken)} runs have" if candidates or broken else "no run has"
+        raise ValueError(
+            f"{many} a key that starts with {key!r} in {self._place}; there are: {'; '.join(known) or 'none at all'}"
         )
-        raise ValueError(f"{found} {key!r} in {self._place}; there are: {known}")
 
     @contextlib.contextmanager
     def writing(self, key: str, *, replace: bool = False) -> Iterator[Path]:
@@ -80,30 +97,51 @@ class Store:
         If another writer finished the same run meanwhile, its directory stays (same key, same content) and this one is
         dropped, unless `replace` is set.
         """
-        aside = self.root / f".writing-{uuid.uuid4().hex}"
-        with self.explained():
-            self._sweep()
-            aside.mkdir(parents=True)
-            try:
-                yield aside
-                _write_checksums(aside)
-                _sync_tree(aside)
-                _publish(aside, self.root / key, replace)
-            finally:
-                shutil.rmtree(aside, ignore_errors=True)
+
+        def finished(directory: Path) -> bool:
+            return not replace and (directory / CHECKSUMS).is_file()
+
+        with self.explained(), whole_folder(self.root / key, stays=finished) as directory:
+            yield directory
+            _write_checksums(directory)
 
     @contextlib.contextmanager
-    def replacing(self, file: Path) -> Iterator[Path]:
+    def replacing(self, file: Path, n_bytes: int | None = None) -> Iterator[Path]:
         """A path to write a single file to; it takes the place of `file` when the block ends, or vanishes."""
-        aside = self.root / f".writing-{uuid.uuid4().hex}"
+        with self.explained(), whole_file(file, n_bytes) as aside:
+            yield aside
+
+    def remove(self, key: str) -> None:
+        """Removes a run, readable or not, with what its training left; the demo runs stay."""
+        run = self.own(key)
         with self.explained():
-            file.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                yield aside
-                _sync(aside)
-                os.replace(aside, file)
-            finally:
-                aside.unlink(missing_ok=True)
+            remove(run.path)
+            for leftover in (self.unfinished(run.key), self.diverged(run.key)):
+                leftover.unlink(missing_ok=True)
+
+    def rename(self, key: str, title: str) -> StoredRun:
+        """Gives a run another title; all else stays as it is, its key too."""
+        if not title.strip():
+            raise ValueError("a run cannot be called nothing; give a title of at least one letter")
+        run = self.own(key)
+        about = json.dumps(run.info | {"title": title.strip()}, indent=1, ensure_ascii=False)
+        with self.writing(run.key, replace=True) as directory:
+            copy_run(run, directory)
+            (directory / "run.json").unlink()  # it shares its bytes with that of the run as it was
+            (directory / "run.json").write_text(about, encoding="utf-8")
+        return StoredRun(run.path)
+
+    def own(self, key: str) -> StoredRun:
+        """The run of this root, readable or not, of this key or of the only key that starts so; no demo run."""
+        keys = [run.key for run, _ in _looked_at(self.root)]
+        found = [each for each in keys if each == key] or [each for each in keys if key and each.startswith(key)]
+        if len(found) == 1 and self.root != DEMO:
+            return StoredRun(self.root / found[0])
+        if not found and key and any(run.key.startswith(key) for run, _ in _looked_at(DEMO)):
+            raise ValueError(f"run {key} ships with the package and stays as it is")
+        many = f"{len(found)} runs have" if found else "no run has"
+        known = ", ".join(each[:SHORT] for each in (found or keys)) or "none at all"
+        raise ValueError(f"{many} a key that starts with {key!r} in {self._place}; there are: {known}")
 
     def unfinished(self, key: str) -> Path:
         """The file that holds the last checkpoint of a run in progress (or would hold it)."""
@@ -117,14 +155,14 @@ class Store:
     def explained(self) -> Iterator[None]:
         """Turns a full disk or a folder that cannot be written into an error that says where and what to do."""
         try:
-            yield
+            with room_for(None, self.root / "a run"):
+                yield
         except OSError as error:
-            elsewhere = "set WORKBENCH_HOME to another folder; a run that has a checkpoint goes on from there"
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise OSError(f"the disk that holds {self.root} is full: free some space, or {elsewhere}") from error
-            if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR):
+            if isinstance(error, FullDisk):
+                raise FullDisk(self.root, error.needed, f"free some space, or {ELSEWHERE}") from error
+            if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
                 raise PermissionError(
-                    f"runs cannot be written to {self.root} ({error.strerror}): make it writable, or {elsewhere}"
+                    f"runs cannot be written to {self.root} ({error.strerror}): make it writable, or {ELSEWHERE}"
                 ) from error
             raise
 
@@ -137,12 +175,6 @@ class Store:
         found = [root / key for root in (self.root, DEMO) if key and (root / key / CHECKSUMS).is_file()]
         return found[0] if found else None
 
-    def _sweep(self) -> None:
-        for leftover in self.root.glob(".writing-*"):
-            with contextlib.suppress(FileNotFoundError):
-                if time.time() - leftover.stat().st_mtime > ABANDONED:
-                    shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
-
 
 def chosen_store(given: Store | None) -> Store:
     """The store that was given, or the user's own; an error for anything else, such as a path."""
@@ -151,60 +183,57 @@ def chosen_store(given: Store | None) -> Store:
     return Store() if given is None else given
 
 
-def _readable(root: Path) -> list[StoredRun]:
-    runs = []
-    for checksums in sorted(root.glob("[!.]*/" + CHECKSUMS)):
-        run = StoredRun(checksums.parent)
+def copy_run(run: StoredRun, directory: Path) -> None:
+    """Fills a directory with the files of a run, each compared with its checksum; what shares its bytes takes no room."""
+    for name in run.checksums:
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
         try:
-            run.title  # noqa: B018  (reads and verifies run.json)
-        except (OSError, ValueError, KeyError) as error:
-            warnings.warn(f"a run is left out: {error}", stacklevel=3)
-        else:
-            runs.append(run)
-    return runs
+            os.link(run.verified(name), directory / name)
+        except OSError:  # another disk, or one without links
+            shutil.copyfile(run.path / name, directory / name)
 
 
-def _files(directory: Path) -> list[Path]:
-    return sorted(path for path in directory.rglob("*") if path.is_file())
+def _readable(root: Path) -> list[StoredRun]:
+    return [run for run, why in _looked_at(root) if not why]
+
+
+def _looked_at(root: Path) -> list[tuple[StoredRun, str]]:
+    """The runs under a root, each with what is wrong with it: nothing, for most."""
+    try:
+        names = sorted(entry.name for entry in os.scandir(root) if _is_run(entry))
+    except OSError:
+        return []
+    return [(StoredRun(root / name), _trouble(root / name, _state(root / name))) for name in names]
+
+
+def _is_run(entry: os.DirEntry[str]) -> bool:
+    """Whether something is, or was, a run: it has checksums, or it is named by a key."""
+    named = re.fullmatch("[0-9a-f]{64}", entry.name) is not None
+    return named or (not entry.name.startswith(".") and os.path.lexists(os.path.join(entry.path, CHECKSUMS)))
+
+
+@lru_cache(maxsize=4096)
+def _trouble(directory: Path, state: tuple[tuple[str, int, int], ...]) -> str:
+    """What is wrong with a run, looked at again when one of its files has changed."""
+    try:
+        StoredRun(directory).check()
+    except (OSError, ValueError) as error:
+        return str(error)
+    return ""
+
+
+def _state(directory: Path) -> tuple[tuple[str, int, int], ...]:
+    """Name, size and time of every file."""
+    found = []
+    for folder, _, files in os.walk(directory):
+        for name in files:
+            with contextlib.suppress(OSError):  # it is gone again
+                status = os.lstat(os.path.join(folder, name))
+                found.append((os.path.join(folder, name), status.st_size, status.st_mtime_ns))
+    return tuple(found)
 
 
 def _write_checksums(directory: Path) -> None:
-    checksums = {file.relative_to(directory).as_posix(): sha256_of(file) for file in _files(directory)}
+    files = sorted(path for path in directory.rglob("*") if path.is_file())
+    checksums = {file.relative_to(directory).as_posix(): sha256_of(file) for file in files}
     (directory / CHECKSUMS).write_text(json.dumps(checksums, indent=1), encoding="utf-8")
-
-
-def _sync_tree(directory: Path) -> None:
-    for path in [*_files(directory), *(path for path in directory.rglob("*") if path.is_dir()), directory]:
-        _sync(path)
-
-
-def _sync(path: Path) -> None:
-    """Waits until a file, or the list of names in a directory, is on the disk and not only on its way."""
-    if path.is_dir() and os.name != "posix":
-        return  # only POSIX opens directories
-    descriptor = os.open(path, os.O_RDONLY if os.name == "posix" else os.O_RDWR)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _publish(aside: Path, target: Path, replace: bool) -> None:
-    """Renames `aside` to `target`. A run that is there already stays, unless `replace` is set; what is no run makes room."""
-    retired: list[Path] = []
-    while True:
-        try:
-            os.rename(aside, target)
-        except OSError as error:
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-                raise
-            if not replace and (target / CHECKSUMS).is_file():
-                return
-            retired.append(aside.with_name(f"{aside.name}-retired-{len(retired)}"))
-            with contextlib.suppress(FileNotFoundError):  # another writer may have moved it away just now
-                os.rename(target, retired[-1])
-        else:
-            break
-    _sync(target.parent)
-    for leftover in retired:
-        shutil.rmtree(leftover, ignore_errors=True)

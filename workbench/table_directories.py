@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import tempfile
+import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from workbench.atomic import ASIDE, whole_folder
+from workbench.links import LINKS
 from workbench.table_checks import read_only
 from workbench.tables import LogitTable
 
@@ -19,23 +20,25 @@ FORMAT = 1
 
 
 def write_table(table: LogitTable, directory: Path) -> Path:
-    """Write the table aside and rename it into place: the directory appears whole or not at all."""
-    if directory.exists() and (foreign := {path.name for path in directory.iterdir()} - _files_of_a_table(directory)):
+    """Write the table as a whole: at every moment the directory holds the old table or the new one."""
+    if directory.exists() and (foreign := _entries(directory) - _files_of_a_table(directory)):
         raise FileExistsError(
             f"{directory} holds {min(foreign)}, which is not part of a table; give a new or empty directory"
         )
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    aside = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent))
-    try:
-        _write(table, aside)
-        aside.chmod(0o755)  # mkdtemp makes a directory that only its owner may read
-        if directory.exists():
-            shutil.rmtree(directory)
-        aside.rename(directory)
-    except BaseException:
-        shutil.rmtree(aside, ignore_errors=True)
-        raise
+    arrays, facts = _written(table)
+    with whole_folder(directory, sum(values.nbytes for values in arrays.values())) as aside:
+        for name, values in arrays.items():
+            with open(aside / f"{name}.npy", "wb") as file:
+                np.save(file, values, allow_pickle=False)
+        (aside / "table.json").write_text(json.dumps(facts, indent=1, ensure_ascii=False), encoding="utf-8")
     return directory
+
+
+def _entries(directory: Path) -> set[str]:
+    """What a directory holds, without what writers that were killed left there."""
+    if not directory.is_dir():
+        raise FileExistsError(f"{directory} is a file; give a new or empty directory to save a table in")
+    return {path.name for path in directory.iterdir() if not ASIDE.fullmatch(path.name)}
 
 
 def _files_of_a_table(directory: Path) -> set[str]:
@@ -49,6 +52,31 @@ def _files_of_a_table(directory: Path) -> set[str]:
 
 def read_table(directory: Path) -> LogitTable:
     """The table that `write_table` wrote there."""
+    while True:
+        found = _place(directory)
+        try:
+            table = _read(directory)
+        except (OSError, ValueError):
+            if _place(directory) == found:
+                raise
+        except (LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+            raise ValueError(f"{directory / 'table.json'} is damaged: {type(error).__name__}: {error}") from None
+        else:
+            if _place(directory) == found:
+                return table
+        # Another process has just put a new table there, and what was read may be of both.
+
+
+def _place(directory: Path) -> tuple[int, int] | None:
+    """Which directory it is that has this name now; None if there is none."""
+    try:
+        status = directory.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _read(directory: Path) -> LogitTable:
     try:
         facts = json.loads((directory / "table.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -59,9 +87,10 @@ def read_table(directory: Path) -> LogitTable:
         raise ValueError(f"{directory / 'table.json'} is damaged: {error}") from None
     if not isinstance(facts, Mapping) or facts.get("format") != FORMAT:
         raise ValueError(f"{directory} was written by another version; this one reads format {FORMAT}")
-    arrays: dict[str, Any] = {name: _read_array(directory / f"{name}.npy") for name in facts["arrays"]}
-    if arrays["scores"].shape != (facts["rows"], facts["classes"]):
-        raise ValueError(f"{directory}: scores have shape {arrays['scores'].shape}, table.json says otherwise")
+    arrays: dict[str, Any] = {name: _read_array(directory / f"{_checked_name(name)}.npy") for name in facts["arrays"]}
+    if arrays["scores"].shape != (facts["rows"], facts["classes"]) or arrays["scores"].dtype.kind != "f":
+        kind = f"{arrays['scores'].dtype} of shape {arrays['scores'].shape}"
+        raise ValueError(f"{directory}: scores are {kind}, table.json says otherwise")
     if "labels" in arrays:
         arrays["labels"] = _labels(arrays["labels"], facts["classes"])
     if "posterior_index" in arrays:
@@ -74,25 +103,47 @@ def read_table(directory: Path) -> LogitTable:
     # The values were checked when the table was made; reading them all again would defeat the memory map.
     fields = {name: facts[name] for name in ("link", "link_constant", "chose_model", "note")}
     fields |= {name: _names(facts[name]) for name in ("class_names", "groups")}
+    _check_facts(fields, facts["key"])
     return LogitTable.trusted(facts["key"], **fields, **arrays)
 
 
-def _write(table: LogitTable, directory: Path) -> None:
-    arrays = {name: getattr(table, name) for name in ("scores", *table.PER_ROW, "class_counts")}
+def _checked_name(name: str) -> str:
+    """A name that an array of a table can have; it is part of a path."""
+    known = ("scores", *LogitTable.PER_ROW, "class_counts", "posterior_index")
+    if name not in known and not re.fullmatch(r"attribute_\d+", name):
+        raise ValueError(f"table.json is damaged: a table has no {name!r}")
+    return name
+
+
+def _check_facts(fields: Mapping[str, Any], key: Any) -> None:
+    """Refuses what JSON can hold and a table cannot."""
+    constant = fields["link_constant"]
+    wrong = {
+        "key": not isinstance(key, str),
+        "link": fields["link"] not in LINKS,
+        "link_constant": not (constant is None or (isinstance(constant, float) and math.isfinite(constant))),
+        "chose_model": not isinstance(fields["chose_model"], bool),
+        "note": not isinstance(fields["note"], str),
+    }
+    if damaged := [name for name, is_wrong in wrong.items() if is_wrong]:
+        raise ValueError(f"table.json is damaged: {', '.join(damaged)} cannot be what it says")
+
+
+def _written(table: LogitTable) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The arrays of a table by the names of their files, and what `table.json` says."""
+    given = {name: getattr(table, name) for name in ("scores", *table.PER_ROW, "class_counts")}
     if table.labels is not None:
-        arrays["labels"] = np.packbits(table.labels, axis=1) if table.many_labels else _compact(table.labels)
+        given["labels"] = np.packbits(table.labels, axis=1) if table.many_labels else _compact(table.labels)
     if table.posterior is not None:
-        arrays["posterior"], arrays["posterior_index"] = _distinct_rows(table.posterior)
+        given["posterior"], given["posterior_index"] = _distinct_rows(table.posterior)
     attributes = table.attributes or {}
     words: dict[str, list[str]] = {}
     for position, (name, values) in enumerate(attributes.items()):
         if values.dtype.kind == "U":  # a few words, over and over
             distinct, index = np.unique(values, return_inverse=True)
             values, words[name] = _compact(index), distinct.tolist()
-        arrays[f"attribute_{position}"] = values
-    for name, values in arrays.items():
-        if values is not None:
-            _write_array(directory / f"{name}.npy", values)
+        given[f"attribute_{position}"] = values
+    arrays = {name: values for name, values in given.items() if values is not None}
     facts = {
         "format": FORMAT,
         "key": table.key,
@@ -106,19 +157,9 @@ def _write(table: LogitTable, directory: Path) -> None:
         "words": words,
         "chose_model": table.chose_model,
         "note": table.note,
-        "arrays": sorted(name for name, values in arrays.items() if values is not None),
+        "arrays": sorted(arrays),
     }
-    with open(directory / "table.json", "w", encoding="utf-8") as file:
-        json.dump(facts, file, indent=1, ensure_ascii=False)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _write_array(path: Path, values: np.ndarray) -> None:
-    with open(path, "wb") as file:
-        np.save(file, values, allow_pickle=False)
-        file.flush()
-        os.fsync(file.fileno())
+    return arrays, facts
 
 
 def _distinct_rows(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -139,7 +180,11 @@ def _labels(written: np.ndarray, n_classes: int) -> np.ndarray:
 
     The first tables were written with a whole byte for every class.
     """
+    if written.dtype.kind not in "biu" or written.ndim not in (1, 2):
+        raise ValueError(f"labels are {written.dtype} of shape {written.shape}; they are whole numbers, or bits")
     if written.ndim == 1:
+        if written.max(initial=0) >= n_classes:
+            raise ValueError(f"a label is {written.max()}, and there are {n_classes} classes")
         return read_only(written.astype(np.int64))
     return written if written.dtype == bool else read_only(np.unpackbits(written, axis=1, count=n_classes).view(bool))
 
@@ -150,10 +195,14 @@ def _attribute(values: np.ndarray, words: Sequence[str] | None) -> np.ndarray:
 
 
 def _names(names: Sequence[str] | None) -> tuple[str, ...] | None:
+    if names is not None and not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+        raise ValueError("table.json is damaged: names of classes and groups are a list of words")
     return None if names is None else tuple(names)
 
 
 def _read_array(path: Path) -> np.ndarray:
+    if not path.is_file():
+        raise ValueError(f"{path} is missing, or not a file")
     try:
         mapped = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, EOFError, ValueError) as error:

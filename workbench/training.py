@@ -18,11 +18,13 @@ from torch import Tensor
 
 import workbench
 from workbench import parallel, processes
+from workbench.atomic import room_for
 from workbench.features import features_of, whole_network
 from workbench.hardware import check_devices, device_named
 from workbench.loggers import OnEpoch, logger_named, recorded
-from workbench.runs import FORMAT, MONITORS, Run, TrainedRun
+from workbench.runs import MONITORS, Run, TrainedRun
 from workbench.store import Store, chosen_store
+from workbench.stored_runs import FORMAT
 from workbench.tables import LogitTable
 from workbench.weight_planes import weight_plane
 
@@ -161,7 +163,9 @@ def write_run(
         **facts,
     }
     (directory / "run.json").write_text(json.dumps(info, indent=1, ensure_ascii=False), encoding="utf-8")
-    (directory / "weights.safetensors").write_bytes(safetensors.torch.save(dict(weights)))
+    content = safetensors.torch.save(dict(weights))
+    with room_for(len(content), directory / "weights.safetensors"):
+        (directory / "weights.safetensors").write_bytes(content)
     pd.DataFrame(history).to_csv(directory / "history.csv", index=False)
     for name, table in tables.items():  # a table's folder comes before those inside it
         table.save(directory / name)

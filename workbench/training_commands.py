@@ -14,6 +14,7 @@ from workbench.datasets import DATASETS, TRANSFORMS, load_dataset, recipe_class
 from workbench.features import check_trained
 from workbench.knobs import Knob, from_text
 from workbench.loggers import LOGGERS
+from workbench.lookup import allowed_modules
 from workbench.losses import class_named
 from workbench.models import BACKBONES, backbone_named
 from workbench.processes import node_number
@@ -157,6 +158,8 @@ def _described_run(parser: argparse.ArgumentParser, arguments: list[str]) -> tup
         source = Store().open(features)
         check_trained(source)
         features, model = source.key, source.info["model"]
+        if options.model is None:
+            backbone_named(model, allowed=allowed_modules(options.allow))  # a stored run is only data
     run = Run(
         dataset=data,
         model=options.model or model,
@@ -203,6 +206,13 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--monitor", choices=MONITORS, help="keep the weights of the epoch that was best in this")
     parser.add_argument("--patience", type=int, metavar="N", help="stop after N epochs without a better one")
+    parser.add_argument(
+        "--allow",
+        nargs="+",
+        default=(),
+        metavar="MODULE",
+        help="modules that the run of --features may import: one of yours that its model lives in",
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON, and no progress")
 
 

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-import safetensors.torch
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from tqdm import tqdm
 
 from workbench.counts import spread_rows
+from workbench.features import stored_weights
 from workbench.planes import Plane, lattices, lines
 from workbench.scoring import scores_and_features
 from workbench.sets import AverageK
@@ -160,7 +160,7 @@ def _loss_state(trained: TrainedRun, loss: Loss) -> nn.Module | None:
     state = loss.state(trained.run.data.train.n, trained.run.data.n_classes)
     if state is None:
         return None
-    stored = safetensors.torch.load_file(trained.stored.verified("weights.safetensors"))
+    stored = stored_weights(trained.stored)
     prefix = "loss_state."
     state.load_state_dict({name[len(prefix) :]: value for name, value in stored.items() if name.startswith(prefix)})
     return state.eval()

@@ -14,8 +14,10 @@ where `run` is what `run.json` holds and only its `dataset` is needed, and answe
 
 or, in place of the last, `"cancelled"`, or `"failed"` with a `message` in words. The latest request wins: one that is
 being trained gives way at the end of its epoch, or of a batch of the features it needs. A line that is no request is
-answered with `"failed"` and disturbs nothing. With `keep` a run goes to the store, otherwise to the shelf. When the input
-closes, the process ends at once: whoever asked is gone, and what is written is written as a whole or not at all.
+answered with `"failed"` and disturbs nothing. With `keep` a run goes to the store, otherwise to the shelf. A request is
+only data: code of other people that it names is imported if its module was allowed when the process was started
+(`lookup`). When the input closes, the process ends at once: whoever asked is gone, and what is written is written as a
+whole or not at all.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ import torch
 
 from workbench import learning  # noqa: F401  (Lightning is imported now, not while somebody waits)
 from workbench.datasets import Dataset, load_spec
+from workbench.lookup import allowed_modules
 from workbench.losses import from_spec
+from workbench.models import backbone_named
 from workbench.shelf import Shelf
 from workbench.training import Cancelled, Run, train
 
@@ -160,7 +164,9 @@ def run_described(described: Mapping[str, Any]) -> Run:
         known = {field.name for field in dataclasses.fields(Run)}
         fields = {name: value for name, value in described.items() if name in known}
         if "loss" in fields:
-            fields["loss"] = from_spec(fields["loss"])
+            fields["loss"] = from_spec(fields["loss"], allowed=allowed_modules())
+        if isinstance(model := fields.get("model"), str):
+            backbone_named(model, allowed=allowed_modules())
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(
             f"this is not how run.json describes a run ({type(error).__name__}: {error}); the least is "

@@ -18,6 +18,7 @@ from workbench import store as stores
 from workbench.figures.style import streamlit_theme
 from workbench.imports import keep_tables
 from workbench.launching import app_command, start_server
+from workbench.store import Store
 
 APP = Path(__file__).resolve().parents[2] / "app"
 SETTINGS = tomllib.loads((APP / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
@@ -89,6 +90,67 @@ def test_text_of_users_is_not_read_as_markdown(app_modules):
     from messages import plain
 
     assert plain("a_b*c* [x](y) $z$") == r"a\_b\*c\* \[x\]\(y\) \$z\$"
+
+
+def damaged_store(folder):
+    """Three runs on the same rows: one that is whole, one whose scores are cut, one of which a byte is flipped."""
+    scores = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
+    keys = {}
+    for title in ("whole", "cut", "flipped"):
+        keys[title] = keep_tables(wb.LogitTable(scores, np.arange(60) % 4), title=title, store=Store(folder)).key
+    for title, change in (("cut", lambda content: content[:-1]), ("flipped", lambda content: content[:-1] + b"?")):
+        file = folder / keys[title] / "test" / "scores.npy"
+        file.write_bytes(change(file.read_bytes()))
+    return {title: key[:12] for title, key in keys.items()}
+
+
+def test_a_damaged_run_is_named_quietly_and_all_others_are_shown(monkeypatch, tmp_path, app_modules):
+    import reading
+
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
+    monkeypatch.setattr(stores, "DEMO", tmp_path / "no-demo")
+    keys = damaged_store(tmp_path)
+    with pytest.warns(UserWarning, match="a run is left out"):
+        app = AppTest.from_file(str(APP / "main.py"), default_timeout=120).run()
+    assert not app.exception
+    assert not app.error
+    assert app.session_state["run"] == keys["whole"]  # not the one that is newer and cannot be read
+    assert "1 run cannot be read" in [part.label for part in app.sidebar.expander]
+    (named,) = [text.value for text in app.sidebar.caption if "damaged" in text.value]
+    assert keys["cut"] in named
+    assert str(tmp_path) not in named.replace("\\", "")
+    with pytest.warns(UserWarning, match="a run is left out"):
+        assert reading.comparable(keys["whole"]) == {}  # and no error
+    assert not reading.opens(keys["flipped"])
+
+
+def test_a_link_to_a_run_that_cannot_be_read_says_so(monkeypatch, tmp_path, app_modules):
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
+    monkeypatch.setattr(stores, "DEMO", tmp_path / "no-demo")
+    keys = damaged_store(tmp_path)
+    app = AppTest.from_file(str(APP / "main.py"), default_timeout=120)
+    app.query_params["run"] = keys["cut"]
+    with pytest.warns(UserWarning, match="a run is left out"):
+        app.run()
+    assert app.warning[0].value == f"The link asks for run {keys['cut']}, which cannot be read."
+    assert app.session_state["run"] == keys["whole"]
+
+
+def test_no_folder_of_this_machine_is_told_to_a_browser(monkeypatch, tmp_path, app_modules):
+    from messages import without_places
+
+    home = tmp_path / "a home with spaces"
+    monkeypatch.setenv("WORKBENCH_HOME", str(home))
+    told = {
+        f"the disk that holds {home} is full: 8 bytes": "the disk that holds the store is full: 8 bytes",
+        f"the best are kept in {home}/.unfinished/ab.safetensors": "the best are kept in .unfinished/ab.safetensors",
+        f"no run has a key that starts with 'ab' in {home};": "no run has a key that starts with 'ab' in the store;",
+        f"{tmp_path}/mine.csv: row 3 is empty": "mine.csv: row 3 is empty",
+        "/srv/plants/train holds nothing (of '/srv/x y')": "train holds nothing (of 'x y')",
+    }
+    told |= dict.fromkeys(["test/scores.npy, 1/2 of it", "see http://127.0.0.1:8501/train or a / b"])
+    told = {text: text if expected is None else expected for text, expected in told.items()}
+    assert {text: without_places(text) for text in told} == told
 
 
 @pytest.mark.parametrize("name", ["set_sizes", "per_class", "accuracy_against_size", "reliability"])

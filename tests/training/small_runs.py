@@ -13,11 +13,11 @@ from workbench.datasets import Dataset
 from workbench.training import Run, TrainedRun
 
 
-def clouds(n: int = 400, n_classes: int = 6, seed: int = 0, spread: float = 1.0) -> Dataset:
+def clouds(n: int = 400, n_classes: int = 6, seed: int = 0, spread: float = 1.0, n_columns: int = 5) -> Dataset:
     """Rows around one centre per class."""
     rng = np.random.default_rng(seed)
     labels = np.arange(n) % n_classes
-    rows = 2 * rng.normal(size=(n_classes, 5))[labels] + spread * rng.normal(size=(n, 5))
+    rows = 2 * rng.normal(size=(n_classes, n_columns))[labels] + spread * rng.normal(size=(n, n_columns))
     return Dataset.from_arrays(rows, labels, name="clouds", groups=[f"group {j // 2}" for j in range(n_classes)])
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import re
+import resource
 import signal
 import subprocess
 import sys
@@ -14,7 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from small_runs import CLOUDS, assert_same_weights, small, weights
+from small_runs import CLOUDS, assert_same_weights, clouds, small, weights
 from torch import nn
 
 from workbench import fitting, learning, losses
@@ -126,23 +129,40 @@ def test_what_a_loss_remembers_is_taken_up_again(tmp_path, loss, monkeypatch):
 
 def test_ctrl_c_leaves_a_run_that_resumes_and_a_session_that_lives_on(store, monkeypatch):
     step = learning.Learner.learn
+    uninterrupted = train(small(epochs=4), store=Store(store.root / "elsewhere"), progress=False)
 
-    def interrupted(self, batch, batch_idx):
-        if self.epoch == 2:
-            raise KeyboardInterrupt
-        step(self, batch, batch_idx)
+    def interrupted_in(epoch):
+        def learn(self, batch, batch_idx):
+            step(self, batch, batch_idx)
+            if self.epoch == epoch and batch_idx == 1:
+                raise KeyboardInterrupt
+
+        return learn
 
     handler = signal.getsignal(signal.SIGINT)
     with monkeypatch.context() as patch:
-        patch.setattr(learning.Learner, "learn", interrupted)
-        with pytest.raises(KeyboardInterrupt, match="stopped in epoch 3 of 4; the same call starts anew"):
-            train(small(epochs=4), store=store, progress=False)
-        patch.setattr(learning, "CHECKPOINT_SECONDS", 0)
-        with pytest.raises(KeyboardInterrupt, match="stopped in epoch 3 of 4; the same call goes on"):
-            train(small(epochs=4), store=store, progress=False)
+        for epoch, then in ((0, "starts anew"), (2, "goes on from the last checkpoint")):
+            patch.setattr(learning.Learner, "learn", interrupted_in(epoch))
+            with pytest.raises(KeyboardInterrupt, match=f"stopped in epoch {epoch + 1} of 4; the same call {then}"):
+                train(small(epochs=4), store=store, progress=False)
     assert signal.getsignal(signal.SIGINT) is handler
-    assert store.unfinished(small(epochs=4).key).is_file()
-    assert len(train(small(epochs=4), store=store, progress=False).history) == 4
+    told = []
+    trained = train(small(epochs=4), store=store, progress=False, on_epoch=lambda row: told.append(row["epoch"]))
+    assert told == [2, 3]
+    assert_same_weights(weights(trained), weights(uninterrupted))
+
+
+def test_a_cheap_run_that_is_asked_to_end_loses_no_epoch_that_it_finished(store):
+    def end_in_the_last_but_one(row):
+        if row["epoch"] == 28:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    process = started(lambda: train(small(epochs=30), store=store, progress=False, on_epoch=end_in_the_last_but_one))
+    process.join()
+    assert process.exitcode == 128 + signal.SIGTERM
+    told = []
+    train(small(epochs=30), store=store, progress=False, on_epoch=lambda row: told.append(row["epoch"]))
+    assert told == [29]
 
 
 def test_every_epoch_that_is_trained_is_told_as_it_ends(store):
@@ -185,6 +205,32 @@ def test_two_processes_may_train_the_same_run_at_the_same_time(store, monkeypatc
     assert sorted(path.name for path in store.root.iterdir()) == [".unfinished", run.key]
 
 
+@pytest.mark.parametrize("file", ["the checkpoint", "the weights", "the best weights"])
+def test_a_disk_that_is_too_small_for_what_is_trained_says_so_in_words(store, monkeypatch, file):
+    data = clouds(n_columns=2000)
+    monkeypatch.setattr(learning, "CHECKPOINT_SECONDS", 0)
+    if file == "the weights":
+        monkeypatch.setattr(learning.Learner, "save", lambda self: None)
+    told, tell = multiprocessing.get_context("fork").Pipe(duplex=False)
+
+    def train_on_a_small_disk() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+        try:
+            if file == "the best weights":
+                learner = learning.Learner(small(data), store)
+                learner.best, learner.history = learner.weights(), [{}]
+                learner.keep_best()
+            train(small(data), store=store, progress=False)
+        except OSError as error:
+            tell.send(str(error))
+
+    process = started(train_on_a_small_disk)
+    process.join()
+    assert told.poll()
+    assert re.search(r"runs is full: .* needs \d[\d ]+ bytes; free some space, or set WORKBENCH_HOME", told.recv())
+    assert [path for path in store.root.rglob("*") if path.is_file()] == []
+
+
 def test_a_checkpoint_that_cannot_be_read_is_left_and_training_starts_anew(store):
     run = small()
     checkpoint = store.unfinished(run.key)
@@ -216,10 +262,10 @@ def test_a_request_to_end_stops_at_once_and_is_no_success(tmp_path):
         from small_runs import small
         from workbench.store import Store
         from workbench.training import train
-        end = lambda row: os.kill(os.getpid(), signal.SIGTERM)
+        end = lambda row: os.kill(os.getpid(), signal.SIGTERM) if row["epoch"] == 1 else None
         train(small(), store=Store({str(tmp_path)!r}), progress=False, on_epoch=end)
         """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True)
     assert done.returncode == 128 + signal.SIGTERM
-    assert "stopped in epoch 1 of 3; the same call starts anew, for there is no checkpoint yet" in done.stderr
+    assert "stopped in epoch 2 of 3; the same call goes on from the last checkpoint" in done.stderr
     assert "Traceback" not in done.stderr

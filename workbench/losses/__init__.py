@@ -71,26 +71,32 @@ __all__ = [
 ]
 
 
-def class_named(name: str, losses: Iterable[type[Loss]] | None = None) -> type[Loss]:
+def class_named(
+    name: str, losses: Iterable[type[Loss]] | None = None, *, allowed: Iterable[str] | None = None
+) -> type[Loss]:
     """The loss class of that name; `module:Class` finds one that lives elsewhere. Unknown names list the known ones.
+
+    `allowed` are the modules that a name which is only data may make import (`lookup.imported`).
 
     >>> class_named("CrossEntropy").title
     'Cross-entropy'
     """
     known = {loss.__name__: loss for loss in (LOSSES if losses is None else losses)}
-    if name in known:
-        return known[name]
-    if ":" not in name:
+    module, _, inside = name.rpartition(":")
+    of_ours = ":" not in name or module.startswith("workbench.")
+    if inside in known and (of_ours or known[inside].__module__ == module):
+        return known[inside]
+    if of_ours:
         raise ValueError(
             f"there is no loss named {name!r}; known: {', '.join(known)}; or give module:Class for one of yours"
         )
-    found = imported(name, "loss")
+    found = imported(name, "loss", allowed=allowed)
     if not (isinstance(found, type) and issubclass(found, Loss)):
         raise ValueError(f"{name!r} is not a workbench.losses.Loss")
     return found
 
 
-def from_spec(spec: dict[str, Any]) -> Loss:
-    """The loss that `loss.spec()` described."""
+def from_spec(spec: dict[str, Any], *, allowed: Iterable[str] = ()) -> Loss:
+    """The loss that `loss.spec()` described. A foreign one must live in one of the `allowed` modules."""
     knobs = {name: tuple(value) if isinstance(value, list) else value for name, value in spec["knobs"].items()}
-    return class_named(spec["loss"])(**knobs)
+    return class_named(spec["loss"], allowed=allowed)(**knobs)
