@@ -20,7 +20,7 @@ from workbench.selection import (
     rounded_up,
     threshold_at_mean_size,
 )
-from workbench.sets import filled, most_probable
+from workbench.sets import filled
 
 rng = np.random.default_rng(0)
 
@@ -230,12 +230,8 @@ def test_a_rule_that_is_not_fitted_says_how_it_is():
 
 def test_filling_adds_only_what_is_missing():
     mask = np.array([[False, False, True]])
-    assert filled(mask, np.array([[0.5, 0.4, 0.1]]), 2).tolist() == [[True, False, True]]
-
-
-def test_of_equally_probable_classes_the_first_is_taken():
-    assert most_probable(np.array([[0.25, 0.25, 0.25, 0.25]]), 2).tolist() == [[True, True, False, False]]
-    assert most_probable(np.array([[0.1, 0.2], [0.3, 0.3]]), np.array([0, 1])).tolist() == [[False] * 2, [True, False]]
+    probabilities = np.array([[0.5, 0.4, 0.1]])
+    assert filled(mask, probabilities, probabilities, 2).tolist() == [[True, False, True]]
 
 
 def test_a_rule_fitted_on_other_classes_is_refused():

@@ -17,8 +17,8 @@ from workbench.tables import LogitTable
 class PredictionSets:
     """One set of classes per row, sparse: the classes of row i are `classes[offsets[i]:offsets[i + 1]]`.
 
-    Within a row classes stand by falling probability. Sizes and hits cost one pass over the table; the classes of all
-    rows, and an (n, L) matrix, are made only on demand.
+    Within a row classes stand by falling probability, equal ones by falling score. Sizes and hits cost one pass
+    over the table; the classes of all rows, and an (n, L) matrix, are made only on demand.
 
     >>> from workbench.sets import Threshold
     >>> table = LogitTable.from_probabilities([[0.6, 0.3, 0.1], [0.2, 0.1, 0.7]], labels=[0, 0])
@@ -61,7 +61,7 @@ class PredictionSets:
     @cached_property
     def _members(self) -> tuple[np.ndarray, np.ndarray]:
         """The classes of all sets, row by row, and their probabilities; made when first asked for."""
-        parts = [_by_falling_probability(probabilities, mask) for _, probabilities, mask in self.blocks()]
+        parts = [_in_order(probabilities, self.table.scores[rows], mask) for rows, probabilities, mask in self.blocks()]
         classes, probabilities = zip(*parts, strict=True)
         return np.concatenate(classes), np.concatenate(probabilities)
 
@@ -104,7 +104,7 @@ class PredictionSets:
             raise IndexError(f"row {i} does not exist; this table has {self.table.n} rows")
         row = slice(i % self.table.n, i % self.table.n + 1)
         probabilities = self.table.probabilities(row)
-        return _by_falling_probability(probabilities, self.marks(probabilities, row))
+        return _in_order(probabilities, self.table.scores[row], self.marks(probabilities, row))
 
     def matrix(self) -> np.ndarray:
         """(n, L) bool."""
@@ -123,10 +123,10 @@ class PredictionSets:
         return sets_card(self)
 
 
-def _by_falling_probability(probabilities: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _in_order(probabilities: np.ndarray, scores: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     row, member = np.nonzero(mask)
     value = probabilities[row, member]
-    falling = np.lexsort((-value, row))  # stable: equal probabilities stay by class index
+    falling = np.lexsort((-scores[row, member], -value, row))  # stable: what is equal stays by class index
     return member[falling].astype(np.int32), value[falling]
 
 
