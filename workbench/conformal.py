@@ -8,6 +8,7 @@ chose nothing: `test.split()` is the clean way to get them.
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -16,6 +17,7 @@ import numpy as np
 
 from workbench.decimals import exact
 from workbench.knobs import from_text, knob
+from workbench.lookup import imported
 from workbench.ordering import most_probable
 from workbench.sets import AverageK, FittedRule, Rule, Threshold, TopK, min_size_knob
 from workbench.tables import LogitTable, checked_table
@@ -485,12 +487,23 @@ def _units(probabilities: np.ndarray) -> np.ndarray:
 RULES: tuple[type[Rule], ...] = (TopK, AverageK, Threshold, LAC, APS, RAPS, ClassConditionalLAC, PointwiseError)
 
 
-def rule_from_text(text: str) -> Rule:
+def rule_from_text(text: str, *, foreign: bool = False) -> Rule:
     """The rule a person wrote the way Python prints it; knobs left out keep their defaults.
+
+    With `foreign` it may be one of another module, `module:Rule` or `module:Rule(knob=1)`, which is imported: only for a
+    text that the person at the keyboard wrote, never for one that stands in a file or an address.
 
     >>> rule_from_text("LAC(confidence=0.95)")
     LAC(confidence=0.95, min_size=0)
     >>> rule_from_text("TopK").short()
     'TopK(K=5)'
+    >>> rule_from_text("workbench.conformal:RAPS(penalty=0.1)", foreign=True).short()
+    'RAPS(confidence=0.9, penalty=0.1)'
     """
-    return from_text(text, RULES, "rule")
+    place = re.match(r"\s*([\w.]+:\w+)", text)
+    if place is None or not foreign:
+        return from_text(text, RULES, "rule")
+    found = imported(place[1], "rule")
+    if not (isinstance(found, type) and issubclass(found, Rule)):
+        raise ValueError(f"{place[1]!r} is not a workbench.sets.Rule; derive it from Rule or ConformalRule")
+    return from_text(found.__name__ + text[place.end() :], (found,), "rule")

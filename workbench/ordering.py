@@ -39,15 +39,24 @@ def most_probable(probabilities: np.ndarray, scores: np.ndarray, sizes: int | np
     return mask
 
 
-def likeliest(probabilities: np.ndarray, scores: np.ndarray) -> np.ndarray:
+def likeliest(probabilities: np.ndarray, scores: np.ndarray, link: str) -> np.ndarray:
     """(rows,) the first class of each row.
 
-    >>> likeliest(np.array([[0.0, 1.0, 1.0]]), np.array([[-3.0, 40.0, 50.0]])).tolist()
+    >>> likeliest(np.array([[0.0, 1.0, 1.0]]), np.array([[-3.0, 40.0, 50.0]]), "sigmoid").tolist()
     [2]
     """
     first = probabilities.argmax(1)
-    tied = marked_in_rows(probabilities == probabilities[np.arange(len(first)), first][:, None]) > 1
-    if tied.any():
+    if link == "identity":  # equal probabilities are equal scores
+        return first
+    largest = probabilities[np.arange(len(first)), first]
+    doubtful = np.arange(len(first))
+    if link in (
+        "softmax",
+        "sparsemax",
+    ):  # rows sum to 1, so that no second class is as probable as one well above a half
+        doubtful = np.flatnonzero(largest < 0.6)
+    tied = doubtful[marked_in_rows(probabilities[doubtful] == largest[doubtful, None]) > 1]
+    if len(tied):
         first[tied] = falling_order(probabilities[tied], scores[tied])[:, 0]
     return first
 

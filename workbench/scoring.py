@@ -101,7 +101,7 @@ def validated(val: LogitTable, K: float) -> dict[str, float]:
     them, and the set must hold all.
     """
     labels, probabilities, rows = val.checked_labels(), val.probabilities(), np.arange(val.n)
-    guesses, inside = likeliest(probabilities, val.scores), probabilities >= threshold_at_mean_size(val, K)
+    guesses, inside = likeliest(probabilities, val.scores, val.link), probabilities >= threshold_at_mean_size(val, K)
     if val.many_labels:
         right, held = labels[rows, guesses], (inside | ~labels).all(axis=1)
     else:

@@ -196,7 +196,7 @@ def top_classes(table: LogitTable, K: int) -> tuple[np.ndarray, np.ndarray, np.n
     values, classes, right = [], [], []
     for rows in table.spans():
         probabilities = table.probabilities(rows)
-        top = _first_classes(probabilities, table.scores[rows], K)
+        top = _first_classes(probabilities, table.scores[rows], K, table.link)
         values.append(np.take_along_axis(probabilities, top, 1))
         classes.append(top)
         if table.labels is None:
@@ -208,9 +208,9 @@ def top_classes(table: LogitTable, K: int) -> tuple[np.ndarray, np.ndarray, np.n
     return np.concatenate(values).astype(np.float64), np.concatenate(classes), np.concatenate(right)
 
 
-def _first_classes(probabilities: np.ndarray, scores: np.ndarray, K: int) -> np.ndarray:
+def _first_classes(probabilities: np.ndarray, scores: np.ndarray, K: int, link: str) -> np.ndarray:
     if K == 1:
-        return likeliest(probabilities, scores)[:, None]
+        return likeliest(probabilities, scores, link)[:, None]
     by_class = np.nonzero(most_probable(probabilities, scores, K))[1].reshape(-1, K)
     chosen = (np.take_along_axis(values, by_class, 1) for values in (probabilities, scores))
     return np.take_along_axis(by_class, falling_order(*chosen), 1)
