@@ -236,7 +236,7 @@ def test_evaluate_takes_any_rule_as_python_prints_it_and_gives_intervals(capsys,
         (["evaluate", "nothing"], "no run has a key"),
         (["evaluate", "nothing.npz"], "there is no file nothing.npz"),
         (["evaluate", "LOGITS", "--rule", "LAG(confidence=0.9)"], "known: TopK"),
-        (["evaluate", "LOGITS", "--rule", "LAC(level=0.9)"], "it has confidence"),
+        (["evaluate", "LOGITS", "--rule", "LAC(level=0.9)"], "did you mean confidence? It has confidence, min_size"),
         (["evaluate", "LOGITS", "--rule", "LAC(0.9)"], "write it like"),
         (["evaluate", "LOGITS", "--rule", "LAC(confidence=2)"], "confidence = 2"),
         (["evaluate", "LOGITS", "--K", "inf"], "K = inf is not allowed"),
@@ -303,9 +303,47 @@ def test_import_says_what_was_understood(capsys, tmp_path):
 
 
 def test_a_rule_that_is_asked_for_twice_is_judged_once(capsys, tmp_path):
-    np.savez(tmp_path / "mine.npz", scores=9 * np.eye(8), labels=np.arange(8))
+    np.savez(tmp_path / "mine.npz", scores=np.random.default_rng(0).normal(size=(8, 8)), labels=np.arange(8))
     twice = run(capsys, "evaluate", tmp_path / "mine.npz", "--K", 2, "2.0", "--rule", "TopK(K=2)")
     assert twice == run(capsys, "report", tmp_path / "mine.npz", "--K", 2)  # `report` is another name of `evaluate`
+
+
+def test_a_rule_with_knobs_and_a_rule_of_ones_own_are_written_as_text(capsys, tmp_path, monkeypatch):
+    (tmp_path / "my_rules.py").write_text(
+        "from dataclasses import dataclass\n"
+        "from workbench.conformal import ConformalRule\n"
+        "from workbench.knobs import knob\n"
+        "@dataclass(frozen=True)\n"
+        "class Behind(ConformalRule):\n"
+        "    power: float = knob(1.0, low=0.5, high=2, meaning='power of the distance')\n"
+        "    def class_scores(self, probabilities):\n"
+        "        return (probabilities.max(1, keepdims=True) - probabilities) ** self.power\n"
+        "number = 3\n"
+    )
+    monkeypatch.chdir(tmp_path)  # modules of one's own are found in the folder one works in
+    generator = np.random.default_rng(0)
+    np.savez("mine.npz", scores=generator.normal(size=(80, 5)), labels=generator.integers(0, 5, 80))
+    rules = ("RAPS(confidence=0.8)", "my_rules:Behind", "my_rules:Behind(confidence=0.7, power=2)")
+    found = json.loads(
+        run(capsys, "evaluate", "mine.npz", "--json", *(part for rule in rules for part in ("--rule", rule)))
+    )
+    names = [line["rule"] for line in found if line["metric"] == "accuracy"]
+    assert [name.split("(")[0] for name in names] == ["RAPS", "Behind", "Behind"]
+    assert names[2] == "Behind(confidence=0.7, power=2.0)"
+    for wrong, said in {
+        "my_rules:number": "is not a workbench.sets.Rule",
+        "my_rules:Behnd": "does not name a rule",
+        "my_rules:Behind(alpha=0.1)": "did you mean confidence = 1 − alpha = 0.9?",
+    }.items():
+        assert said in failed(capsys, "evaluate", "mine.npz", "--rule", wrong)
+
+
+def test_a_rule_of_another_module_is_imported_for_the_person_at_the_keyboard_only():
+    from workbench.conformal import rule_from_text
+
+    with pytest.raises(ValueError, match="is not a rule"):
+        rule_from_text("antigravity:Rule")
+    assert "antigravity" not in sys.modules
 
 
 def test_a_table_of_one_row_is_not_split_and_says_what_to_do(capsys, tmp_path):

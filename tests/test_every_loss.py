@@ -184,6 +184,25 @@ def test_gradients_can_be_mapped(loss):
     torch.testing.assert_close(mapped, expected)
 
 
+@every_class()
+def test_K_of_all_classes_is_refused_inside_a_mapped_gradient_too(loss_class):
+    if "K" not in loss_class.knobs():
+        return
+    loss = loss_class(K=5)
+    scores, labels, rest = batch(loss, n_classes=5)
+    gradient = torch.func.grad(lambda s, y: loss(s, y, **rest).sum())
+    with pytest.raises(ValueError, match="K = 5 with 5 classes"):
+        gradient(scores, labels)
+    with pytest.raises(ValueError, match="K = 5 with 5 classes"):
+        torch.func.vmap(gradient)(scores[None], labels[None])
+
+
+def test_K_beyond_the_classes_is_refused_inside_a_gradient_of_the_projection():
+    scores = torch.zeros(2, 3)
+    with pytest.raises(ValueError, match="give numbers from 0 to 3"):
+        torch.func.grad(lambda s: wb.operators.project_top_k_simplex(s, K=9).sum())(scores)
+
+
 @every_end()
 def test_labels_alone_can_be_mapped(loss):
     scores, labels, rest = batch(loss)

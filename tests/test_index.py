@@ -115,7 +115,7 @@ def test_the_grid_of_K_is_made_of_the_decimals_it_prints():
 def test_label_ranks_give_top_k_accuracy_for_every_K():
     for table in TABLES.values():
         index = wb.SetIndex(table, K_max=1)  # holds little, so most ranks are looked up in the table
-        assert np.array_equal(index.label_ranks, label_ranks(table.probabilities(), table.labels))
+        assert np.array_equal(index.label_ranks, label_ranks(table.probabilities(), table.scores, table.labels))
         for K in range(1, table.n_classes):
             sets = wb.TopK(K).fit(table).sets(table)
             assert np.array_equal(index.label_ranks <= K, sets.hits)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
+import inspect
+import pickle
+import pydoc
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import workbench as wb
+from workbench.conformal import RULES
 from workbench.knobs import Knob, Knobbed, knob, three_digits
 from workbench.losses import LOSSES
 
@@ -148,3 +155,58 @@ def test_the_ends_of_a_knob_are_what_a_contract_test_tries():
 def test_a_knob_that_makes_no_sense_cannot_be_declared(facts, message):
     with pytest.raises(ValueError, match=message):
         Knob(**facts)
+
+
+def test_a_wrong_keyword_names_the_knobs_and_guesses_the_one_that_was_meant():
+    guesses = {
+        "K: size of a set; a whole number ≥ 1 (default 5)": {"k": 3},
+        "did you mean K?": {"k": 3},
+        "did you mean epsilon?": {"epsilonn": 1},
+        "did you mean operator?": {"Operator": "splitter"},
+        "did you mean class_counts?": {"cls_num_list": (1, 2)},
+        "Example has no knob 'colour'. It takes": {"colour": "red"},
+        "Example has no knob 'x'. Example has no knob 'eps': did you mean epsilon?": {"x": 1, "eps": 0.1},
+    }
+    for said, wrong in guesses.items():
+        with pytest.raises(TypeError) as caught:
+            Example(**wrong)
+        assert said in str(caught.value)
+    with pytest.raises(TypeError, match="did you mean epsilon"):
+        dataclasses.replace(Example(), eps=0.1)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: wb.AverageK(k=3), "AverageK has no knob 'k': did you mean K?"),
+        (lambda: wb.LAC(alpha=0.1), "did you mean confidence = 1 − alpha = 0.9?"),
+        (lambda: wb.LAC(alpha="low"), "did you mean confidence = 1 − alpha?"),
+        (lambda: wb.RAPS(coverage=0.9), "did you mean confidence?"),
+        (lambda: wb.Run(lr=0.1), "Run has no knob 'lr': did you mean learning_rate?"),
+        (lambda: wb.losses.NoisedTopK(k=5), "NoisedTopK has no knob 'k': did you mean K?"),
+        (lambda: wb.losses.AverageKTwoHead(tau=5), "AverageKTwoHead has no knob 'tau'. It takes"),
+    ],
+)
+def test_keywords_of_other_packages_are_answered_with_ours(make, said):
+    with pytest.raises(TypeError) as caught:
+        make()
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [*RULES, *LOSSES, wb.Run])
+def test_help_shows_every_knob_with_its_meaning(kind):
+    text = pydoc.render_doc(kind, renderer=pydoc.plaintext)
+    for name, declared in kind.knobs().items():
+        assert f"- `{name}`: {declared.meaning}; {declared.accepts()}" in text
+        assert f"{name}: " in str(inspect.signature(kind))
+
+
+def test_a_class_with_an_init_of_its_own_takes_what_that_takes():
+    class Own(Example):
+        def __init__(self, colour):
+            super().__init__(K=len(colour))
+
+    assert Own(colour="red").K == 3
+    with pytest.raises(TypeError, match="color"):
+        Own(color="red")
+    assert copy.copy(Example(K=3)) == pickle.loads(pickle.dumps(Example(K=3))) == Example(K=3)

@@ -6,6 +6,7 @@ import warnings
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,7 +21,7 @@ from workbench.selection import (
     rounded_up,
     threshold_at_mean_size,
 )
-from workbench.sets import filled, most_probable
+from workbench.sets import filled
 
 rng = np.random.default_rng(0)
 
@@ -230,12 +231,33 @@ def test_a_rule_that_is_not_fitted_says_how_it_is():
 
 def test_filling_adds_only_what_is_missing():
     mask = np.array([[False, False, True]])
-    assert filled(mask, np.array([[0.5, 0.4, 0.1]]), 2).tolist() == [[True, False, True]]
+    probabilities = np.array([[0.5, 0.4, 0.1]])
+    assert filled(mask, probabilities, probabilities, 2).tolist() == [[True, False, True]]
 
 
-def test_of_equally_probable_classes_the_first_is_taken():
-    assert most_probable(np.array([[0.25, 0.25, 0.25, 0.25]]), 2).tolist() == [[True, True, False, False]]
-    assert most_probable(np.array([[0.1, 0.2], [0.3, 0.3]]), np.array([0, 1])).tolist() == [[False] * 2, [True, False]]
+def test_sets_become_a_frame_with_ids_names_and_empty_sets():
+    test = wb.LogitTable.from_probabilities(
+        [[0.5, 0.3, 0.2], [0.1, 0.2, 0.7]], labels=[1, 2], class_names=["oak", "elm", "fir"], ids=["a.jpg", "b.jpg"]
+    )
+    frame = wb.Threshold(0.6).fit(test).sets(test).to_frame()
+    assert frame.columns.tolist() == ["id", "label", "hit", "size", "classes", "probabilities"]
+    assert frame.to_numpy().tolist() == [["a.jpg", "elm", False, 0, [], []], ["b.jpg", "fir", True, 1, ["fir"], [0.7]]]
+    exploded = wb.TopK(2).fit(test)(test).to_frame().explode(["classes", "probabilities"])
+    assert exploded["classes"].tolist() == ["oak", "elm", "fir", "elm"]
+    assert exploded["id"].tolist() == ["a.jpg", "a.jpg", "b.jpg", "b.jpg"]
+
+
+def test_a_frame_of_sets_does_without_labels_and_with_many():
+    bare = table(5, 4, labels=False)
+    frame = wb.TopK(2).fit(bare)(bare).to_frame()
+    assert frame.columns.tolist() == ["id", "size", "classes", "probabilities"]
+    assert frame["id"].tolist() == [0, 1, 2, 3, 4]
+    assert all(name.startswith("class ") for name in frame["classes"].explode())
+    labels = np.array([[True, True, False], [True, False, True], [False, False, False]])
+    many = wb.LogitTable(np.array([[2.0, 1, -3], [2, 1, -3], [0, 0, 0]]), labels, link="sigmoid")
+    frame = wb.Threshold(0.6).fit(many).sets(many).to_frame()
+    assert frame["labels"].tolist() == [["class 0", "class 1"], ["class 0", "class 2"], []]
+    assert frame["hit"].tolist() == [True, False, pd.NA]
 
 
 def test_a_rule_fitted_on_other_classes_is_refused():

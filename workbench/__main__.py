@@ -25,6 +25,7 @@ examples:
   workbench sweep --loss NoisedTopK --over loss.epsilon 0.1 0.5 1 --over seed 0 1 2
   workbench import my_logits.npz                     bring your own scores and labels
   workbench evaluate my_logits.npz --K 5             top-5 and average-5 sets, judged
+  workbench evaluate my_logits.npz --rule 'RAPS(confidence=0.9)' --rule my_module:MyRule
   workbench losses                                   what there is to train with
 """
 
@@ -139,7 +140,8 @@ def _parser() -> argparse.ArgumentParser:
         "--rule",
         action="append",
         metavar="RULE",
-        help="a rule as Python prints it, such as 'LAC(confidence=0.9)'; may be given several times",
+        help="a rule with its knobs, such as 'RAPS(confidence=0.9)', or module:Rule for one of yours; may be given several "
+        "times",
     )
     evaluate.add_argument(
         "--interval", type=float, metavar="P", help="add bootstrap intervals of this probability, such as 0.95"
@@ -305,7 +307,7 @@ def _evaluate(options: argparse.Namespace, _: list[str]) -> int:
 
     written_as = options.format or _format_of(options.output)
     val, test = _tables(options.what)
-    rules: list[Any] = [rule_from_text(text) for text in options.rule or ()]
+    rules: list[Any] = [rule_from_text(text, foreign=True) for text in options.rule or ()]
     sizes = [wb.AverageK.knobs()["K"].parsed("K", text) for text in options.K or ()]
     if not rules and not sizes:
         sizes = sorted({min(K, max(1, val.n_classes - 1)) for K in (1, 3, 5)})

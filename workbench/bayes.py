@@ -183,10 +183,13 @@ def _falling_entries(p: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np
 
 
 def _spread_of_sizes(p: np.ndarray, weights: np.ndarray, K: float) -> float:
-    """Standard deviation over rows of the size of the best sets of mean size K; tied entries enter in equal parts."""
+    """Standard deviation over rows of the size of the best sets of mean size K.
+
+    Tied entries enter in equal parts, zeros not at all.
+    """
     entries, mass = _falling_entries(p, weights)
     last = entries[min(int(np.searchsorted(np.cumsum(mass), K * (1 - 1e-12))), len(entries) - 1)]
     above, tied = (p > last).sum(1), np.isclose(p, last, rtol=1e-12, atol=0).sum(1)
-    share = (K - weights @ above) / (weights @ tied)
+    share = (K - weights @ above) / (weights @ tied) if last > 0 else 0.0
     sizes = above + share * tied
     return float(np.sqrt(max(weights @ (sizes - weights @ sizes) ** 2, 0.0)))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.counts import SHOTS, spread_rows
+from workbench.ordering import likeliest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +56,7 @@ def _most_probable(table: LogitTable) -> tuple[str, str]:
     """How often the most probable class is right and how sure the table is of it, in words and as a picture."""
     rows = spread_rows(table.n, LOOKED_AT)
     probabilities = table.probabilities(rows)
-    confidence, guesses = np.minimum(probabilities.max(1), 1), probabilities.argmax(1)
+    confidence, guesses = np.minimum(probabilities.max(1), 1), likeliest(probabilities, table.scores[rows], table.link)
     words = f"mean probability {confidence.mean():.3f}"
     if table.labels is not None:
         labels = table.labels[rows]

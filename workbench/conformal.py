@@ -1,13 +1,14 @@
 """Rules that promise to contain the label: with probability `confidence`, whatever the network.
 
-Each gives a class of a row a score, learns from labelled rows how bad the score of a label may be, and returns all
-classes that are no worse (Garcin, thesis, Sec. 2.2.2). The promise is about rows like those it was fitted on and that
+Each says how bad a class of a row would be as its label, learns from labelled rows how bad a label may be, and returns
+all classes that are no worse (Garcin, thesis, Sec. 2.2.2). The promise is about rows like those it was fitted on and that
 chose nothing: `test.split()` is the clean way to get them.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -16,7 +17,9 @@ import numpy as np
 
 from workbench.decimals import exact
 from workbench.knobs import from_text, knob
-from workbench.sets import AverageK, FittedRule, Rule, Threshold, TopK, min_size_knob, most_probable
+from workbench.lookup import imported
+from workbench.ordering import most_probable
+from workbench.sets import AverageK, FittedRule, Rule, Threshold, TopK, min_size_knob
 from workbench.tables import LogitTable, checked_table
 
 # Masses are summed as whole multiples of this, exactly: no bit depends on the order of the classes or on the block.
@@ -25,11 +28,35 @@ FIRST = 64  # classes of a row looked at before all of them are
 FITTING, PREDICTING = 0, 1  # the draws of a row for fitting and for predicting are independent
 
 
+# What a built-in rule computes in a quicker way than from the scores of all classes, with the same result.
+SHORTCUTS = ("scores_of", "threshold_at", "mask")
+
+
 @dataclass(frozen=True)
 class ConformalRule(Rule):
-    """A rule that learns from the scores of labels how bad a label may be. A smaller score is a better label.
+    r"""A rule that learns from the scores of labels how bad a label may be.
 
-    A row with many labels is as good as its worst label; a row without one is as good as can be.
+    $$\Gamma(x) = \{j : s(x, j) \le q\}, \qquad
+    q = k\text{-th smallest } s(x_i, y_i), \quad k = \lceil (n+1) \cdot \mathrm{confidence} \rceil$$
+
+    A rule of one's own writes one method, `class_scores`: the score s of every class of every row, the smaller the
+    better a label it would be. Fitting, sets and the promise follow, whatever the score. Here, how far a class lies
+    behind the most probable one:
+
+    >>> @dataclass(frozen=True)
+    ... class Behind(ConformalRule):
+    ...     title = "Not far behind the first"
+    ...     formulation = "average error"
+    ...
+    ...     def class_scores(self, probabilities):
+    ...         return probabilities.max(axis=1, keepdims=True) - probabilities
+    >>> table = LogitTable.from_probabilities([[0.6, 0.3, 0.1], [0.4, 0.35, 0.25]] * 5, labels=[0, 1] * 5)
+    >>> fitted = Behind(confidence=0.9).fit(table)
+    >>> round(fitted.threshold, 2), fitted(table).sizes.tolist()[:2]
+    (0.05, [1, 2])
+
+    A row with many labels is as good as its worst label; a row without one is as good as can be. A class of probability
+    0 has an infinite score, so it is in a set only where nothing less than every class keeps the promise.
     """
 
     per_class: ClassVar[bool] = False  # True: one threshold for every class
@@ -43,6 +70,34 @@ class ConformalRule(Rule):
         symbol="1 − α",
         meaning="promised probability that a set contains the label",
     )
+
+    def __init_subclass__(cls, **facts: Any) -> None:
+        super().__init_subclass__(**facts)
+        home = _definer(cls, "class_scores")
+        alone = [name for name in SHORTCUTS if _definer(cls, name) not in (ConformalRule, home)]
+        if alone and home is ConformalRule:
+            raise TypeError(
+                f"{cls.__name__} defines {', '.join(alone)} but not the one method that makes a conformal rule: define "
+                f"{ONE_METHOD}, and leave {', '.join(alone)} out"
+            )
+        if alone:
+            raise TypeError(
+                f"{cls.__name__} takes class_scores from {home.__name__} and {', '.join(alone)} from "
+                f"{', '.join(dict.fromkeys(_definer(cls, name).__name__ for name in alone))}, which need not agree: derive "
+                f"from ConformalRule and define {ONE_METHOD}, nothing else"
+            )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if _definer(type(self), "class_scores") is ConformalRule:
+            raise TypeError(f"{type(self).__name__} has no score yet: define {ONE_METHOD}")
+
+    def class_scores(self, probabilities: np.ndarray) -> np.ndarray:
+        """(rows, L): how bad each class of a block of rows would be as its label; the one method to write.
+
+        A row of scores may depend on its own row of probabilities only.
+        """
+        raise NotImplementedError
 
     def fit(self, table: LogitTable) -> FittedConformalRule:
         checked_table(table).checked_labels()
@@ -73,12 +128,26 @@ class ConformalRule(Rule):
         return rows, classes, scores
 
     def scores_of(self, probabilities: np.ndarray, rows: np.ndarray, classes: np.ndarray, span: slice) -> np.ndarray:
-        """The scores of some classes of a block of rows: unless said otherwise, the less probable the worse."""
-        return -probabilities[rows, classes].astype(np.float64)
+        """The scores of some classes of a block of rows."""
+        return self._scores(probabilities)[rows, classes]
 
     def threshold_at(self, score: float) -> float:
-        """The threshold that lets in everything up to a score: unless said otherwise, a probability."""
-        return max(-score, 0.0)
+        """What `threshold` says of the score up to which classes are let in: the score itself."""
+        return score
+
+    def mask(self, fitted: FittedRule, probabilities: np.ndarray, scores: np.ndarray, rows: slice) -> np.ndarray:
+        return self._scores(probabilities) <= fitted.threshold
+
+    def _scores(self, probabilities: np.ndarray) -> np.ndarray:
+        """`class_scores` in float64, checked, and infinite for a class of probability 0."""
+        scores = np.asarray(self.class_scores(probabilities), dtype=np.float64)
+        if scores.shape != probabilities.shape or np.isnan(scores).any():
+            wrong = "some are NaN" if scores.shape == probabilities.shape else f"their shape is {scores.shape}"
+            raise ValueError(
+                f"{type(self).__name__}.class_scores must give one number for each of the {probabilities.shape} "
+                f"probabilities; {wrong}"
+            )
+        return np.where(probabilities > 0, scores, np.inf)
 
     def promise_broken(self, fitted: FittedConformalRule, short: list[int]) -> str:
         """What to tell when some of the calibration scores are too few to promise anything."""
@@ -88,6 +157,32 @@ class ConformalRule(Rule):
             f"confidence {self.confidence:g} needs {rows_needed(self.confidence)} rows to fit on and there are "
             f"{len(fitted.scores[0])}: every set holds every class"
         )
+
+    def impossible_labels(self, fitted: FittedConformalRule, places: list[int]) -> str:
+        """What to tell when more labels have probability 0 than the confidence lets sets miss."""
+        n_zero, n = sum(int(np.isposinf(fitted.scores[j]).sum()) for j in places), sum(map(len, fitted.scores))
+        who = "every set holds every class"
+        if self.per_class:
+            who = f"{_some([fitted.class_names[j] for j in places])} {'are' if len(places) > 1 else 'is'} in every set"
+        return (
+            f"the label has probability 0 in {n_zero} of {n} rows, more than confidence {self.confidence:g} lets sets miss: "
+            f"{who}; sparsemax, and scores so large that softmax underflows, give exact zeros: "
+            "table.with_link('softmax'), TemperatureScaling or a table in float64 parts them"
+        )
+
+
+# What an error asks for.
+ONE_METHOD = "class_scores(self, probabilities) → (rows, L) numbers, the smaller the better a label the class would be"
+
+
+def _definer(cls: type, name: str) -> type:
+    """The class that a method comes from."""
+    return next(base for base in cls.__mro__ if name in vars(base))
+
+
+def _some(names: list[str], most: int = 3) -> str:
+    """The first few of some names."""
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -109,10 +204,12 @@ class FittedConformalRule(FittedRule):
         short = [place for place, (scores, k) in enumerate(zip(self.scores, ranks, strict=True)) if k > len(scores)]
         if short:
             warnings.warn(rule.promise_broken(self, short), stacklevel=3)
-        thresholds = [
-            rule.threshold_at(float(scores[k - 1]) if k <= len(scores) else math.inf)
-            for scores, k in zip(self.scores, ranks, strict=True)
+        worst = [
+            float(scores[k - 1]) if k <= len(scores) else math.inf for scores, k in zip(self.scores, ranks, strict=True)
         ]
+        if impossible := [place for place, score in enumerate(worst) if math.isinf(score) and place not in set(short)]:
+            warnings.warn(rule.impossible_labels(self, impossible), stacklevel=3)
+        thresholds = [rule.threshold_at(score) for score in worst]
         return replace(self, rule=rule, threshold=np.array(thresholds) if rule.per_class else thresholds[0])
 
     def confidence_at(self, threshold: float) -> float:
@@ -122,8 +219,9 @@ class FittedConformalRule(FittedRule):
         """
         if not isinstance(self.rule, LAC):
             raise ValueError(f"{self.rule!r} has no threshold that is one probability; fit LAC()")
-        k = np.searchsorted(self.scores[0], -threshold, side="right")
-        return float(k / (len(self.scores[0]) + 1))
+        n = len(self.scores[0])
+        k = np.searchsorted(self.scores[0], -threshold, side="right") if threshold > 0 else n  # at 0 nothing is missed
+        return float(k / (n + 1))
 
 
 def rows_needed(confidence: float) -> int | float:
@@ -136,7 +234,25 @@ def rows_needed(confidence: float) -> int | float:
 
 
 @dataclass(frozen=True)
-class LAC(ConformalRule):
+class ProbabilityRule(ConformalRule):
+    """What `LAC` and `ClassConditionalLAC` share: the less probable a class, the worse; so the threshold is a probability."""
+
+    def class_scores(self, probabilities: np.ndarray) -> np.ndarray:
+        return -probabilities
+
+    def scores_of(self, probabilities: np.ndarray, rows: np.ndarray, classes: np.ndarray, span: slice) -> np.ndarray:
+        own = probabilities[rows, classes].astype(np.float64)
+        return np.where(own > 0, -own, np.inf)
+
+    def threshold_at(self, score: float) -> float:
+        return max(-score, 0.0)
+
+    def mask(self, fitted: FittedRule, probabilities: np.ndarray, scores: np.ndarray, rows: slice) -> np.ndarray:
+        return Rule.mask(self, fitted, probabilities, scores, rows)
+
+
+@dataclass(frozen=True)
+class LAC(ProbabilityRule):
     r"""Every class above one threshold, chosen so that the label is above it with the promised probability.
 
     $$\Gamma(x) = \{j : p_j(x) \ge \lambda\}, \qquad
@@ -162,16 +278,25 @@ class LAC(ConformalRule):
     def bayes(self, posterior: LogitTable) -> FittedRule:
         """The largest threshold at which the sets hold the label with the promised probability."""
         falling = -np.sort(-posterior.probabilities().ravel().astype(np.float64))
+        falling = falling[falling > 0]
         enough = np.cumsum(falling) >= self.confidence * posterior.n * (1 - 1e-12)
-        threshold = falling[np.argmax(enough)] if enough.any() else 0.0
+        threshold = falling[np.argmax(enough)] if enough.any() else falling[-1]
         return FittedRule(self, float(threshold), posterior.n_classes)
 
 
 @dataclass(frozen=True)
 class MassRule(ConformalRule):
-    """What `APS` and `RAPS` share: the score of a class is the mass of all classes that are at least as probable."""
+    """What `APS` and `RAPS` share: the score of a class is the mass of all classes that are at least as probable.
+
+    `class_scores` are those without a random share; sets need only the masses of the first classes of a row.
+    """
 
     formulation = "point-wise error"
+
+    def class_scores(self, probabilities: np.ndarray) -> np.ndarray:
+        rows, classes = np.indices(probabilities.shape).reshape(2, -1)
+        mass, own, rank = self._masses(probabilities, rows, classes)
+        return self.score(mass, own, rank, np.zeros(len(own))).reshape(probabilities.shape)
 
     def score(self, mass: np.ndarray, own: np.ndarray, rank: np.ndarray, draw: np.ndarray) -> np.ndarray:
         """The score of a class with probability `own` and that rank; `mass` is of it and all more probable ones."""
@@ -185,16 +310,20 @@ class MassRule(ConformalRule):
         return np.random.Generator(bits).random(rows.stop - rows.start)
 
     def scores_of(self, probabilities: np.ndarray, rows: np.ndarray, classes: np.ndarray, span: slice) -> np.ndarray:
+        mass, own, rank = self._masses(probabilities, rows, classes)
+        scores = self.score(mass, own, rank, self.draws(span, FITTING)[rows])
+        return np.where(own > 0, scores, np.inf)
+
+    def _masses(
+        self, probabilities: np.ndarray, rows: np.ndarray, classes: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The mass of some classes and all that are at least as probable, their own probability, and their rank."""
         own = probabilities[rows, classes]
         label, member = np.nonzero(probabilities[rows] >= own[:, None])
         mass = np.bincount(label, _units(probabilities[rows[label], member]), len(rows)) * UNIT
-        rank = np.bincount(label, minlength=len(rows))
-        return self.score(mass, own, rank, self.draws(span, FITTING)[rows])
+        return mass, own, np.bincount(label, minlength=len(rows))
 
-    def threshold_at(self, score: float) -> float:
-        return score
-
-    def mask(self, fitted: FittedRule, probabilities: np.ndarray, rows: slice) -> np.ndarray:
+    def mask(self, fitted: FittedRule, probabilities: np.ndarray, scores: np.ndarray, rows: slice) -> np.ndarray:
         n_classes = probabilities.shape[1]
         falling = -np.sort(-probabilities, axis=1)
         draws = self.draws(rows, PREDICTING)
@@ -204,7 +333,7 @@ class MassRule(ConformalRule):
         n_inside[larger] = self._n_inside(falling[larger], draws[larger], reached)
         # Equal probabilities share the score of the last of them, so the set is what lies above the first outsider.
         outsider = falling[np.arange(len(falling)), np.minimum(n_inside, n_classes - 1)]
-        outsider[n_inside == n_classes] = -1
+        outsider[n_inside == n_classes] = -1 if math.isinf(fitted.threshold) else 0
         return probabilities > outsider[:, None]
 
     def _n_inside(self, falling: np.ndarray, draws: np.ndarray, threshold: float) -> np.ndarray:
@@ -275,7 +404,7 @@ class RAPS(MassRule):
 
 
 @dataclass(frozen=True)
-class ClassConditionalLAC(ConformalRule):
+class ClassConditionalLAC(ProbabilityRule):
     r"""One threshold per class, so that the promise holds for every class and not only on average.
 
     $$\Gamma(x) = \{j : p_j(x) \ge \lambda_j\}, \qquad
@@ -301,7 +430,7 @@ class ClassConditionalLAC(ConformalRule):
         return np.split(scores[by_class], ends[:-1])
 
     def promise_broken(self, fitted: FittedConformalRule, short: list[int]) -> str:
-        names = ", ".join(fitted.class_names[j] for j in short[:3]) + (", …" if len(short) > 3 else "")
+        names = _some([fitted.class_names[j] for j in short])
         return (
             f"{len(short)} of {fitted.n_classes} classes ({names}) have fewer than {rows_needed(self.confidence)} rows to "
             f"fit on, which confidence {self.confidence:g} needs: they are in every set"
@@ -336,12 +465,13 @@ class PointwiseError(Rule):
     )
     min_size: int = min_size_knob()
 
-    def mask(self, fitted: FittedRule, probabilities: np.ndarray, rows: slice) -> np.ndarray:
+    def mask(self, fitted: FittedRule, probabilities: np.ndarray, scores: np.ndarray, rows: slice) -> np.ndarray:
         falling = -np.sort(-probabilities, axis=1)
         mass = np.cumsum(_units(falling), axis=1)
-        n_classes = falling.shape[1]
         sizes = np.count_nonzero(mass < (self.confidence - _rounding(probabilities)) / UNIT, axis=1) + 1
-        return most_probable(probabilities, np.minimum(sizes, n_classes))
+        beyond = np.flatnonzero(sizes > probabilities.shape[1])  # all classes hold less: those that hold anything
+        sizes[beyond] = np.count_nonzero(probabilities[beyond], axis=1)
+        return most_probable(probabilities, scores, sizes)
 
 
 def _rounding(probabilities: np.ndarray) -> float:
@@ -357,12 +487,23 @@ def _units(probabilities: np.ndarray) -> np.ndarray:
 RULES: tuple[type[Rule], ...] = (TopK, AverageK, Threshold, LAC, APS, RAPS, ClassConditionalLAC, PointwiseError)
 
 
-def rule_from_text(text: str) -> Rule:
+def rule_from_text(text: str, *, foreign: bool = False) -> Rule:
     """The rule a person wrote the way Python prints it; knobs left out keep their defaults.
+
+    With `foreign` it may be one of another module, `module:Rule` or `module:Rule(knob=1)`, which is imported: only for a
+    text that the person at the keyboard wrote, never for one that stands in a file or an address.
 
     >>> rule_from_text("LAC(confidence=0.95)")
     LAC(confidence=0.95, min_size=0)
     >>> rule_from_text("TopK").short()
     'TopK(K=5)'
+    >>> rule_from_text("workbench.conformal:RAPS(penalty=0.1)", foreign=True).short()
+    'RAPS(confidence=0.9, penalty=0.1)'
     """
-    return from_text(text, RULES, "rule")
+    place = re.match(r"\s*([\w.]+:\w+)", text)
+    if place is None or not foreign:
+        return from_text(text, RULES, "rule")
+    found = imported(place[1], "rule")
+    if not (isinstance(found, type) and issubclass(found, Rule)):
+        raise ValueError(f"{place[1]!r} is not a workbench.sets.Rule; derive it from Rule or ConformalRule")
+    return from_text(found.__name__ + text[place.end() :], (found,), "rule")

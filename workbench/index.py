@@ -23,14 +23,13 @@ from workbench.selection import (
     Largest,
     checked_m,
     largest_probabilities,
-    midpoint,
     rounded_up,
     threshold_at_mean_size,
 )
 from workbench.table_checks import read_only
 from workbench.tables import LogitTable, checked_table
 
-FORMAT = 1
+FORMAT = 2  # 2: equal probabilities are ranked by their scores
 FILE = "set_index.npz"
 LARGEST_SIZE = 50  # sizes from here on share the last column of a compact histogram
 
@@ -115,12 +114,10 @@ class SetIndex:
     def threshold(self, K: float) -> float:
         """The threshold at which sets of this table hold K classes on average: the inverse of G (Eq. 2.27–2.30)."""
         m = checked_m(K, self.table)
-        largest = self._largest.probabilities
         if m == self.table.n * self.table.n_classes:
             return 0.0
-        if m < len(largest):
-            return midpoint(float(largest[m - 1]), float(largest[m]), self.table.dtype)
-        return self._selected_threshold(K)
+        held = self._largest.threshold(m)
+        return self._selected_threshold(K) if held is None else held
 
     def mean_size(self, threshold: float) -> float:
         """G: how many classes reach the threshold, on average over rows (Eq. 2.24–2.29)."""

@@ -19,15 +19,39 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import difflib
+import inspect
 import math
 import numbers
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
 KINDS = ("real", "integer", "choice", "switch", "weights")
+# What other people and other packages call a knob, and what it is called here.
+ALSO_CALLED = {
+    "k": "K",
+    "topk": "K",
+    "top_k": "K",
+    "eps": "epsilon",
+    "sigma": "epsilon",
+    "tau": "temperature",
+    "T": "temperature",
+    "B": "n_samples",
+    "M": "n_samples",
+    "lam": "threshold",
+    "q_hat": "threshold",
+    "alpha": "confidence",
+    "coverage": "confidence",
+    "level": "confidence",
+    "lr": "learning_rate",
+    "wd": "weight_decay",
+    "bs": "batch_size",
+    "n_epochs": "epochs",
+    "cls_num_list": "class_counts",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +108,10 @@ class Knob:
         if math.isinf(high):
             return f"{noun} ≥ {low:g}"
         return f"{noun} in [{low:g}, {high:g}]"
+
+    def told(self) -> str:
+        """What the knob means, what may be given and its default, in words."""
+        return f"{self.meaning}; {self.accepts()} (default {shown(self.default)})"
 
     def checked(self, name: str, value: Any, owner: str = "") -> Any:
         """The value in its own type (a NumPy integer becomes an `int`), or a `ValueError` that says what is allowed."""
@@ -177,7 +205,35 @@ def knob(default: Any, *, meaning: str, symbol: str = "", kind: str | None = Non
 
 @dataclass(frozen=True)
 class Knobbed:
-    """A frozen dataclass whose knobs are checked when it is made."""
+    """A frozen dataclass whose knobs are checked when it is made, and which `help` lists with their meanings.
+
+    >>> from workbench.sets import AverageK
+    >>> AverageK(k=3)
+    Traceback (most recent call last):
+        ...
+    TypeError: AverageK has no knob 'k': did you mean K? It takes
+      K: number of classes in a set on average; a number ≥ 1 (default 5)
+      min_size: number of classes a set has at least; a whole number ≥ 0 (default 0)
+    """
+
+    def __new__(cls, *_: Any, **given: Any) -> Self:
+        taken = inspect.signature(cls.__init__).parameters if given.keys() - cls.__dataclass_fields__.keys() else given
+        if unknown := {name: value for name, value in given.items() if name not in taken}:
+            knobs, names = cls.knobs(), [field.name for field in dataclasses.fields(cls) if field.init]
+            lines = [f"\n  {name}: {knobs[name].told()}" if name in knobs else f"\n  {name}" for name in names]
+            raise TypeError(f"{_unknown(cls, unknown)} It takes{''.join(lines) or ' none.'}")
+        return super().__new__(cls)
+
+    def __init_subclass__(cls, **facts: Any) -> None:
+        super().__init_subclass__(**facts)
+        declared = {}  # the dataclass is not made yet: its fields are still plain attributes
+        for base in reversed(cls.__mro__):
+            fields = getattr(base, "__dataclass_fields__", {}) if base is not cls else vars(cls)
+            declared |= {name: field for name, field in fields.items() if isinstance(field, dataclasses.Field)}
+        knobs = {name: field.metadata["knob"] for name, field in declared.items() if "knob" in field.metadata}
+        if cls.__doc__ and knobs:
+            lines = [f"- `{name}`: {declared.told()}" for name, declared in knobs.items()]
+            cls.__doc__ = "\n".join([inspect.cleandoc(cls.__doc__), "", "Knobs:", "", *lines])
 
     @classmethod
     def knobs(cls) -> dict[str, Knob]:
@@ -225,9 +281,32 @@ def from_text(text: str, kinds: Sequence[type[Thing]], noun: str) -> Thing:
         ) from None
     if name not in known:
         raise ValueError(f"there is no {noun} named {name!r}; known: {', '.join(known)}")
-    if unknown := [knob for knob in knobs if knob not in known[name].knobs()]:
-        raise ValueError(f"{name} has no knob {', '.join(unknown)}; it has {', '.join(known[name].knobs())}")
+    if unknown := {knob: value for knob, value in knobs.items() if knob not in known[name].knobs()}:
+        raise ValueError(f"{_unknown(known[name], unknown)} It has {', '.join(known[name].knobs())}")
     return known[name](**knobs)
+
+
+def _unknown(cls: type[Knobbed], given: Mapping[str, Any]) -> str:
+    """What to say of knobs that do not exist: which were meant, if that can be guessed."""
+    fields = [field.name for field in dataclasses.fields(cls) if field.init]
+    guesses = []
+    for name, value in given.items():
+        meant = _meant(name, fields)
+        guess = f": did you mean {meant}?" if meant else "."
+        if name == "alpha" and meant == "confidence":
+            share = isinstance(value, numbers.Real) and 0 < value < 1
+            guess = f": did you mean confidence = 1 − alpha{f' = {1 - float(value):.6g}' if share else ''}?"
+        guesses.append(f"{cls.__name__} has no knob {name!r}{guess}")
+    return " ".join(guesses)
+
+
+def _meant(name: str, fields: Sequence[str]) -> str | None:
+    """The field that someone most likely meant."""
+    if ALSO_CALLED.get(name) in fields:
+        return ALSO_CALLED[name]
+    lower = {field.lower(): field for field in fields}
+    close = difflib.get_close_matches(name.lower(), lower, 1)
+    return lower[close[0]] if close else None
 
 
 def three_digits(value: float) -> float:

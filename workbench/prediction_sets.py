@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
+import pandas as pd
 
 from workbench.cards import sets_card
 from workbench.tables import LogitTable
@@ -17,8 +18,8 @@ from workbench.tables import LogitTable
 class PredictionSets:
     """One set of classes per row, sparse: the classes of row i are `classes[offsets[i]:offsets[i + 1]]`.
 
-    Within a row classes stand by falling probability. Sizes and hits cost one pass over the table; the classes of all
-    rows, and an (n, L) matrix, are made only on demand.
+    Within a row classes stand by falling probability, equal ones by falling score. Sizes and hits cost one pass
+    over the table; the classes of all rows, and an (n, L) matrix, are made only on demand.
 
     >>> from workbench.sets import Threshold
     >>> table = LogitTable.from_probabilities([[0.6, 0.3, 0.1], [0.2, 0.1, 0.7]], labels=[0, 0])
@@ -61,7 +62,7 @@ class PredictionSets:
     @cached_property
     def _members(self) -> tuple[np.ndarray, np.ndarray]:
         """The classes of all sets, row by row, and their probabilities; made when first asked for."""
-        parts = [_by_falling_probability(probabilities, mask) for _, probabilities, mask in self.blocks()]
+        parts = [_in_order(probabilities, self.table.scores[rows], mask) for rows, probabilities, mask in self.blocks()]
         classes, probabilities = zip(*parts, strict=True)
         return np.concatenate(classes), np.concatenate(probabilities)
 
@@ -104,11 +105,53 @@ class PredictionSets:
             raise IndexError(f"row {i} does not exist; this table has {self.table.n} rows")
         row = slice(i % self.table.n, i % self.table.n + 1)
         probabilities = self.table.probabilities(row)
-        return _by_falling_probability(probabilities, self.marks(probabilities, row))
+        return _in_order(probabilities, self.table.scores[row], self.marks(probabilities, row))
 
     def matrix(self) -> np.ndarray:
         """(n, L) bool."""
         return np.concatenate([mask for _, _, mask in self.blocks()])
+
+    def to_frame(self) -> pd.DataFrame:
+        """One line per row, for a spreadsheet or a data base; a row whose set is empty has its line too.
+
+        Columns: `id` (that of the table, else the number of the row), with labels `label` (its name, None for a row
+        without; of many a list, `labels`) and `hit` (missing for a row without), `size`, and the lists `classes` (names
+        by falling probability) and `probabilities`. `frame.explode(["classes", "probabilities"])` gives one line per
+        row and class.
+
+        >>> from workbench.sets import Threshold
+        >>> p = [[0.6, 0.3, 0.1], [0.2, 0.1, 0.7]]
+        >>> table = LogitTable.from_probabilities(p, labels=[0, 0], class_names=["oak", "elm", "fir"])
+        >>> frame = Threshold(0.25).fit(table)(table).to_frame()
+        >>> frame
+           id label    hit  size     classes probabilities
+        0   0   oak   True     2  [oak, elm]    [0.6, 0.3]
+        1   1   oak  False     1       [fir]         [0.7]
+        >>> frame.explode(["classes", "probabilities"])[["id", "classes", "probabilities"]].to_numpy().tolist()
+        [[0, 'oak', 0.6], [0, 'elm', 0.3], [1, 'fir', 0.7]]
+        """
+        table, names = self.table, np.array(self.table.named_classes(), dtype=object)
+        columns: dict[str, Any] = {"id": np.arange(table.n) if table.ids is None else table.ids}
+        if table.labels is not None:
+            of_rows, classes = table.positives()
+            labels = np.split(names[classes], np.searchsorted(of_rows, np.arange(1, table.n)))
+            labelled = np.array([len(of_row) > 0 for of_row in labels])
+            if table.many_labels:
+                columns["labels"] = [of_row.tolist() for of_row in labels]
+            else:
+                columns["label"] = [of_row[0] if len(of_row) else None for of_row in labels]
+            hits = pd.array(self.hits, dtype="boolean")
+            hits[~labelled] = pd.NA
+            columns["hit"] = self.hits if labelled.all() else hits
+        cuts = self.offsets[1:-1]
+        return pd.DataFrame(
+            columns
+            | {
+                "size": self.sizes,
+                "classes": [members.tolist() for members in np.split(names[self.classes], cuts)],
+                "probabilities": [values.tolist() for values in np.split(self.probabilities, cuts)],
+            }
+        )
 
     def __len__(self) -> int:
         return self.table.n
@@ -123,10 +166,10 @@ class PredictionSets:
         return sets_card(self)
 
 
-def _by_falling_probability(probabilities: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _in_order(probabilities: np.ndarray, scores: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     row, member = np.nonzero(mask)
     value = probabilities[row, member]
-    falling = np.lexsort((-value, row))  # stable: equal probabilities stay by class index
+    falling = np.lexsort((-scores[row, member], -value, row))  # stable: what is equal stays by class index
     return member[falling].astype(np.int32), value[falling]
 
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
+from workbench.ordering import falling_order, marked_in_rows
 from workbench.selection import Largest
 from workbench.table_checks import BLOCK
 from workbench.tables import LogitTable
 
 
 def last_labels(table: LogitTable, label_probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(n,) the label of each row that enters last, the least probable (of equal ones the highest index), or -1 for a row
-    without; and its probability."""
+    """(n,) the label of each row that enters last, the last one in the order of its classes, or -1 for a row without; and
+    its probability."""
     rows, classes = table.positives()
     last, probabilities = np.full(table.n, -1), np.full(table.n, np.inf, table.dtype)
-    first_to_last = np.lexsort((classes, -label_probabilities, rows)) if table.many_labels else slice(None)
+    first_to_last: np.ndarray | slice = slice(None)
+    if table.many_labels:
+        first_to_last = np.lexsort((classes, -table.scores[rows, classes], -label_probabilities, rows))
     last[rows[first_to_last]] = classes[first_to_last]  # of several assignments to a row the last one stays
     probabilities[rows[first_to_last]] = label_probabilities[first_to_last]
     return last, probabilities
@@ -26,38 +29,44 @@ def ranks_from(table: LogitTable, largest: Largest, label_probabilities: np.ndar
     own = probabilities[largest.rows]
     before = largest.probabilities > own
     tied = np.flatnonzero(largest.probabilities == own)
-    before[tied] = largest.classes[tied] < labels[largest.rows[tied]]
+    rows, classes = largest.rows[tied], largest.classes[tied]
+    others = classes != labels[rows]
+    tied, rows, classes = tied[others], rows[others], classes[others]
+    before[tied] = _ahead(table.scores[rows, classes], table.scores[rows, labels[rows]], classes, labels[rows])
     ranks = np.where(labels >= 0, np.bincount(largest.rows[before], minlength=table.n) + 1, 0)
     deep = np.flatnonzero((labels >= 0) & (probabilities < largest.floor))
     for start in range(0, len(deep), BLOCK):
         some = deep[start : start + BLOCK]
-        ranks[some] = label_ranks(table.probabilities(some), labels[some])
+        ranks[some] = label_ranks(table.probabilities(some), table.scores[some], labels[some])
     return ranks
 
 
-def label_ranks(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """The rank from 1 of the label of each row, equal probabilities in order of class; of many labels the last one's.
+def label_ranks(probabilities: np.ndarray, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """The rank from 1 of the label of each row in the order of its classes; of many labels the last one's.
 
     A row without a label has rank 0: every set contains all the labels it has.
 
-    >>> label_ranks(np.array([[0.2, 0.5, 0.3], [0.4, 0.4, 0.2]]), np.array([0, 1])).tolist()
+    >>> p = np.array([[0.2, 0.5, 0.3], [0.5, 0.5, 0.0]])
+    >>> label_ranks(p, np.log(p + 1e-9), np.array([0, 1])).tolist()
     [3, 2]
     """
     n, n_classes = probabilities.shape
-    if labels.ndim == 2:  # the last label to enter: the least probable, of equal ones the highest index
-        labelled = np.where(labels, probabilities, np.inf)[:, ::-1]
-        last = n_classes - 1 - np.argmin(labelled, axis=1)
-        ranks = label_ranks(probabilities, last)
-        return np.where(labels.any(1), ranks, 0)
+    if labels.ndim == 2:
+        places = np.empty((n, n_classes), np.int64)
+        np.put_along_axis(places, falling_order(probabilities, scores), np.arange(1, n_classes + 1), axis=1)
+        return np.where(labels, places, 0).max(1)
     own = probabilities[np.arange(n), labels][:, None]
-    larger = _marked(probabilities > own)
-    at_least = _marked(probabilities >= own)
+    larger = marked_in_rows(probabilities > own)
+    at_least = marked_in_rows(probabilities >= own)
     ranks = larger + 1
-    for row in np.flatnonzero(at_least > ranks):  # ties with the label
-        ranks[row] += np.count_nonzero(probabilities[row, : labels[row]] == own[row])
+    tied = np.flatnonzero(at_least > ranks)  # with the label
+    if len(tied):
+        label, score = labels[tied, None], scores[tied]
+        ahead = _ahead(score, np.take_along_axis(score, label, 1), np.arange(n_classes), label)
+        ranks[tied] += np.count_nonzero(ahead & (probabilities[tied] == own[tied]), axis=1)
     return ranks
 
 
-def _marked(mask: np.ndarray) -> np.ndarray:
-    """How many entries of each row are True; eight at a time, which NumPy's own count along an axis is not."""
-    return np.bitwise_count(np.packbits(mask, axis=1)).sum(1, dtype=np.int64)
+def _ahead(score: np.ndarray, label_score: np.ndarray, index: np.ndarray, label: np.ndarray) -> np.ndarray:
+    """Which of the classes that are as probable as the label come before it."""
+    return (score > label_score) | ((score == label_score) & (index < label))

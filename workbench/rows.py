@@ -10,6 +10,7 @@ import pandas as pd
 
 from workbench.groups import rows_by
 from workbench.metrics import confidences
+from workbench.ordering import likeliest
 from workbench.sets import PredictionSets
 from workbench.tables import LogitTable
 
@@ -153,7 +154,11 @@ def listed(sets: PredictionSets, rows: np.ndarray) -> pd.DataFrame:
     """
     table, names = sets.table.rows(rows), np.array(sets.table.named_classes(), dtype=object)
     probabilities = table.probabilities()
-    columns = {"row": rows, "size": sets.sizes[rows], "most_probable": names[probabilities.argmax(axis=1)]}
+    columns = {
+        "row": rows,
+        "size": sets.sizes[rows],
+        "most_probable": names[likeliest(probabilities, table.scores, table.link)],
+    }
     columns["probability"] = probabilities.max(axis=1)
     if table.labels is not None:
         of_rows, classes = table.positives()

@@ -12,7 +12,8 @@ from workbench.batches import in_turn, readable
 from workbench.datasets import Dataset, ImageFiles
 from workbench.losses import Loss
 from workbench.models import Network
-from workbench.sets import AverageK
+from workbench.ordering import likeliest
+from workbench.selection import threshold_at_mean_size
 from workbench.tables import LogitTable
 
 # That go through the network, at most, when nothing is learnt. Twice as many rows take twice as long each on a CPU.
@@ -97,15 +98,15 @@ def validated(val: LogitTable, K: float) -> dict[str, float]:
     """How often the likeliest class is right, how often sets of K classes on average hold the label, and their mean size.
 
     The threshold is that of these same rows, as in Garcin et al. 2023, so the size is K but for ties: probabilities that
-    are equal enter a set together. Where rows have many labels, the likeliest class must be one of them, and the set must
-    hold all.
+    are equal enter a set together, and zeros enter none. Where rows have many labels, the likeliest class must be one of
+    them, and the set must hold all.
     """
     labels, probabilities, rows = val.checked_labels(), val.probabilities(), np.arange(val.n)
-    likeliest, inside = probabilities.argmax(axis=1), probabilities >= AverageK(K).fit(val).threshold
+    guesses, inside = likeliest(probabilities, val.scores, val.link), probabilities >= threshold_at_mean_size(val, K)
     if val.many_labels:
-        right, held = labels[rows, likeliest], (inside | ~labels).all(axis=1)
+        right, held = labels[rows, guesses], (inside | ~labels).all(axis=1)
     else:
-        right, held = labels == likeliest, inside[rows, labels]
+        right, held = labels == guesses, inside[rows, labels]
     return {
         "val_accuracy": float(right.mean()),
         "val_average_K_accuracy": float(held.mean()),

@@ -48,14 +48,19 @@ def midpoint(above: float, below: float, dtype: np.dtype) -> float:
     return rounded_up(middle, dtype)
 
 
+def smallest_positive(dtype: np.dtype) -> float:
+    """The number next to 0 of a type: every probability but an exact 0 reaches it."""
+    return float(np.finfo(dtype).smallest_subnormal)
+
+
 @dataclass(frozen=True, eq=False)
 class Largest:
-    """Some of the largest probabilities of a table, falling, and where they stand.
+    """Some of the largest probabilities of a table, falling, and where they stand; exact zeros are never among them.
 
     `floor`: every probability ≥ floor is here. (Of a value that is tied too often, only as many as were asked for.)
     """
 
-    probabilities: np.ndarray  # (m',) falling
+    probabilities: np.ndarray  # (m',) falling, > 0
     positions: np.ndarray  # (m',) row · L + class
     n_classes: int
     floor: float
@@ -75,13 +80,25 @@ class Largest:
         rising = self.probabilities[::-1]
         return len(rising) - int(np.searchsorted(rising, rising.dtype.type(threshold), side="left"))
 
+    def threshold(self, m: int) -> float | None:
+        """The threshold that m of all probabilities reach, fewer than all there are; None if too few are here to tell."""
+        held, dtype = self.probabilities, self.probabilities.dtype
+        if m < len(held):
+            return midpoint(float(held[m - 1]), float(held[m]), dtype)
+        if self.floor > smallest_positive(dtype):
+            return None
+        if m == len(held):  # what follows is 0
+            return midpoint(float(held[-1]), 0.0, dtype)
+        return float(held[-1]) if len(held) else smallest_positive(dtype)
+
 
 def largest_probabilities(
     table: LogitTable, m: int, watch: Callable[[slice, np.ndarray], None] | None = None
 ) -> Largest:
     """At least the m largest of all n·L probabilities (1 ≤ m ≤ n·L): exactly what sorting them all would give.
 
-    `watch(rows, probabilities)` sees every block that passes by (again, if the pass is repeated).
+    Where fewer than m are above 0, those. `watch(rows, probabilities)` sees every block that passes by (again, if the
+    pass is repeated).
     """
     for slack in (1.1, 4.0, math.inf):
         found = _at_least(table, _sampled_bound(table, m, slack), m, watch)
@@ -93,15 +110,36 @@ def largest_probabilities(
 def threshold_at_mean_size(table: LogitTable, K: float) -> float:
     """The average-K threshold: midpoint of the m-th and (m+1)-th largest of all probabilities, m = K·n.
 
-    Unlabelled rows will do (Garcin et al. 2023, Algorithm 1; Garcin, thesis, Eq. 2.27–2.30). K = L gives 0.
+    Unlabelled rows will do (Garcin et al. 2023, Algorithm 1; Garcin, thesis, Eq. 2.27–2.30). K = L gives 0. Where fewer
+    than m probabilities are above 0 it is the smallest of those, so that a class of probability 0 enters no set by a tie.
     """
+    return cut_at_mean_size(table, K)[0]
+
+
+def cut_at_mean_size(table: LogitTable, K: float) -> tuple[float, int]:
+    """The average-K threshold, and how many probabilities reach it: m, unless some are equal or too few are above 0."""
     m = checked_m(K, table)
     if m == table.n * table.n_classes:
-        return 0.0
+        return 0.0, m
     if m < HELD:
-        values = largest_probabilities(table, m + 1).probabilities
-        return midpoint(float(values[m - 1]), float(values[m]), table.dtype)
-    return midpoint(_counted_order_statistic(table, m), _counted_order_statistic(table, m + 1), table.dtype)
+        largest = largest_probabilities(table, m + 1)
+        threshold = largest.threshold(m)
+        assert threshold is not None
+        if threshold >= largest.floor:
+            return threshold, largest.count(threshold)
+        return threshold, _reaching(table, threshold)
+    above = _counted_order_statistic(table, m)
+    if above == 0:
+        lowest = min(float(block[block > 0].min(initial=np.inf)) for block in table.blocks())
+        threshold = lowest if math.isfinite(lowest) else smallest_positive(table.dtype)
+        return threshold, _reaching(table, threshold)
+    below = _counted_order_statistic(table, m + 1)
+    threshold = midpoint(above, below, table.dtype)
+    return threshold, m if above > below else _reaching(table, threshold)
+
+
+def _reaching(table: LogitTable, threshold: float) -> int:
+    return sum(np.count_nonzero(block >= threshold) for block in table.blocks())
 
 
 def checked_m(K: float, table: LogitTable) -> int:
@@ -115,21 +153,28 @@ def checked_m(K: float, table: LogitTable) -> int:
 
 
 def _sampled_bound(table: LogitTable, m: int, slack: float) -> float:
-    """A value that probably more than m probabilities reach: the same share of a sample of rows, with slack."""
+    """A value that probably more than m probabilities reach: the same share of a sample of rows, with slack.
+
+    Without faith in a sample, what every probability above 0 reaches.
+    """
     step = table.n * table.n_classes // SAMPLED
+    lowest = smallest_positive(table.dtype)
     if step < 2 or math.isinf(slack):
-        return -math.inf
+        return lowest
     sample = table.probabilities(slice(None, None, step))
     wanted = math.ceil(m * slack * len(sample) / table.n)
     if wanted >= sample.size:
-        return -math.inf
-    return float(np.partition(sample.ravel(), sample.size - wanted)[sample.size - wanted])
+        return lowest
+    return max(float(np.partition(sample.ravel(), sample.size - wanted)[sample.size - wanted]), lowest)
 
 
 def _at_least(
     table: LogitTable, bound: float, m: int, watch: Callable[[slice, np.ndarray], None] | None
 ) -> Largest | None:
-    """All probabilities ≥ bound, cut to the m largest (with ties, where they fit); None when there are fewer than m."""
+    """All probabilities ≥ bound > 0, cut to the m largest (with ties, where they fit).
+
+    None when there are fewer than m, unless those are all that are above 0.
+    """
     room = 2 * m + 2**19
     parts: list[tuple[np.ndarray, np.ndarray]] = []
     held, lost = 0, -math.inf  # `lost`: the largest value that was dropped after it had reached the bound
@@ -146,10 +191,13 @@ def _at_least(
             parts, held = [(values, positions)], len(values)
             bound, lost = float(values.min()), max(lost, dropped)
     values, positions = _joined(parts)
-    if len(values) < m:
+    all_positive = bound == smallest_positive(table.dtype)
+    if len(values) < m and not all_positive:
         return None
     falling = np.argsort(values)[::-1]
     values, positions = values[falling], positions[falling]
+    if len(values) < m:
+        return Largest(values, positions, table.n_classes, bound)
     smallest = float(values[m - 1])
     if lost < smallest:  # nothing as large as the m-th was dropped, so its ties are all here
         end = len(values) - int(np.searchsorted(values[::-1], values[m - 1], side="left"))

@@ -14,9 +14,20 @@ from typing import Any, ClassVar
 import numpy as np
 
 from workbench.knobs import Knobbed, knob
+from workbench.ordering import most_probable
 from workbench.prediction_sets import PredictionSets
-from workbench.selection import rounded_up, threshold_at_mean_size
+from workbench.selection import checked_m, cut_at_mean_size, rounded_up
 from workbench.tables import LogitTable, checked_table
+
+# Where exact zeros (and ones) come from, and what to do about them.
+SATURATED = (
+    "the scores are so large that probabilities round to 0 or 1; divide them by a temperature (TemperatureScaling), or keep "
+    "the table in float64"
+)
+ABOUT_ZEROS = {
+    "identity": "the zeros are the table's own; choose a smaller K, or give the scores that the probabilities were made from",
+    "sparsemax": "the sparsemax link gives exact zeros; choose a smaller K, or read the scores by table.with_link('softmax')",
+}
 
 
 @dataclass(frozen=True)
@@ -41,8 +52,8 @@ class Rule(Knobbed):
             f"{self!r} is not fitted: {type(self).__name__}(…).fit(val)(test), on rows kept apart for that"
         )
 
-    def mask(self, fitted: FittedRule, probabilities: np.ndarray, rows: slice) -> np.ndarray:
-        """Which classes are in the set, for a block of rows."""
+    def mask(self, fitted: FittedRule, probabilities: np.ndarray, scores: np.ndarray, rows: slice) -> np.ndarray:
+        """Which classes are in the set, for a block of rows; the scores are there to part equal probabilities."""
         assert fitted.threshold is not None
         return probabilities >= dtype_threshold(fitted.threshold, probabilities.dtype)
 
@@ -72,8 +83,9 @@ class FittedRule:
             raise ValueError(f"the rule was fitted on {self.n_classes} classes and the table has {table.n_classes}")
 
         def masks(probabilities: np.ndarray, rows: slice) -> np.ndarray:
-            mask = self.rule.mask(self, probabilities, rows)
-            return filled(mask, probabilities, getattr(self.rule, "min_size", 0))
+            scores = table.scores[rows]
+            mask = self.rule.mask(self, probabilities, scores, rows)
+            return filled(mask, probabilities, scores, getattr(self.rule, "min_size", 0))
 
         return PredictionSets(table, self, masks)
 
@@ -97,26 +109,7 @@ def dtype_threshold(threshold: Any, dtype: np.dtype) -> Any:
     return np.where(nearest < threshold, np.nextafter(nearest, dtype.type(np.inf)), nearest)
 
 
-def most_probable(probabilities: np.ndarray, sizes: int | np.ndarray) -> np.ndarray:
-    """Marks the `sizes` most probable classes of each row; of equal ones the first.
-
-    >>> most_probable(np.array([[0.2, 0.4, 0.2, 0.2]]), 2).tolist()
-    [[True, True, False, False]]
-    """
-    n, n_classes = probabilities.shape
-    sizes = np.broadcast_to(np.minimum(sizes, n_classes), n)
-    rising = np.sort(probabilities, axis=1)
-    last = rising[np.arange(n), np.minimum(n_classes - sizes, n_classes - 1)][:, None]  # smallest that may enter
-    mask = probabilities >= last
-    mask[sizes == 0] = False
-    for row in np.flatnonzero(np.count_nonzero(mask, axis=1) > sizes):  # ties at the border
-        tied = np.flatnonzero(probabilities[row] == last[row])
-        n_enter = sizes[row] - np.count_nonzero(probabilities[row] > last[row])
-        mask[row, tied[n_enter:]] = False
-    return mask
-
-
-def filled(mask: np.ndarray, probabilities: np.ndarray, min_size: int) -> np.ndarray:
+def filled(mask: np.ndarray, probabilities: np.ndarray, scores: np.ndarray, min_size: int) -> np.ndarray:
     """The sets, with the most probable missing classes added to those smaller than `min_size`."""
     if min_size == 0:
         return mask
@@ -124,7 +117,7 @@ def filled(mask: np.ndarray, probabilities: np.ndarray, min_size: int) -> np.nda
     small = np.flatnonzero(sizes < min_size)
     if len(small):
         missing = np.where(mask[small], -np.inf, probabilities[small])
-        mask[small] |= most_probable(missing, min_size - sizes[small])
+        mask[small] |= most_probable(missing, scores[small], min_size - sizes[small])
     return mask
 
 
@@ -139,13 +132,31 @@ def warn_if_everything(K: float, table: LogitTable) -> None:
         warnings.warn(f"K = {K:g} with {n_classes} classes: every set holds every class", stacklevel=3)
 
 
+def warn_of_ties(K: float, table: LogitTable, threshold: float, n_reaching: int) -> None:
+    """Says when equal probabilities, or too few above 0, let the mean size miss K by a class in a hundred rows or more."""
+    m, mean_size = checked_m(K, table), n_reaching / table.n
+    if 100 * abs(n_reaching - m) <= table.n:
+        return
+    if n_reaching < m:
+        why = (
+            f"only {mean_size:.4g} classes a row have a probability above 0, and a class of probability 0 enters no set; "
+            f"{ABOUT_ZEROS.get(table.link, SATURATED)}"
+        )
+    else:
+        why = f"probabilities that equal the threshold {threshold:.4g} enter together"
+        if threshold == 1 and table.link not in ABOUT_ZEROS:
+            why += f"; {SATURATED}"
+    warnings.warn(f"sets hold {mean_size:.4g} classes on average, not K = {K:g}: {why}", stacklevel=3)
+
+
 @dataclass(frozen=True)
 class TopK(Rule):
     r"""The K most probable classes of every row, however clear or ambiguous it is.
 
     $$\Gamma(x) = \{\text{the } K \text{ largest } p_j(x)\}$$
 
-    Each set has exactly K classes; of equally probable ones the first enters.
+    Each set has exactly K classes. Of equally probable ones that of the higher score enters (sparsemax gives most classes
+    probability 0, and their scores still differ), of equal scores the first.
 
     >>> table = LogitTable.from_probabilities([[0.6, 0.3, 0.1]], labels=[2])
     >>> TopK(2).fit(table)(table).members(0)[0].tolist()
@@ -165,8 +176,8 @@ class TopK(Rule):
         warn_if_everything(self.K, table)
         return FittedRule(self, None, table.n_classes)
 
-    def mask(self, fitted: FittedRule, probabilities: np.ndarray, rows: slice) -> np.ndarray:
-        return most_probable(probabilities, self.K)
+    def mask(self, fitted: FittedRule, probabilities: np.ndarray, scores: np.ndarray, rows: slice) -> np.ndarray:
+        return most_probable(probabilities, scores, self.K)
 
 
 @dataclass(frozen=True)
@@ -177,7 +188,10 @@ class AverageK(Rule):
     \lambda = \tfrac12\left(P_{[Kn]} + P_{[Kn+1]}\right)$$
 
     P are all n·L probabilities of the fitting rows in falling order. Clear rows get small sets and ambiguous rows large
-    ones. Fitting needs no labels. Equal probabilities enter together, so with ties sets may be larger on average.
+    ones. Fitting needs no labels. Equal probabilities enter together, so with ties sets may be larger on average. A class of
+    probability 0 enters no set: where fewer than K·n probabilities are above 0, λ is the smallest of those and sets are
+    smaller on average. Either way, a mean size that misses K by more than one class in a hundred rows is told. At K = L
+    every set holds every class.
 
     >>> table = LogitTable.from_probabilities([[0.8, 0.1, 0.1], [0.4, 0.35, 0.25]])
     >>> sets = AverageK(1.5).fit(table)(table)
@@ -195,7 +209,9 @@ class AverageK(Rule):
 
     def fit(self, table: LogitTable) -> FittedRule:
         warn_if_everything(self.K, table)
-        return FittedRule(self, threshold_at_mean_size(table, self.K), table.n_classes)
+        threshold, n_reaching = cut_at_mean_size(table, self.K)
+        warn_of_ties(self.K, table, threshold, n_reaching)
+        return FittedRule(self, threshold, table.n_classes)
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ def train_command(arguments: list[str]) -> int:
 def sweep_command(arguments: list[str]) -> int:
     run, options = _described_run(_sweep_parser(), arguments)
     ranking_metric(options.metric)
-    rule = rule_from_text(options.rule) if options.rule else None
+    rule = rule_from_text(options.rule, foreign=True) if options.rule else None
     found = sweep(run, _over(run, options), rule=rule, progress=not options.json)
     for setting, message in found.failed:
         print(f"diverged: {setting}: {message}", file=sys.stderr)
@@ -99,7 +99,11 @@ def _sweep_parser() -> argparse.ArgumentParser:
         metavar="NAME=VALUE",
         help="one setting of a list in place of a grid, such as learning_rate=0.1 seed=0; may be given several times",
     )
-    parser.add_argument("--rule", metavar="RULE", help="the rule that makes sets (default: AverageK(K=5))")
+    parser.add_argument(
+        "--rule",
+        metavar="RULE",
+        help="the rule that makes sets, or module:Rule for one of yours (default: AverageK(K=5))",
+    )
     parser.add_argument("--metric", default="accuracy", help="what to choose by on validation rows (default: accuracy)")
     return parser
 

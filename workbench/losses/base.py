@@ -35,6 +35,9 @@ class Loss(Knobbed):
     A subclass declares its facts as class attributes (or properties, where a fact depends on a knob), its knobs as
     fields, and its formula in `values`. It is called as `loss(scores, labels)`; the call checks shapes and labels and
     computes half precision in float32, so that `values` is nothing but the formula.
+
+    Inside `torch.func.vmap` or `grad` shapes and K are checked as everywhere. Labels that are mapped have no values to look
+    at there: whoever maps a loss over labels checks before that they lie from 0 to L − 1.
     """
 
     # Facts. `convex` and `calibrated` are facts of an instance: they may depend on K and ε.

@@ -13,8 +13,8 @@ import numpy as np
 from workbench.decimals import whole
 from workbench.links import has_likelihood, log_losses
 from workbench.metrics.base import Parts, PointParts, mean, metric, ratio
+from workbench.ordering import falling_order, likeliest, most_probable
 from workbench.ranks import label_ranks
-from workbench.sets import most_probable
 from workbench.table_checks import array_of
 from workbench.tables import LogitTable
 
@@ -25,11 +25,12 @@ BINS = 15
 def top_k_accuracy(table: LogitTable, K: int = 1) -> Parts:
     """The share of rows whose label is among the K most probable classes (Garcin, thesis, Eq. 2.14).
 
-    Of equally probable classes the first counts as more probable. With many labels all of them must be among the K.
+    Of equally probable classes that of the higher score comes first, of equal scores the first. With many labels all of
+    them must be among the K.
     """
     K = whole("K", K)
     labels = table.checked_labels()
-    ranks = [label_ranks(table.probabilities(rows), labels[rows]) for rows in table.spans()]
+    ranks = [label_ranks(table.probabilities(rows), table.scores[rows], labels[rows]) for rows in table.spans()]
     return mean(np.concatenate(ranks) <= K)
 
 
@@ -187,7 +188,7 @@ def confidences(table: LogitTable) -> np.ndarray:
 def top_classes(table: LogitTable, K: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(n, K) float64 probabilities of the K most probable classes, the classes, and whether each is a label of the row.
 
-    Without labels the last is all False. Of equally probable classes the first comes first.
+    Without labels the last is all False. Of equally probable classes that of the higher score comes first.
     """
     K = whole("K", K)
     if K > table.n_classes:
@@ -195,7 +196,7 @@ def top_classes(table: LogitTable, K: int) -> tuple[np.ndarray, np.ndarray, np.n
     values, classes, right = [], [], []
     for rows in table.spans():
         probabilities = table.probabilities(rows)
-        top = _most_probable_classes(probabilities, K)
+        top = _first_classes(probabilities, table.scores[rows], K, table.link)
         values.append(np.take_along_axis(probabilities, top, 1))
         classes.append(top)
         if table.labels is None:
@@ -207,12 +208,12 @@ def top_classes(table: LogitTable, K: int) -> tuple[np.ndarray, np.ndarray, np.n
     return np.concatenate(values).astype(np.float64), np.concatenate(classes), np.concatenate(right)
 
 
-def _most_probable_classes(probabilities: np.ndarray, K: int) -> np.ndarray:
+def _first_classes(probabilities: np.ndarray, scores: np.ndarray, K: int, link: str) -> np.ndarray:
     if K == 1:
-        return probabilities.argmax(1)[:, None]
-    by_class = np.nonzero(most_probable(probabilities, K))[1].reshape(-1, K)
-    falling = np.argsort(-np.take_along_axis(probabilities, by_class, 1), axis=1, kind="stable")
-    return np.take_along_axis(by_class, falling, 1)
+        return likeliest(probabilities, scores, link)[:, None]
+    by_class = np.nonzero(most_probable(probabilities, scores, K))[1].reshape(-1, K)
+    chosen = (np.take_along_axis(values, by_class, 1) for values in (probabilities, scores))
+    return np.take_along_axis(by_class, falling_order(*chosen), 1)
 
 
 def equal_width_bins(confidence: np.ndarray, bins: int) -> np.ndarray:

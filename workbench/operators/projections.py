@@ -141,9 +141,10 @@ def _budget(scores: Tensor, K: int | float | Tensor) -> Tensor:
             f"K has shape {tuple(budget.shape)}; give one number, or one per row: {tuple(scores.shape[:-1])}"
         )
     n_classes = scores.shape[-1]
-    wrapped = torch._C._functorch.is_functorch_wrapped_tensor(budget)
-    if not wrapped and budget.numel():
-        low, high = (float(end) for end in torch.aminmax(budget))
+    # Inside `torch.func` a tensor has no values to look at; a number has, though the tensor made of it has not.
+    seen = not isinstance(K, Tensor) or not torch._C._functorch.is_functorch_wrapped_tensor(K)
+    if seen and budget.numel():
+        low, high = (K, K) if not isinstance(K, Tensor) else (float(end) for end in torch.aminmax(K))
         if not (low >= 0 and high <= n_classes):
             raise ValueError(
                 f"K goes from {low:g} to {high:g}; give numbers from 0 to {n_classes}, that of the classes"
