@@ -38,7 +38,7 @@ def ranks_from(table: LogitTable, largest: Largest, label_probabilities: np.ndar
 def label_ranks(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """The rank from 1 of the label of each row, equal probabilities in order of class; of many labels the last one's.
 
-    A row without a label has rank 0: every set contains all the labels it has.
+    A row without a label has rank 0.
 
     >>> label_ranks(np.array([[0.2, 0.5, 0.3], [0.4, 0.4, 0.2]]), np.array([0, 1])).tolist()
     [3, 2]
@@ -49,13 +49,13 @@ def label_ranks(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
         last = n_classes - 1 - np.argmin(labelled, axis=1)
         ranks = label_ranks(probabilities, last)
         return np.where(labels.any(1), ranks, 0)
-    own = probabilities[np.arange(n), labels][:, None]
+    own = probabilities[np.arange(n), labels][:, None]  # where the label is -1, of the last class
     larger = _marked(probabilities > own)
     at_least = _marked(probabilities >= own)
     ranks = larger + 1
     for row in np.flatnonzero(at_least > ranks):  # ties with the label
         ranks[row] += np.count_nonzero(probabilities[row, : labels[row]] == own[row])
-    return ranks
+    return np.where(labels >= 0, ranks, 0)
 
 
 def _marked(mask: np.ndarray) -> np.ndarray:

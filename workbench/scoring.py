@@ -97,17 +97,17 @@ def validated(val: LogitTable, K: float) -> dict[str, float]:
 
     The threshold is that of these same rows, as in Garcin et al. 2023, so the size is K but for ties: probabilities that
     are equal enter a set together. Where rows have many labels, the likeliest class must be one of them, and the set must
-    hold all.
+    hold all. Rows without a label have a size, and no part in the accuracies (NaN if there are no others).
     """
-    labels, probabilities, rows = val.checked_labels(), val.probabilities(), np.arange(val.n)
-    likeliest, inside = probabilities.argmax(axis=1), probabilities >= AverageK(K).fit(val).threshold
+    labels, probabilities, rows = val.checked_labels(), val.probabilities(), np.flatnonzero(val.labelled)
+    likeliest, inside = probabilities.argmax(axis=1)[rows], probabilities >= AverageK(K).fit(val).threshold
     if val.many_labels:
-        right, held = labels[rows, likeliest], (inside | ~labels).all(axis=1)
+        right, held = labels[rows, likeliest], (inside | ~labels)[rows].all(axis=1)
     else:
-        right, held = labels == likeliest, inside[rows, labels]
+        right, held = labels[rows] == likeliest, inside[rows, labels[rows]]
     return {
-        "val_accuracy": float(right.mean()),
-        "val_average_K_accuracy": float(held.mean()),
+        "val_accuracy": float(right.mean()) if len(rows) else np.nan,
+        "val_average_K_accuracy": float(held.mean()) if len(rows) else np.nan,
         "val_mean_size": float(inside.sum(axis=1).mean()),
     }
 

@@ -62,9 +62,10 @@ def checked_labels(given: Any, n: int, n_classes: int) -> np.ndarray:
         raise ValueError(
             f"labels are {labels.dtype} of shape {labels.shape}; give {n} class indices, or ({n}, {n_classes}) bool"
         )
-    if len(labels) and not (0 <= labels.min() and labels.max() < n_classes):
+    if len(labels) and not (-1 <= int(labels.min()) and labels.max() < n_classes):
         raise ValueError(
-            f"labels go from {labels.min()} to {labels.max()}; with {n_classes} classes give 0 to {n_classes - 1}"
+            f"labels go from {labels.min()} to {labels.max()}; with {n_classes} classes give 0 to {n_classes - 1}, "
+            "or -1 for a row without a label"
         )
     return read_only(labels.astype(np.int64))
 
