@@ -117,7 +117,7 @@ def _cards(rows: np.ndarray, widest: wb.PredictionSets, sizes: np.ndarray, hits:
             truth=truth(part, position),
             classes=_suggestions(part, position, *widest.members(position)),
             sizes=sizes[:, position].tolist(),
-            hits=None if hits is None else hits[:, position].tolist(),
+            hits=hits[:, position].tolist() if hits is not None and part.labelled[position] else None,
         )
         for position, row in enumerate(rows.tolist())
     ]
@@ -126,7 +126,7 @@ def _cards(rows: np.ndarray, widest: wb.PredictionSets, sizes: np.ndarray, hits:
 def _labels(table: wb.LogitTable, row: int) -> list[int]:
     if table.labels is None:
         return []
-    return np.flatnonzero(table.labels[row]).tolist() if table.many_labels else [int(table.labels[row])]
+    return table.rows([row]).positives()[1].tolist()
 
 
 def truth(table: wb.LogitTable, row: int) -> str:

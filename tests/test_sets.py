@@ -190,11 +190,12 @@ def test_sets_are_sparse_and_by_falling_probability():
         sets.members(700)
 
 
-def test_many_labels_are_hit_when_all_are_in_the_set_and_a_row_without_is_always_hit():
+def test_many_labels_are_hit_when_all_are_in_the_set_and_a_row_without_is_no_hit():
     labels = np.array([[True, True, False], [True, False, True], [False, False, False]])
     test = wb.LogitTable(np.array([[2.0, 1, -3], [2, 1, -3], [0, 0, 0]]), labels, link="sigmoid")
     sets = wb.Threshold(0.6).fit(test).sets(test)
-    assert sets.hits.tolist() == [True, False, True]
+    assert sets.hits.tolist() == [True, False, False]
+    assert sets.labelled.tolist() == [True, True, False]
     assert sets.recalled.tolist() == [2, 1, 0]
 
 

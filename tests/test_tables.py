@@ -84,7 +84,7 @@ def test_torch_tensors_are_accepted_and_bfloat16_becomes_float32():
         ({"scores": [[0.0, 1.0], [np.inf, 1.0]]}, r"scores\[1, 0\] is inf"),
         ({"scores": [[0.0, -np.inf]]}, "finite"),
         ({"scores": [[0.0, 1.0]], "labels": [2]}, "0 to 1"),
-        ({"scores": [[0.0, 1.0]], "labels": [-2]}, "0 to 1"),
+        ({"scores": [[0.0, 1.0]], "labels": [-2]}, "0 to 1, or -1 for a row without a label"),
         ({"scores": [[0.0, 1.0]], "labels": [0, 1]}, "one per row"),
         ({"scores": [[0.0, 1.0]], "labels": [0.5]}, "class indices"),
         ({"scores": [[0.0, 1.0]], "labels": [[0, 2]]}, "true or false"),

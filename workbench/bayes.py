@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from workbench.decimals import whole
+from workbench.metrics import accuracy
 from workbench.prediction_sets import PredictionSets, checked_sets
 from workbench.selection import threshold_at_mean_size
 from workbench.sets import Rule, Threshold, TopK, checked_rule
@@ -156,12 +157,12 @@ def against_expert(
     exceed that of the expert. Garcin, thesis, Sec. 3.3.3 and Fig. 3.7.
     """
     K = float(checked_sets(expert).sizes.mean())
-    lines = [(expert_name, K, 1 - float(expert.hits.mean()))]
+    lines = [(expert_name, K, 1 - accuracy(expert))]
     for name, table in tables.items():
         if checked_table(table).n != expert.table.n:
             raise ValueError(f"{name} has {table.n} rows and the expert saw {expert.table.n}; give the same rows")
         found = Threshold(threshold_at_mean_size(table, K)).fit(table).sets(table)
-        lines.append((name, float(found.sizes.mean()), 1 - float(found.hits.mean())))
+        lines.append((name, float(found.sizes.mean()), 1 - accuracy(found)))
     return pd.DataFrame(lines, columns=["who", "mean_size", "error"])
 
 

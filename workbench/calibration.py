@@ -49,7 +49,7 @@ class TemperatureScaling(Knobbed):
     $$p = \mathrm{softmax}(s / T), \qquad T = \arg\min_T -\sum_i \log p_{y_i}(x_i)$$
 
     No ranking inside a row changes, so top-K sets stay; confidences, and with them average-K and conformal sets, do.
-    Needs labels and a softmax link, or a sigmoid link with (n, L) labels.
+    Needs labels and a softmax link, or a sigmoid link with (n, L) labels; rows without a label are left out.
 
     >>> scores = np.random.default_rng(0).normal(size=(4000, 5))
     >>> p = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
@@ -64,6 +64,7 @@ class TemperatureScaling(Knobbed):
     def fit(self, table: LogitTable) -> FittedScaling:
         """The best temperature for the labels of a table: a convex problem in 1/T, solved by bracketed Newton steps."""
         _check_link(table)
+        table = table.labelled_rows()
         before = _loss(table)
         low, high, inverse = 0.0, np.inf, 1.0
         for _ in range(100):
@@ -88,7 +89,8 @@ class VectorScaling(Knobbed):
     $$p = \mathrm{softmax}(w \odot s + b), \qquad (w, b) = \arg\min -\sum_i \log p_{y_i}(x_i)$$
 
     It can repair classes that are over- or under-predicted, which one temperature cannot; with few rows a class it
-    overfits, so measure it on other rows. Needs labels and a softmax link, or a sigmoid link with (n, L) labels.
+    overfits, so measure it on other rows. Needs labels and a softmax link, or a sigmoid link with (n, L) labels; rows
+    without a label are left out.
 
     Guo et al. 2017.
     """
@@ -98,6 +100,7 @@ class VectorScaling(Knobbed):
         from scipy.optimize import minimize
 
         _check_link(table)
+        table = table.labelled_rows()
         n_classes = table.n_classes
         start = np.concatenate([np.ones(n_classes), np.zeros(n_classes)])
         with slow("vector scaling", "step", total=ITERATIONS) as bar:
@@ -126,7 +129,8 @@ def at_temperature(table: LogitTable, temperature: float) -> LogitTable:
 
 
 def of_one_class(table: LogitTable, which: int) -> LogitTable:
-    """The question "is it this class?" as a table of one class: its probability in every row, and whether it is a label.
+    """The question "is it this class?" as a table of one class: its probability, and whether it is a label, in every row
+    that has one.
 
     >>> table = LogitTable.from_probabilities([[0.75, 0.25], [0.5, 0.5]], labels=[0, 1])
     >>> one = of_one_class(table, 1)
@@ -135,6 +139,7 @@ def of_one_class(table: LogitTable, which: int) -> LogitTable:
     """
     if not 0 <= which < table.n_classes:
         raise ValueError(f"there is no class {which}; the classes are 0 to {table.n_classes - 1}")
+    table = table.labelled_rows()
     labels = table.checked_labels()
     probabilities = np.concatenate([block[:, [which]] for block in table.blocks()]).astype(np.float64)
     probabilities = np.clip(probabilities, 1e-12, 1 - 1e-12)  # the logit of 0 or 1 is not finite

@@ -38,6 +38,8 @@ def table_card(table: LogitTable) -> str:
     labels = {None: "none", 1: "one a row", 2: "none or many a row"}[
         None if table.labels is None else table.labels.ndim
     ]
+    if table.labels is not None and (n_without := int(np.count_nonzero(~table.labelled))):
+        labels += f", {n_without} rows without"
     guess, picture = _most_probable(table)
     facts = {
         "scores": f"{table.n} rows × {classes}, {table.scores.dtype}, {table.link}",
@@ -58,10 +60,10 @@ def _most_probable(table: LogitTable) -> tuple[str, str]:
     probabilities = table.probabilities(rows)
     confidence, guesses = np.minimum(probabilities.max(1), 1), likeliest(probabilities, table.scores[rows], table.link)
     words = f"mean probability {confidence.mean():.3f}"
-    if table.labels is not None:
+    if table.labels is not None and (labelled := table.labelled[rows]).any():
         labels = table.labels[rows]
         right = labels[np.arange(len(rows)), guesses] if table.many_labels else labels == guesses
-        words = f"right in {right.mean():.1%}, {words}"
+        words = f"right in {right[labelled].mean():.1%}, {words}"
     bars = np.histogram(confidence, BINS, (0, 1))[0]
     of_rows = f", {LOOKED_AT} rows" if table.n > LOOKED_AT else ""
     return words, bar_picture(bars, f"largest probability{of_rows}", "0", "1")
@@ -76,14 +78,14 @@ def sets_card(sets: PredictionSets) -> str:
         shown = ", ".join(members[:MEMBERS]) + (f", … {len(members) - MEMBERS} more" if len(members) > MEMBERS else "")
         line = [str(i), shown or "(empty)"]
         if table.labels is not None:
-            wanted = [names[j] for j in table.labels[i].nonzero()[0]] if table.many_labels else [names[table.labels[i]]]
-            line += ["✓" if sets.hits[i] else "✗", ", ".join(wanted) or "(none)"]
+            wanted = [names[j] for j in table.rows([i]).positives()[1]]
+            line += [("✓" if sets.hits[i] else "✗") if sets.labelled[i] else "", ", ".join(wanted) or "(none)"]
         lines.append(line)
     sizes = f"{sets.sizes.mean():.3g} classes on average, {sets.sizes.min()} to {sets.sizes.max()}"
     facts = {
         "sets": f"{table.n} rows of {table.n_classes} classes",
         "sizes": sizes,
-        "accuracy": "" if table.labels is None else f"{sets.hits.mean():.1%}",
+        "accuracy": f"{sets.hits[sets.labelled].mean():.1%}" if sets.labelled.any() else "",
         "rule": repr(sets.rule) if sets.rule is not None else "people",
     }
     bars = np.bincount(np.minimum(sets.sizes, LARGEST))

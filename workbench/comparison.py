@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,6 +13,7 @@ from workbench.metrics import (
     METRICS,
     Metric,
     Parts,
+    accuracy,
     auroc,
     exact_match,
     fpr_at_95,
@@ -19,7 +22,8 @@ from workbench.metrics import (
     micro_f1,
     top_k_calibration_error,
 )
-from workbench.metrics.base import checked_metrics, interval_of, named, resampled
+from workbench.metrics.base import checked_metrics, intervals_of, named, resampled
+from workbench.metrics.intervals import bootstrap_interval, paired_share_interval
 from workbench.prediction_sets import PredictionSets
 from workbench.progress import slow
 from workbench.sets import Rule, Threshold, checked_rule
@@ -43,7 +47,8 @@ def compare(
     networks see the same rows, a difference is known far better than the two values.
 
     Columns: `metric`, `group` ("" or few, medium, many, …), `table`, `value`, `low`, `high`, `difference` (value minus
-    that of the first table), `difference_low`, `difference_high`, `n`.
+    that of the first table), `difference_low`, `difference_high`, `n`. An interval holds its value. That of a difference
+    of shares counts the rows that only one of the two gets (Bonett & Price 2012); others come from the bootstrap.
 
     >>> from workbench.sets import TopK
     >>> scores = np.random.default_rng(0).normal(size=(500, 4))
@@ -53,24 +58,87 @@ def compare(
     >>> frame[(frame.metric == "accuracy") & (frame.table == "noisy")].difference_high.item() < 0
     True
     """
-    checked_rule(rule)
-    tables = _checked(tables)
-    if val is None and rule.needs_fit:
-        halves = {name: table.split(seed=seed) for name, table in tables.items()}
-        val = {name: first for name, (first, _) in halves.items()}
-        tables = {name: second for name, (_, second) in halves.items()}
-    if val is not None and not isinstance(val, Mapping):
-        raise ValueError(f"val is a {type(val).__name__}; give {{name: table}}, one for each of the tables")
-    if val is not None and set(val) != set(tables):
-        raise ValueError(f"val has {', '.join(val)} and the tables are {', '.join(tables)}; give one val for each")
-    sets = {name: rule.fit(table if val is None else val[name]).sets(table) for name, table in tables.items()}
-    metrics = [metric for metric in checked_metrics(metrics) if all(metric.applies(table) for table in tables.values())]
-    wanted = [(metric, name) for metric in metrics if metric.subject in ("sets", "table") for name in tables]
-    measured = [
-        (metric, name, metric.parts((sets if metric.subject == "sets" else tables)[name]))
-        for metric, name in slow("comparison", "metric", wanted)
-    ]
-    return _frame(measured, len(tables), interval, resamples, seed)
+    records = []
+    for first, *others in _measured(tables, rule, metrics, val, resamples, seed):
+        for each in (first, *others):
+            bands = intervals_of(each.metric, each.parts, each.drawn, interval)
+            for group in [group for group in each.found if group in first.found]:
+                record = {"metric": each.metric.name, "group": group, "table": each.table, "value": each.found[group]}
+                record["low"], record["high"] = bands[group]
+                record["difference"] = each.found[group] - first.found[group]
+                ends = each.interval_of_difference(first, group, interval)
+                record["difference_low"], record["difference_high"] = ends
+                records.append(record | {"n": each.n})
+    names = ["metric", "group", "table", "value", "low", "high", "difference", "difference_low", "difference_high", "n"]
+    frame = pd.DataFrame(records, columns=names)
+    frame.attrs["interval"] = interval  # for those who draw it
+    return frame
+
+
+def pairwise(
+    tables: Mapping[str, LogitTable],
+    rule: Rule,
+    metrics: Iterable[Metric] = (accuracy,),
+    *,
+    val: Mapping[str, LogitTable] | None = None,
+    interval: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Every pair of tables: the difference of a metric with its paired interval, and whether it may be luck.
+
+    Columns: `metric`, `group`, `first`, `second`, `difference` (first minus second), `low`, `high` (of this pair alone),
+    `p` (McNemar's exact test for shares of rows, paired bootstrap for others), `p_holm`, `n`. Many pairs make a small p
+    likely somewhere: `p_holm` is corrected by Holm's method for all pairs of a metric, so that all of it below 0.05 are
+    wrong together in at most 5 % of cases. Rows, `rule` and `val` as in `compare`.
+
+    >>> from workbench.sets import TopK
+    >>> scores = np.random.default_rng(0).normal(size=(500, 4))
+    >>> noise = np.random.default_rng(1).normal(size=(2, 500, 4))
+    >>> tables = {"clean": scores, "noisy": scores + noise[0], "noisier": scores + 2 * noise[1]}
+    >>> frame = pairwise({name: LogitTable(each, scores.argmax(1)) for name, each in tables.items()}, TopK(1))
+    >>> frame[["first", "second"]].to_numpy().tolist(), bool((frame.p_holm < 0.05).all())
+    ([['clean', 'noisy'], ['clean', 'noisier'], ['noisy', 'noisier']], True)
+    """
+    records = []
+    for measured in _measured(tables, rule, metrics, val, resamples, seed):
+        for group in measured[0].found:
+            pairs = [pair for pair in itertools.combinations(measured, 2) if all(group in each.found for each in pair)]
+            p_values = np.array([one.p_value(other, group) for one, other in pairs])
+            for (one, other), p, corrected in zip(pairs, p_values, _holm(p_values), strict=True):
+                record = {"metric": one.metric.name, "group": group, "first": one.table, "second": other.table}
+                record["difference"] = one.found[group] - other.found[group]
+                record["low"], record["high"] = one.interval_of_difference(other, group, interval)
+                records.append(record | {"p": p, "p_holm": corrected, "n": one.n})
+    names = ["metric", "group", "first", "second", "difference", "low", "high", "p", "p_holm", "n"]
+    frame = pd.DataFrame(records, columns=names)
+    frame.attrs["interval"] = interval
+    return frame
+
+
+def matrices(pairs: pd.DataFrame) -> str:
+    """What `pairwise` gives as text: one matrix for each metric, line minus column, and how it is to be read."""
+    parts = []
+    for (metric, group), part in pairs.groupby(["metric", "group"], sort=False):
+        names = list(dict.fromkeys([*part["first"], *part["second"]]))
+        cells = pd.DataFrame("", names, names)
+        for row in part.itertuples():
+            p = f"p {row.p_holm:.3f}" if row.p_holm >= 0.001 else "p < 0.001"
+            for line, column, sign in ((row.first, row.second, 1), (row.second, row.first, -1)):
+                low, high = sorted((sign * row.low, sign * row.high))
+                cells.loc[line, column] = f"{sign * row.difference:+.4f} [{low:+.4f}, {high:+.4f}] {p}"
+        heading = metric + (f" ({group})" if group else "")
+        parts.append(f"{heading}, line minus column, n = {part['n'].iloc[0]} rows\n{cells.to_string()}\n")
+    if not parts:
+        return "these tables have none of the metrics\n"
+    n_pairs = pairs.groupby(["metric", "group"]).size().max()
+    return "\n".join(
+        [
+            *parts,
+            f"Intervals are of {pairs.attrs['interval']:.0%}, of each pair alone. p-values are corrected for the {n_pairs} "
+            "pairs of a metric by Holm's method.\n",
+        ]
+    )
 
 
 def zero_and_many(tables: Mapping[str, LogitTable], threshold: float = 0.5) -> pd.DataFrame:
@@ -90,8 +158,7 @@ def zero_and_many(tables: Mapping[str, LogitTable], threshold: float = 0.5) -> p
     for name, table in tables.items():
         if not table.many_labels:
             raise ValueError(f"{name} has one label a row, or none; give tables whose rows may have many labels")
-        labelled = table.checked_labels().any(axis=1)
-        inside, outside = (table.rows(rows) if rows.any() else None for rows in (labelled, ~labelled))
+        inside, outside = (table.rows(rows) if rows.any() else None for rows in (table.labelled, ~table.labelled))
         known = inside is not None and outside is not None
         sets = Threshold(threshold).fit(table).sets(table)
         records.append(
@@ -147,26 +214,100 @@ def _checked(tables: Mapping[str, LogitTable]) -> dict[str, LogitTable]:
     return dict(tables)
 
 
-def _frame(
-    measured: list[tuple[Metric, str, Parts]], n_tables: int, interval: float, resamples: int, seed: int
-) -> pd.DataFrame:
-    """`measured` holds the tables of one metric after the other, the first table first."""
-    drawn = resampled([parts for _, _, parts in measured], resamples, seed) if measured else []
-    records = []
-    for place, (metric, name, parts) in enumerate(measured):
-        reference = place - place % n_tables
-        values, first = named(parts.value()), named(measured[reference][2].value())
-        width = metric.bounds[1] - metric.bounds[0]
-        for group in [group for group in values if group in first]:
-            low, high = interval_of(drawn[place][group], values[group], interval, metric.bounds)
-            record = {"metric": metric.name, "group": group, "table": name, "value": values[group]}
-            record |= {"low": low, "high": high, "difference": values[group] - first[group]}
-            differences = drawn[place][group] - drawn[reference][group]
-            record["difference_low"], record["difference_high"] = interval_of(
-                differences, record["difference"], interval, (-width, width)
-            )
-            records.append(record | {"n": parts.n_rows})
-    names = ["metric", "group", "table", "value", "low", "high", "difference", "difference_low", "difference_high", "n"]
-    frame = pd.DataFrame(records, columns=names)
-    frame.attrs["interval"] = interval  # for those who draw it
-    return frame
+class Measured(NamedTuple):
+    """A metric of one of the tables, and what it is on the resamples that all of them share."""
+
+    metric: Metric
+    table: str
+    parts: Parts
+    drawn: dict[str, np.ndarray]
+    n: int
+
+    @property
+    def found(self) -> dict[str, float]:
+        """The value of each group."""
+        return named(self.parts.value())
+
+    def interval_of_difference(self, other: Measured, group: str, confidence: float) -> tuple[float, float]:
+        """Where the value minus the other's may lie: shares by what each row says, others from paired resamples."""
+        if self is other:
+            return 0.0, 0.0
+        if (split := self.split_rows(other)) is not None:
+            return paired_share_interval(*split, self.n, confidence)
+        width = self.metric.bounds[1] - self.metric.bounds[0]
+        difference = self.found[group] - other.found[group]
+        return bootstrap_interval(self.drawn[group] - other.drawn[group], difference, confidence, (-width, width))
+
+    def p_value(self, other: Measured, group: str) -> float:
+        """How often luck alone makes such a difference of two equal networks: McNemar's exact test for shares of rows,
+        otherwise the share of resamples that move the difference by as much as it is away from 0."""
+        if (split := self.split_rows(other)) is not None:
+            from scipy import stats  # only here: it takes long to load
+
+            return stats.binomtest(split[0], sum(split)).pvalue if sum(split) else 1.0
+        difference = self.found[group] - other.found[group]
+        moved = np.abs(self.drawn[group] - other.drawn[group] - difference)
+        if np.isnan(moved).any():
+            return float("nan")
+        return float((1 + np.count_nonzero(moved >= abs(difference))) / (1 + len(moved)))
+
+    def split_rows(self, other: Measured) -> tuple[int, int] | None:
+        """How many rows only this one gets and how many only the other; None if the metric is no share of rows."""
+        if self.parts.shares is None or self.parts.n_cells > 1:
+            return None
+        gained = self.parts.columns[:, 1] - other.parts.columns[:, 1]
+        return int(np.count_nonzero(gained > 0)), int(np.count_nonzero(gained < 0))
+
+
+def _measured(
+    tables: Mapping[str, LogitTable],
+    rule: Rule,
+    metrics: Iterable[Metric],
+    val: Mapping[str, LogitTable] | None,
+    resamples: int,
+    seed: int,
+) -> list[list[Measured]]:
+    """For each metric that all tables have, each table in turn. The rule is fitted for each on its own validation rows."""
+    checked_rule(rule)
+    tables = _checked(tables)
+    if val is None and rule.needs_fit:
+        halves = {name: table.split(seed=seed) for name, table in tables.items()}
+        val = {name: first for name, (first, _) in halves.items()}
+        tables = {name: second for name, (_, second) in halves.items()}
+    if val is not None and not isinstance(val, Mapping):
+        raise ValueError(f"val is a {type(val).__name__}; give {{name: table}}, one for each of the tables")
+    if val is not None and set(val) != set(tables):
+        raise ValueError(f"val has {', '.join(val)} and the tables are {', '.join(tables)}; give one val for each")
+    sets = {name: rule.fit(table if val is None else val[name]).sets(table) for name, table in tables.items()}
+    metrics = [
+        metric.stated()
+        for metric in checked_metrics(metrics)
+        if metric.subject in ("sets", "table") and all(metric.applies(table) for table in tables.values())
+    ]
+    wanted = [(metric, name) for metric in metrics for name in tables]
+    parts = [
+        metric.parts((sets if metric.subject == "sets" else tables)[name])
+        for metric, name in slow("comparison", "metric", wanted)
+    ]
+    drawn = resampled(parts, resamples, seed)
+    n_labelled = {name: int(np.count_nonzero(table.labelled)) for name, table in tables.items()}
+    lines = [
+        Measured(metric, name, part, of_resamples, part.n_rows if metric.labels == "none" else n_labelled[name])
+        for (metric, name), part, of_resamples in zip(wanted, parts, drawn, strict=True)
+    ]
+    return [lines[start : start + len(tables)] for start in range(0, len(lines), len(tables))]
+
+
+def _holm(p_values: np.ndarray) -> np.ndarray:
+    """p-values that hold for all comparisons together (Holm 1979): the smallest times m, the next times m − 1, …
+
+    >>> _holm(np.array([0.01, 0.04, 0.03])).round(3).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    rising = np.argsort(p_values)  # NaN last
+    corrected = np.maximum.accumulate(
+        p_values[rising] * (np.count_nonzero(~np.isnan(p_values)) - np.arange(len(rising)))
+    )
+    found = np.empty_like(p_values)
+    found[rising] = np.minimum(corrected, 1)
+    return found

@@ -55,8 +55,9 @@ class ConformalRule(Rule):
     >>> round(fitted.threshold, 2), fitted(table).sizes.tolist()[:2]
     (0.05, [1, 2])
 
-    A row with many labels is as good as its worst label; a row without one is as good as can be. A class of probability
-    0 has an infinite score, so it is in a set only where nothing less than every class keeps the promise.
+    A row with many labels is as good as its worst label; rows without one are left out, and the promise is about rows
+    that have one. A class of probability 0 has an infinite score, so it is in a set only where nothing less than every
+    class keeps the promise.
     """
 
     per_class: ClassVar[bool] = False  # True: one threshold for every class
@@ -107,6 +108,12 @@ class ConformalRule(Rule):
                 "void; fit on rows that chose nothing: fitting, judging = test.split()",
                 stacklevel=2,
             )
+        if n_without := int(np.count_nonzero(~table.labelled)):
+            warnings.warn(
+                f"{n_without} of {table.n} rows have no label and were left out of the fit; the promise is about rows that "
+                "have one",
+                stacklevel=2,
+            )
         fitted = FittedConformalRule(self, None, table.n_classes, table.named_classes(), self.calibration_scores(table))
         return fitted.at(self.confidence)
 
@@ -115,7 +122,7 @@ class ConformalRule(Rule):
         rows, _, of_labels = self.label_scores(table)
         of_rows = np.full(table.n, -np.inf)
         np.maximum.at(of_rows, rows, of_labels)
-        return [np.sort(of_rows)]
+        return [np.sort(of_rows[table.labelled])]
 
     def label_scores(self, table: LogitTable) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The rows, the classes and the scores of all labels."""

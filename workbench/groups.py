@@ -10,6 +10,8 @@ from workbench.counts import FEW, MANY, SHOTS, shot_groups
 from workbench.table_checks import array_of
 from workbench.tables import LogitTable
 
+WITHOUT_LABEL = "without a label"  # the group of the rows that no label puts into another
+
 
 def means(values: np.ndarray, codes: np.ndarray, n_groups: int) -> np.ndarray:
     """The mean of the values in each group; NaN for a group without any.
@@ -35,7 +37,8 @@ def rows_by(table: LogitTable, by: Any) -> tuple[np.ndarray, tuple[str, ...]]:
     """The group of each row, as a code, and the names of the groups.
 
     `by` is the name of a row attribute ("organ"), "shots" (few, medium, many training images of the label), "groups"
-    (the genus or superclass of the label), "label", or any array with one entry per row.
+    (the genus or superclass of the label), "label", or any array with one entry per row. Rows without a label are a group
+    of their own among the groups of labels.
 
     >>> table = LogitTable(np.zeros((3, 2)), labels=[0, 1, 1], attributes={"organ": ["leaf", "fruit", "leaf"]})
     >>> rows_by(table, "organ")
@@ -51,7 +54,10 @@ def rows_by(table: LogitTable, by: Any) -> tuple[np.ndarray, tuple[str, ...]]:
         codes, names = classes_by(table, by)
         if table.many_labels:
             raise ValueError(f"by = {by!r} needs one label per row, and this table has many; group by an attribute")
-        return codes[table.checked_labels()], names
+        labels = table.checked_labels()
+        if table.labelled.all():
+            return codes[labels], names
+        return np.where(table.labelled, codes[labels], len(names)), (*names, WITHOUT_LABEL)
     else:
         known = [repr(name) for name in (*(table.attributes or {}), "shots", "groups", "label")]
         raise ValueError(f"by = {by!r} is unknown; this table can be grouped by {', '.join(known)}")

@@ -144,11 +144,11 @@ class SetIndex:
         return np.cumsum([np.zeros(n, np.int64), *counts], axis=0)
 
     def hits(self, *, K: float | None = None, threshold: float | None = None) -> np.ndarray:
-        """(n,) bool: every label of the row is in its set (a row without a label: True)."""
+        """(n,) bool: every label of the row is in its set; False for a row without a label (`table.labelled`)."""
         found = self._found(self._asked(K, threshold))
-        if not self.table.many_labels:
+        if not self.table.many_labels and len(found) == self.table.n:
             return found
-        hits = np.ones(self.table.n, bool)
+        hits = self.table.labelled.copy()
         hits[self.table.positives()[0][~found]] = False
         return hits
 
@@ -178,16 +178,18 @@ class SetIndex:
     def efficiency(self) -> pd.DataFrame:
         """Top-K and average-K accuracy for every K at once: `K`, `average_k`, `top_k` (NaN where K is not whole).
 
-        The accuracy that K classes a row buy, each row alike or each as much as it needs; both on this table's rows.
+        The accuracy that K classes a row buy, each row alike or each as much as it needs; both of this table's rows that
+        have a label.
         """
         self.table.checked_labels()
         assert self._label_probabilities is not None
         rising = np.sort(last_labels(self.table, self._label_probabilities)[1])
         missed = np.searchsorted(rising, self.thresholds.astype(rising.dtype), side="left")
-        in_top = np.cumsum(np.bincount(self.label_ranks, minlength=self.table.n_classes + 1)) / self.table.n
+        n = np.count_nonzero(self.label_ranks) or np.nan  # rows with a label
+        in_top = np.cumsum(np.bincount(self.label_ranks, minlength=self.table.n_classes + 1)[1:]) / n
         whole = self.K_values == np.round(self.K_values)
-        top_k = np.where(whole, in_top[np.round(self.K_values).astype(int)], np.nan)
-        return pd.DataFrame({"K": self.K_values, "average_k": 1 - missed / self.table.n, "top_k": top_k})
+        top_k = np.where(whole, in_top[np.round(self.K_values).astype(int) - 1], np.nan)
+        return pd.DataFrame({"K": self.K_values, "average_k": 1 - missed / n, "top_k": top_k})
 
     def curve(self, thresholds: Iterable[float] | None = None) -> pd.DataFrame:
         """Accuracy against mean size, one line per threshold (of this table's `K_values` unless given).
@@ -201,7 +203,8 @@ class SetIndex:
         columns |= {"threshold": values, "mean_size": [self.mean_size(value) for value in values]}
         if self.table.labels is not None:
             per_class = np.array([self.class_accuracy(threshold=value) for value in values])
-            columns["accuracy"] = [float(self.hits(threshold=value).mean()) for value in values]
+            n = np.count_nonzero(self.table.labelled) or np.nan
+            columns["accuracy"] = [np.count_nonzero(self.hits(threshold=value)) / n for value in values]
             columns["macro_accuracy"] = groups.mean_of_present(per_class)
             if self.table.class_counts is not None:
                 codes, names = groups.classes_by(self.table, "shots")

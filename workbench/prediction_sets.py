@@ -77,11 +77,16 @@ class PredictionSets:
         self.table.checked_labels()
         return cast(np.ndarray, self._counts[1])
 
+    @property
+    def labelled(self) -> np.ndarray:
+        """(n,) bool: which rows have a label, and so can be hit or missed."""
+        return self.table.labelled
+
     @cached_property
     def hits(self) -> np.ndarray:
-        """(n,) bool: every label of the row is in its set (a row without a label: True)."""
+        """(n,) bool: every label of the row is in its set. False for a row without a label: `labelled` says which."""
         if self.table.many_labels:
-            return self.recalled == self.table.checked_labels().sum(1)
+            return self.labelled & (self.recalled == self.table.checked_labels().sum(1))
         return self.recalled == 1
 
     @cached_property
@@ -106,6 +111,21 @@ class PredictionSets:
         row = slice(i % self.table.n, i % self.table.n + 1)
         probabilities = self.table.probabilities(row)
         return _in_order(probabilities, self.table.scores[row], self.marks(probabilities, row))
+
+    def rows(self, index: Any) -> PredictionSets:
+        """The sets of some rows: a slice, indices or a mask."""
+        of_rows = np.arange(self.table.n)[index]
+
+        def marks(probabilities: np.ndarray, span: slice) -> np.ndarray:
+            chosen = of_rows[span]
+            sizes = self.sizes[chosen]
+            place = np.repeat(np.arange(len(chosen)), sizes)
+            first = np.repeat(self.offsets[chosen] - (np.cumsum(sizes) - sizes), sizes)  # where a set begins
+            mask = np.zeros(probabilities.shape, bool)
+            mask[place, self.classes[first + np.arange(len(place))]] = True
+            return mask
+
+        return PredictionSets(self.table.rows(of_rows), self.rule, marks)
 
     def matrix(self) -> np.ndarray:
         """(n, L) bool."""
@@ -176,7 +196,7 @@ def _in_order(probabilities: np.ndarray, scores: np.ndarray, mask: np.ndarray) -
 def _recalled(mask: np.ndarray, labels: np.ndarray) -> np.ndarray:
     if labels.ndim == 2:
         return np.count_nonzero(mask & labels, axis=1)
-    return mask[np.arange(len(labels)), labels].astype(np.int64)
+    return (mask[np.arange(len(labels)), labels] & (labels >= 0)).astype(np.int64)  # -1 is no label
 
 
 def checked_sets(given: Any) -> PredictionSets:

@@ -44,7 +44,7 @@ def ranks_from(table: LogitTable, largest: Largest, label_probabilities: np.ndar
 def label_ranks(probabilities: np.ndarray, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """The rank from 1 of the label of each row in the order of its classes; of many labels the last one's.
 
-    A row without a label has rank 0: every set contains all the labels it has.
+    A row without a label has rank 0.
 
     >>> p = np.array([[0.2, 0.5, 0.3], [0.5, 0.5, 0.0]])
     >>> label_ranks(p, np.log(p + 1e-9), np.array([0, 1])).tolist()
@@ -55,7 +55,7 @@ def label_ranks(probabilities: np.ndarray, scores: np.ndarray, labels: np.ndarra
         places = np.empty((n, n_classes), np.int64)
         np.put_along_axis(places, falling_order(probabilities, scores), np.arange(1, n_classes + 1), axis=1)
         return np.where(labels, places, 0).max(1)
-    own = probabilities[np.arange(n), labels][:, None]
+    own = probabilities[np.arange(n), labels][:, None]  # where the label is -1, of the last class
     larger = marked_in_rows(probabilities > own)
     at_least = marked_in_rows(probabilities >= own)
     ranks = larger + 1
@@ -64,7 +64,7 @@ def label_ranks(probabilities: np.ndarray, scores: np.ndarray, labels: np.ndarra
         label, score = labels[tied, None], scores[tied]
         ahead = _ahead(score, np.take_along_axis(score, label, 1), np.arange(n_classes), label)
         ranks[tied] += np.count_nonzero(ahead & (probabilities[tied] == own[tied]), axis=1)
-    return ranks
+    return np.where(labels >= 0, ranks, 0)
 
 
 def _ahead(score: np.ndarray, label_score: np.ndarray, index: np.ndarray, label: np.ndarray) -> np.ndarray:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from workbench.cards import report_card
 from workbench.conformal import rule_from_text
-from workbench.metrics import METRICS, Metric, Parts
+from workbench.groups import WITHOUT_LABEL
+from workbench.metrics import METRICS, Metric, Parts, auroc, empty_share, max_confidence, mean_size
 from workbench.metrics.base import checked_metrics, intervals, named
 from workbench.progress import slow
 from workbench.sets import AverageK, FittedRule, Rule, TopK, checked_rule
@@ -37,8 +39,13 @@ def report(
     """Every metric that the table has the fields for, of every rule: one line each.
 
     Columns: `rule` ("" for metrics of the probabilities alone), `metric`, `group` ("" or what the value is of: few,
-    medium, a size, …), `value`, with `interval=0.95` also `low` and `high` (bootstrap over rows; where few rows inflate a
-    value, as they do a gap per class, the interval corrects for it and lies below), and `n` rows.
+    medium, a size, …), `value`, with `interval=0.95` also `low` and `high`, and the number of rows `n`. What needs a label
+    is of the rows that have one; beside it stand, in the group "without a label", the mean size, the share of empty sets
+    and the mean maximum confidence of the others, and the AU-ROC that tells the two apart.
+
+    The interval says where the value of all such rows may lie: Wilson's for shares and means of shares over classes, from
+    the bootstrap for others; it holds the value. Few rows inflate a calibration error or a gap per class: there most of
+    the interval lies below the value (`workbench.metrics.intervals`).
 
     A rule that is not fitted yet is fitted on `val`. Without `val` the table is split in two halves: rules are fitted
     on one and everything is reported on the other, with a warning that says so. Without `rules`: top-1, top-5 and
@@ -66,25 +73,58 @@ def report(
             stacklevel=2,
         )
     fitted = [rule.fit(table if val is None else val) if isinstance(rule, Rule) else rule for rule in rules]
-    metrics = [metric for metric in checked_metrics(metrics) if metric.applies(table)]
+    metrics = [metric.stated() for metric in checked_metrics(metrics) if metric.applies(table)]
     subjects = [("sets", repr(rule.rule), rule.sets(table)) for rule in fitted] + [("table", "", table)]
     wanted = [(metric, *rest) for kind, *rest in subjects for metric in metrics if metric.subject == kind]
-    lines = [(rule, metric, metric.parts(subject)) for metric, rule, subject in slow("report", "metric", wanted)]
-    return _frame(lines, interval, resamples, seed, table.n)
+    n_labelled = int(np.count_nonzero(table.labelled))
+    lines = [
+        Line(rule, metric, metric.parts(subject), table.n if metric.labels == "none" else n_labelled)
+        for metric, rule, subject in slow("report", "metric", wanted)
+    ]
+    if table.labels is not None and n_labelled < table.n:
+        lines += _without_a_label(subjects, metrics, table)
+    return _frame(lines, interval, resamples, seed)
 
 
-def _frame(lines: list[tuple[str, Metric, Parts]], interval: float | None, resamples: int, seed: int, n: int) -> Report:
+class Line(NamedTuple):
+    """A metric of a rule, taken apart, and of how many rows it is."""
+
+    rule: str
+    metric: Metric
+    parts: Parts
+    n: int
+    group: str = ""  # of the rows, where it is not the metric that has groups
+
+
+def _without_a_label(subjects: list[Any], metrics: list[Metric], table: LogitTable) -> list[Line]:
+    """The rows without a label beside the others: how large their sets are, how sure the network is of them."""
+    rows, n = np.flatnonzero(~table.labelled), table.n
+    wanted = [metric for metric in (mean_size, empty_share, max_confidence) if metric in metrics]
+    lines = [
+        Line(rule, metric, metric.parts(subject.rows(rows)).among(rows, n), len(rows), WITHOUT_LABEL)
+        for kind, rule, subject in subjects
+        for metric in wanted
+        if metric.subject == kind
+    ]
+    if auroc in metrics and len(rows) < n:
+        inside = np.flatnonzero(table.labelled)
+        parts = auroc.parts(table.rows(inside), table.rows(rows)).among(np.concatenate([inside, rows]), n)
+        lines.append(Line("", auroc, parts, n, f"with against {WITHOUT_LABEL}"))
+    return lines
+
+
+def _frame(lines: list[Line], interval: float | None, resamples: int, seed: int) -> Report:
     bands: list[dict[str, Any]] = [{} for _ in lines]
     if interval is not None and lines:
-        bands = list(intervals([(metric, parts) for _, metric, parts in lines], interval, resamples, seed))
+        bands = list(intervals([(line.metric, line.parts) for line in lines], interval, resamples, seed))
     columns = ["rule", "metric", "group", "value", *(["low", "high"] if interval is not None else []), "n"]
     records = []
-    for (rule, metric, parts), band in zip(lines, bands, strict=True):
-        for group, value in named(parts.value()).items():
-            record = {"rule": rule, "metric": metric.name, "group": group, "value": value, "n": n}
+    for line, band in zip(lines, bands, strict=True):
+        for group, value in named(line.parts.value()).items():
+            record = {"rule": line.rule, "metric": line.metric.name, "group": group or line.group, "value": value}
             if interval is not None:
                 record["low"], record["high"] = band[group]
-            records.append(record)
+            records.append(record | {"n": line.n})
     return Report(records, columns=columns)
 
 

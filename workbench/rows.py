@@ -23,7 +23,8 @@ DISAGREEMENTS = (ONLY_THIS, ONLY_OTHER, OTHER_SETS)
 class RowFilter:
     """Which rows are asked for: those of which everything that is given holds.
 
-    `sizes` are the smallest and the largest set; `hit` whether the set contains the label (every label of many);
+    `sizes` are the smallest and the largest set; `hit` whether the set contains the label (every label of many; rows
+    without one are neither hit nor missed);
     `label` the class that is a label of the row, `n_labels` the fewest and the most labels it has ((0, 0): it shows none of
     the classes) and `holds` classes that are in its set, by their numbers; `groups` are pairs such as `("organ", "leaf")`
     or `("shots", "few")`, in the words of `size_histogram(by=)`; `sure` are the bounds of the largest probability of the
@@ -55,7 +56,7 @@ class RowFilter:
             low, high = self.sizes
             wanted &= (low <= sets.sizes) & (sets.sizes <= high)
         if self.hit is not None:
-            wanted &= sets.hits == self.hit
+            wanted &= sets.labelled & (sets.hits == self.hit)
         if self.label is not None:
             rows, classes = table.positives()
             wanted &= np.isin(np.arange(table.n), rows[classes == self.label])
@@ -163,7 +164,8 @@ def listed(sets: PredictionSets, rows: np.ndarray) -> pd.DataFrame:
     if table.labels is not None:
         of_rows, classes = table.positives()
         parts = np.split(names[classes], np.searchsorted(of_rows, np.arange(1, len(rows))))
-        columns |= {"label": ["; ".join(part) for part in parts], "hit": sets.hits[rows]}
+        hits = pd.Series(sets.hits[rows], dtype="boolean").mask(~table.labelled)  # neither hit nor missed: no label
+        columns |= {"label": ["; ".join(part) for part in parts], "hit": hits if hits.isna().any() else sets.hits[rows]}
     return pd.DataFrame(columns)
 
 

@@ -99,17 +99,19 @@ def validated(val: LogitTable, K: float) -> dict[str, float]:
 
     The threshold is that of these same rows, as in Garcin et al. 2023, so the size is K but for ties: probabilities that
     are equal enter a set together, and zeros enter none. Where rows have many labels, the likeliest class must be one of
-    them, and the set must hold all.
+    them, and the set must hold all. Rows without a label have a size, and no part in the accuracies (NaN if there are no
+    others).
     """
-    labels, probabilities, rows = val.checked_labels(), val.probabilities(), np.arange(val.n)
-    guesses, inside = likeliest(probabilities, val.scores, val.link), probabilities >= threshold_at_mean_size(val, K)
+    labels, probabilities, rows = val.checked_labels(), val.probabilities(), np.flatnonzero(val.labelled)
+    guesses = likeliest(probabilities, val.scores, val.link)[rows]
+    inside = probabilities >= threshold_at_mean_size(val, K)
     if val.many_labels:
-        right, held = labels[rows, guesses], (inside | ~labels).all(axis=1)
+        right, held = labels[rows, guesses], (inside | ~labels)[rows].all(axis=1)
     else:
-        right, held = labels == guesses, inside[rows, labels]
+        right, held = labels[rows] == guesses, inside[rows, labels[rows]]
     return {
-        "val_accuracy": float(right.mean()),
-        "val_average_K_accuracy": float(held.mean()),
+        "val_accuracy": float(right.mean()) if len(rows) else np.nan,
+        "val_average_K_accuracy": float(held.mean()) if len(rows) else np.nan,
         "val_mean_size": float(inside.sum(axis=1).mean()),
     }
 

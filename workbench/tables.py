@@ -49,8 +49,9 @@ class LogitTable:
     """What a network said about n rows (scores), and what is true (labels).
 
     `scores` (n, L) may be float16, float32 or float64, in memory or memory-mapped; probabilities are computed from them
-    by the `link`, block by block, and are never held whole unless asked for. `labels` is (n,) class indices, or (n, L)
-    bool when a row may have none or many. Everything else is optional:
+    by the `link`, block by block, and are never held whole unless asked for. `labels` is (n,) class indices, -1 for a row
+    without a label, or (n, L) bool when a row may have none or many. What is right is measured on the rows that have a
+    label (`labelled`). Everything else is optional:
 
     - `class_names`, `groups` (the genus or superclass of each class), `class_counts` (training images): one per class;
     - `posterior` (the true P(y|x), where known) and `votes` (how many people chose each class): (n, L);
@@ -215,13 +216,36 @@ class LogitTable:
             raise ValueError("this table has no labels; give LogitTable(scores, labels) to measure what is right")
         return self.labels
 
+    @cached_property
+    def labelled(self) -> np.ndarray:
+        """(n,) bool: which rows have a label. A table of one class asks yes or no, so there every row has its answer.
+
+        >>> LogitTable(np.zeros((2, 3)), labels=[2, -1]).labelled.tolist()
+        [True, False]
+        """
+        if self.labels is None:
+            return read_only(np.zeros(self.n, bool))
+        if self.many_labels:
+            return read_only(np.ones(self.n, bool) if self.n_classes == 1 else self.labels.any(axis=1))
+        return read_only(self.labels >= 0)
+
+    def labelled_rows(self) -> Self:
+        """The table of the rows that have a label: this very table if all have, an error if none has."""
+        self.checked_labels()
+        if self.labelled.all():
+            return self
+        if not self.labelled.any():
+            raise ValueError(f"none of the {self.n} rows has a label; give some that do")
+        return self.rows(self.labelled)
+
     def positives(self) -> tuple[np.ndarray, np.ndarray]:
-        """(rows, classes) of every label: one pair per row, or as many as a row has labels."""
+        """(rows, classes) of every label: as many pairs as a row has labels, none for a row without."""
         labels = self.checked_labels()
         if self.many_labels:
             rows, classes = np.nonzero(labels)
             return rows, classes
-        return np.arange(self.n), labels
+        rows = np.flatnonzero(self.labelled)
+        return rows, labels[rows]
 
     def with_link(self, link: str, link_constant: float | None = None) -> Self:
         """The same scores read through another link."""

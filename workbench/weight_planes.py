@@ -22,6 +22,7 @@ from tqdm import tqdm
 
 from workbench.counts import spread_rows
 from workbench.features import stored_weights
+from workbench.metrics import accuracy
 from workbench.planes import Plane, lattices, lines
 from workbench.scoring import scores_and_features
 from workbench.sets import AverageK
@@ -120,7 +121,7 @@ class _Moved:
             return float("nan"), float("nan"), float("nan"), self.K, n
         rule = AverageK(self.K).fit(self._table(val_scores, self.val[1]))
         sets = rule.sets(self._table(scores, self.test[1]))
-        return self._mean_loss(scores), float(sets.hits.mean()), rule.threshold, self.K, n
+        return self._mean_loss(scores), accuracy(sets), rule.threshold, self.K, n
 
     def _mean_loss(self, scores: Tensor) -> float:
         labels = torch.from_numpy(self.test[1])

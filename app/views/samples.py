@@ -152,7 +152,8 @@ def found(sets: wb.PredictionSets, rows: np.ndarray) -> str:
     if len(rows) == 0:
         return words
     words += f", {sets.sizes[rows].mean():.2f} classes in a set on average"
-    return words if sets.table.labels is None else f"{words}, {sets.hits[rows].mean():.1%} of the sets hold the label"
+    rows = rows[sets.labelled[rows]]
+    return f"{words}, {sets.hits[rows].mean():.1%} of the sets hold the label" if len(rows) else words
 
 
 def take_away(

@@ -65,7 +65,8 @@ def f1_against_threshold(tables: Mapping[str, LogitTable], at: float | None = No
 
 
 def _f1(table: LogitTable) -> np.ndarray:
-    """Micro-F1 at each of the thresholds."""
+    """Micro-F1 at each of the thresholds, of the rows that have a label."""
+    table = table.labelled_rows()
     rows_of, classes_of = table.positives()
     sizes, right = np.zeros(len(THRESHOLDS)), np.zeros(len(THRESHOLDS))
     for rows in table.spans():

@@ -15,6 +15,7 @@ from workbench.figures.base import Figure, beside_an_axis, chosen_by, code_of_se
 from workbench.figures.style import Theme
 from workbench.groups import means
 from workbench.metrics import class_accuracy
+from workbench.metrics.intervals import wilson_interval
 from workbench.prediction_sets import PredictionSets, checked_sets
 
 if TYPE_CHECKING:
@@ -71,21 +72,6 @@ def per_class(sets: PredictionSets) -> PerClass:
         code=f"{code_of_sets(sets)}figure = wb.figures.per_class(sets)\nfigure.plot()\n",
         macro=macro,
     )
-
-
-def wilson_interval(hits: np.ndarray, n: np.ndarray, z: float = 1.96) -> tuple[np.ndarray, np.ndarray]:
-    """Where the accuracy may lie after `hits` of `n` trials, with 95 % confidence; NaN without a trial.
-
-    >>> low, high = wilson_interval(np.array([5]), np.array([10]))
-    >>> round(low.item(), 3), round(high.item(), 3)
-    (0.237, 0.763)
-    """
-    n = np.where(n > 0, n, np.nan)
-    share, spread = hits / n, z**2 / n
-    centre = (share + spread / 2) / (1 + spread)
-    reach = z / (1 + spread) * np.sqrt(share * (1 - share) / n + spread / (4 * n))
-    # The interval holds the share itself, which rounding would leave just outside when it is 0 or 1.
-    return np.clip(centre - reach, 0, share), np.clip(centre + reach, share, 1)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -14,6 +14,7 @@ from workbench.counts import SHOTS
 from workbench.figures.base import Figure, checked_index, chosen_by, code_of_sets, counted, paper
 from workbench.figures.style import Theme
 from workbench.index import SetIndex
+from workbench.metrics import accuracy as accuracy_of
 from workbench.prediction_sets import PredictionSets
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ def accuracy_against_size(index: SetIndex, sets: PredictionSets | None = None) -
         for name, column in columns.items()
     ]
     whole = range(1, int(index.K_values[-1]) + 1)
-    top_k = [float(np.mean(index.label_ranks <= K)) for K in whole]
+    ranks = index.label_ranks[index.table.labelled]
+    top_k = [float(np.mean(ranks <= K)) if len(ranks) else np.nan for K in whole]
     parts.insert(1, pd.DataFrame({"K": whole, "mean_size": whole, "curve": "top-K", "accuracy": top_k}))
     if index.table.posterior is not None:
         halves = np.arange(2, 2 * index.K_values[-1] + 1) / 2
@@ -96,7 +98,7 @@ class AccuracyAgainstSize(Figure):
 
     def marking(self, sets: PredictionSets) -> AccuracyAgainstSize:
         """The same picture with the mean size and the accuracy of sets of the same rows, by any rule, as its one point."""
-        name, size, accuracy = chosen_by(sets), float(sets.sizes.mean()), float(sets.hits.mean())
+        name, size, accuracy = chosen_by(sets), float(sets.sizes.mean()), accuracy_of(sets)
         point = pd.DataFrame({"curve": [name], "mean_size": [size], "accuracy": [accuracy]})
         return replace(
             self,

@@ -56,7 +56,7 @@ def none_of_these(table: LogitTable, threshold: float = 0.5) -> NoneOfThese:
     frame["share"] = frame["count"] / frame.groupby("rows")["count"].transform("sum")
     about = [f"n = {counted(len(values), 'row')} {kind}, MMC {values.mean():.1%}" for kind, values in kinds.items()]
     if {WITH, WITHOUT} <= kinds.keys():
-        about.append(f"AU-ROC {auroc(kinds[WITH], kinds[WITHOUT]):.3f}")
+        about.append(f"AU-ROC {auroc(table.rows(table.labelled), table.rows(~table.labelled)):.3f}")
     shares = {kind: float(share_answered(values, threshold)) for kind, values in kinds.items()}
     return NoneOfThese(
         frame=frame,
@@ -73,10 +73,9 @@ def none_of_these(table: LogitTable, threshold: float = 0.5) -> NoneOfThese:
 def kinds_of_rows(table: LogitTable) -> dict[str, np.ndarray]:
     """The largest probabilities of the rows with a label and of those without, rising; of all rows if that is one kind."""
     largest = np.minimum(confidences(table), 1)  # a quasibinary q may be above 1
-    if not table.many_labels:
+    if table.labels is None or (table.labelled.all() and not table.many_labels):
         return {ALL: np.sort(largest)}
-    labelled = table.checked_labels().any(axis=1)
-    kinds = {WITH: largest[labelled], WITHOUT: largest[~labelled]}
+    kinds = {WITH: largest[table.labelled], WITHOUT: largest[~table.labelled]}
     return {kind: np.sort(values) for kind, values in kinds.items() if len(values)}
 
 

@@ -52,7 +52,7 @@ def samples(sets: PredictionSets, images: Any = None, rows: Sequence[int] | None
     for row in shown:
         labels = _labels(sets, row)
         about = {"row": row, "label": ", ".join(names[label] for label in labels), "size": int(sets.sizes[row])}
-        about["hit"] = bool(sets.hits[row]) if table.labels is not None else None
+        about["hit"] = bool(sets.hits[row]) if sets.labelled[row] else None
         members = zip(*sets.members(row), strict=True)
         lines += [
             {
@@ -66,7 +66,7 @@ def samples(sets: PredictionSets, images: Any = None, rows: Sequence[int] | None
         ] or [{**about, "rank": 0, "name": "", "probability": np.nan, "is_label": False}]
     frame = pd.DataFrame(lines)
 
-    told = "" if table.labels is None else f" {int(sets.hits[shown].sum())} of them contain their label."
+    told = f" {int(sets.hits[shown].sum())} of them contain their label." if sets.labelled[shown].any() else ""
     return Samples(
         frame=frame,
         title="What is returned for a photograph",
@@ -99,7 +99,7 @@ class Samples(Figure):
 
     def cells(self, theme: Theme) -> list[Cell]:
         """The photographs as they are drawn, row by row."""
-        cells = []
+        cells, labelled = [], self.frame["hit"].notna().any()
         for photo, (_, part) in zip(self.photos, self.frame.groupby("row", sort=False), strict=True):
             first = part.iloc[0]
             sign, colour = {True: ("✓ ", theme.hit), False: ("✗ ", theme.miss), None: ("", theme.muted)}[first["hit"]]
@@ -112,7 +112,9 @@ class Samples(Figure):
             if len(pairs) > LINES:
                 lines.append((f"and {len(pairs) - LINES} more", any(is_label for *_, is_label in pairs[LINES:])))
             listed = [f"{name} {probability:.1%}" for name, probability, _ in pairs]
-            heading = [_cut(line) for line in wrap(f"{sign}{first['label'] or ('no label' if sign else '')}", LETTERS)]
+            heading = [
+                _cut(line) for line in wrap(f"{sign}{first['label'] or ('no label' if labelled else '')}", LETTERS)
+            ]
             cells.append(Cell(_framed(photo, colour), heading, colour, lines or [("no class", False)], listed))
         return cells
 
@@ -187,10 +189,7 @@ def _checked_rows(rows: Sequence[int], n: int) -> np.ndarray:
 
 
 def _labels(sets: PredictionSets, row: int) -> list[int]:
-    labels = sets.table.labels
-    if labels is None:
-        return []
-    return np.flatnonzero(labels[row]).tolist() if sets.table.many_labels else [int(labels[row])]
+    return [] if sets.table.labels is None else sets.table.rows([row]).positives()[1].tolist()
 
 
 def _cut(text: str, letters: int = LETTERS) -> str:

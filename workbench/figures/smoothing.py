@@ -123,6 +123,7 @@ def _rows(scores: Any, labels: Any) -> tuple[np.ndarray, np.ndarray, str]:
         if labels is not None:
             raise ValueError("a table has labels of its own, which are taken; give it alone, or its scores with labels")
         code = f"scores, labels = table, None  # a table of {scores.n} rows of {scores.n_classes} classes\n"
+        scores = scores.labelled_rows()
         chosen = spread_rows(scores.n, MOST_ROWS)
         return np.array(scores.scores[chosen], np.float64), scores.checked_labels()[chosen], code
     rows = np.atleast_2d(array_of(scores).astype(float))

@@ -1,6 +1,6 @@
 """Metrics, each declared once with its title, definition, direction and bounds; `METRICS` is the tuple of all of them.
 
-A metric is called like a function and returns a float (or {name: float}); `metric.interval(...)` gives its bootstrap
+A metric is called like a function and returns a float (or {name: float}); `metric.interval(...)` gives its
 interval. Consumers take `metrics=`, so one of yours joins by `(*wb.metrics.METRICS, mine)`.
 """
 

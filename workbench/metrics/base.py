@@ -1,7 +1,7 @@
 """The one shape of every metric: sums over cells of rows, and a formula on the sums.
 
 Accuracy is a sum of hits over a count of rows; macro-accuracy is the same in one cell per class; a calibration error has
-one cell per bin. Taken apart this way, a metric is written once and its bootstrap comes for free: a resample is a weight
+one cell per bin. Taken apart this way, a metric is written once and its interval comes for free: a resample is a weight
 per row, so all resamples of all metrics are products of one weight matrix.
 """
 
@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from workbench.prediction_sets import checked_sets
-from workbench.tables import checked_table
+from workbench.metrics.intervals import bootstrap_interval, mean_share_interval
+from workbench.prediction_sets import PredictionSets, checked_sets
+from workbench.tables import LogitTable, checked_table
 
 Value = float | dict[str, float]
 CHUNK = 2**22  # weights held at a time: 32 MB
@@ -37,14 +38,24 @@ class Parts:
     cells: np.ndarray | None = None  # (entries,); None: all in one cell
     n_cells: int = 1
     rows: np.ndarray | None = None  # (entries,)
+    # Where the value is a mean of shares: sums → (hits, rows) of the cells it is the mean of, or {name: such a pair}.
+    shares: Callable[[np.ndarray], Any] | None = None
 
     def value(self) -> Value:
         """The metric on all rows."""
-        return _as_value(self.formula(self._sums(np.ones((self.n_rows, 1)))[0]))
+        return _as_value(self.formula(self.sums()))
+
+    def sums(self) -> np.ndarray:
+        """(cells, columns) of all rows."""
+        return self._sums(np.ones((self.n_rows, 1)))[0]
 
     def resampled(self, weights: np.ndarray) -> dict[str, np.ndarray]:
         """{name: (resamples,)} for weights (n, resamples): how often each row was drawn. One value has the name ""."""
         return named(self.formula(self._sums(weights)))
+
+    def among(self, rows: np.ndarray, n_rows: int) -> Parts:
+        """The same metric, of these rows among n: a resample of all n rows has some of them."""
+        return dataclasses.replace(self, n_rows=n_rows, rows=rows if self.rows is None else rows[self.rows])
 
     def _sums(self, weights: np.ndarray) -> np.ndarray:
         """(resamples, cells, columns)."""
@@ -92,6 +103,7 @@ class Metric:
     needs: tuple[str, ...]  # fields of the table it cannot do without
     suits: Callable[[Any], bool]  # further conditions on the table, such as its link
     parts: Callable[..., Parts]
+    inflated: str = ""  # "up" or "down", where few rows push it: its interval takes that out
 
     def __call__(self, *subjects: Any, **options: Any) -> Any:
         self._check(subjects)
@@ -100,13 +112,15 @@ class Metric:
     def interval(
         self, *subjects: Any, confidence: float = 0.95, resamples: int = 1000, seed: int = 0, **options: Any
     ) -> Any:
-        """(low, high): the basic bootstrap interval over rows; {name: (low, high)} where the metric gives several.
+        """(low, high): where the metric may lie, given these rows; {name: (low, high)} where the metric gives several.
+
+        Wilson's interval for shares, otherwise from the bootstrap (`workbench.metrics.intervals`); it holds the value.
 
         >>> import workbench as wb
         >>> table = wb.LogitTable(np.eye(2)[[0, 1] * 50] * 9, labels=[0, 1] * 45 + [0, 0] * 5)
         >>> low, high = wb.metrics.top_k_accuracy.interval(table, K=1)
         >>> round(low, 3), wb.metrics.top_k_accuracy(table, K=1), round(high, 3)
-        (0.91, 0.95, 0.99)
+        (0.888, 0.95, 0.978)
         """
         self._check(subjects)
         found = intervals([(self, self.parts(*subjects, **options))], confidence, resamples, seed)[0]
@@ -134,6 +148,17 @@ class Metric:
         name, title = (f"{words}, {settled}" for words in (self.name, self.title))
         return dataclasses.replace(self, name=name, title=title, parts=functools.partial(self.parts, **options))
 
+    def stated(self) -> Metric:
+        """The same metric, named after its K where it has one: what reports call it.
+
+        >>> import workbench as wb
+        >>> wb.metrics.top_k_accuracy.stated().name, wb.metrics.accuracy.stated().name
+        ('top_k_accuracy, K = 1', 'accuracy')
+        """
+        K = inspect.signature(self.parts).parameters.get("K")
+        settled = isinstance(self.parts, functools.partial) and "K" in self.parts.keywords
+        return self if K is None or settled else self.at(K=K.default)
+
     def applies(self, table: Any) -> bool:
         """Whether the table has what the metric needs."""
         if self.labels != "none" and table.labels is None:
@@ -155,18 +180,47 @@ def metric(
     labels: str = "any",
     needs: tuple[str, ...] = (),
     suits: Callable[[Any], bool] = lambda table: True,
+    inflated: str = "",
 ) -> Callable[[Callable[..., Parts]], Metric]:
     """Declares a metric: the function below it returns its parts; its docstring is the definition."""
 
     def declared(parts: Callable[..., Parts]) -> Metric:
         definition = inspect.getdoc(parts) or ""
-        found = Metric(parts.__name__, title, definition, direction, bounds, subject, labels, needs, suits, parts)
+        of = _of_labelled_rows(parts) if labels != "none" and subject in ("sets", "table") else parts
+        found = Metric(
+            parts.__name__, title, definition, direction, bounds, subject, labels, needs, suits, of, inflated
+        )
         signature = inspect.signature(parts).replace(return_annotation=Value)
         for name, value in {"__signature__": signature, "__doc__": definition, "__name__": parts.__name__}.items():
             object.__setattr__(found, name, value)
         return found
 
     return declared
+
+
+def _of_labelled_rows(parts: Callable[..., Parts]) -> Callable[..., Parts]:
+    """What is right or wrong is measured on the rows that have a label; where none has one, it is NaN."""
+
+    @functools.wraps(parts)
+    def of_labelled_rows(subject: Any, *given: Any, **options: Any) -> Parts:
+        table = getattr(subject, "table", subject)
+        if table.labels is None or table.labelled.all():
+            return parts(subject, *given, **options)
+        rows = np.flatnonzero(table.labelled)
+        if len(rows):
+            return parts(subject.rows(rows), *given, **options).among(rows, table.n)
+        names = named(parts(_as_if_labelled(subject), *given, **options).value())  # those it would have with labels
+        return PointParts.of(table.n, np.nan if list(names) == [""] else dict.fromkeys(names, np.nan))
+
+    return of_labelled_rows
+
+
+def _as_if_labelled(subject: PredictionSets | LogitTable) -> Any:
+    """The sets or the table with some label in every row."""
+    if isinstance(subject, PredictionSets):
+        return dataclasses.replace(subject, table=_as_if_labelled(subject.table))
+    labels = np.ones_like(subject.labels) if subject.many_labels else np.zeros_like(subject.labels)
+    return dataclasses.replace(subject, labels=labels)
 
 
 def checked_metrics(given: Any) -> tuple[Metric, ...]:
@@ -178,9 +232,10 @@ def checked_metrics(given: Any) -> tuple[Metric, ...]:
 
 
 def mean(values: np.ndarray) -> Parts:
-    """The mean of one value per row."""
+    """The mean of one value per row: of true and false a share."""
     columns = np.column_stack([np.ones(len(values)), values])
-    return Parts(len(values), columns, lambda sums: ratio(sums[..., 0, 1], sums[..., 0, 0]))
+    shares = (lambda sums: (sums[:, 1], sums[:, 0])) if values.dtype == bool else None
+    return Parts(len(values), columns, lambda sums: ratio(sums[..., 0, 1], sums[..., 0, 0]), shares=shares)
 
 
 def ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
@@ -192,19 +247,33 @@ def ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
 def intervals(
     measured: Sequence[tuple[Metric, Parts]], confidence: float = 0.95, resamples: int = 1000, seed: int = 0
 ) -> list[dict[str, tuple[float, float]]]:
-    """Bootstrap intervals of several metrics of the same rows, from the same resamples."""
-    drawn = resampled([parts for _, parts in measured], resamples, seed)
+    """Intervals of several metrics of the same rows; those that need a bootstrap share its resamples."""
+    drawn = iter(resampled([parts for _, parts in measured if parts.shares is None], resamples, seed))
     return [
-        {
-            name: interval_of(values, named(parts.value())[name], confidence, metric.bounds)
-            for name, values in of.items()
-        }
-        for (metric, parts), of in zip(measured, drawn, strict=True)
+        intervals_of(metric, parts, {} if parts.shares is not None else next(drawn), confidence)
+        for metric, parts in measured
     ]
+
+
+def intervals_of(
+    metric: Metric, parts: Parts, drawn: dict[str, np.ndarray], confidence: float
+) -> dict[str, tuple[float, float]]:
+    """The interval of each value of a metric: of shares from what was counted, of others from what resamples gave."""
+    if parts.shares is not None:
+        return {
+            name: mean_share_interval(*cells, confidence) for name, cells in named(parts.shares(parts.sums())).items()
+        }
+    values = named(parts.value())
+    return {
+        name: bootstrap_interval(of_resamples, values[name], confidence, metric.bounds, metric.inflated)
+        for name, of_resamples in drawn.items()
+    }
 
 
 def resampled(parts: Sequence[Parts], resamples: int, seed: int) -> list[dict[str, np.ndarray]]:
     """The values of several metrics on the same resamples of the same rows: differences of them are paired."""
+    if not parts:
+        return []
     (n_rows,) = {part.n_rows for part in parts}
     found: list[list[dict[str, np.ndarray]]] = [[] for _ in parts]
     for weights in bootstrap_weights(n_rows, resamples, seed):
@@ -223,23 +292,6 @@ def bootstrap_weights(n: int, resamples: int, seed: int) -> Iterator[np.ndarray]
         rows = range(min(at_once, resamples - start))
         counts = np.stack([np.bincount(generator.integers(n, size=n), minlength=n) for _ in rows])
         yield counts.T.astype(float, order="C")  # what sums over cells would copy it to, each time
-
-
-def interval_of(
-    values: np.ndarray, estimate: float, confidence: float, bounds: tuple[float, float]
-) -> tuple[float, float]:
-    """The basic bootstrap interval: what resampling does to the estimate, the sample has done to the truth.
-
-    With q the quantiles of the resampled values it is [2·estimate − q_high, 2·estimate − q_low], cut to the bounds.
-    Calibration errors and gaps per class grow when rows are few; this interval takes that bias out, so it may lie below
-    such an estimate. NaN when a resample had no value (an empty group).
-    """
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence = {confidence} of an interval must lie strictly between 0 and 1, such as 0.95")
-    if np.isnan(values).any():
-        return float("nan"), float("nan")
-    low, high = 2 * estimate - np.quantile(values, [(1 + confidence) / 2, (1 - confidence) / 2])
-    return float(np.clip(low, *bounds)), float(np.clip(high, *bounds))
 
 
 def named(value: Any) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Are the probabilities worth what they say: calibration errors, scoring rules, confidence inside and outside.
 
 Bins are (a, b], so that a confidence of exactly 1 has a bin and a bound is never counted twice. A quasibinary q above 1
-counts as 1 here; `share_above_one` says how many there are.
+counts as 1 here; `share_above_one` says how many there are. AU-ROC and the false-positive rate only rank rows, so they
+take q as it is: counting it as 1 would tie the surest rows. What needs a label is measured on the rows that have one.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def top_k_accuracy(table: LogitTable, K: int = 1) -> Parts:
     return mean(np.concatenate(ranks) <= K)
 
 
-@metric(title="Expected calibration error", direction="lower", subject="table")
+@metric(title="Expected calibration error", direction="lower", subject="table", inflated="up")
 def expected_calibration_error(table: LogitTable, bins: int = BINS, equal_mass: bool = False) -> Parts:
     r"""The mean distance between confidence and accuracy over bins of the most probable class.
 
@@ -45,13 +46,13 @@ def expected_calibration_error(table: LogitTable, bins: int = BINS, equal_mass: 
     return _calibration(table, 1, bins, equal_mass, _expected_error)
 
 
-@metric(title="Maximum calibration error", direction="lower", subject="table")
+@metric(title="Maximum calibration error", direction="lower", subject="table", inflated="up")
 def maximum_calibration_error(table: LogitTable, bins: int = BINS, equal_mass: bool = False) -> Parts:
     """The largest distance between confidence and accuracy over bins of the most probable class."""
     return _calibration(table, 1, bins, equal_mass, _largest_error)
 
 
-@metric(title="Top-k calibration error", direction="lower", subject="table")
+@metric(title="Top-k calibration error", direction="lower", subject="table", inflated="up")
 def top_k_calibration_error(table: LogitTable, K: int = 4, bins: int = 10) -> Parts:
     """The expected calibration error of the K most probable classes of every row (all, if there are fewer), pooled.
 
@@ -61,7 +62,7 @@ def top_k_calibration_error(table: LogitTable, K: int = 4, bins: int = 10) -> Pa
     return _calibration(table, min(K, table.n_classes), bins, False, _expected_error)
 
 
-@metric(title="Top-label calibration error", direction="lower", subject="table")
+@metric(title="Top-label calibration error", direction="lower", subject="table", inflated="up")
 def top_label_calibration_error(table: LogitTable, bins: int = BINS) -> Parts:
     """The expected calibration error given the predicted class: binned within each class, weighted by its rows.
 

@@ -1,8 +1,12 @@
-"""Is the label in the set, how large are the sets, and for whom."""
+"""Is the label in the set, how large are the sets, and for whom.
+
+What needs a label is measured on the rows that have one (`metric` sees to it), and is NaN where none has.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -16,7 +20,7 @@ from workbench.prediction_sets import PredictionSets
 
 @metric(title="Accuracy", direction="higher")
 def accuracy(sets: PredictionSets) -> Parts:
-    """The share of rows whose set contains the label (all of the labels, where a row has many).
+    """The share of rows with a label whose set contains it (all of them, where a row has many).
 
     For average-K sets this is average-K accuracy (Garcin et al. 2023, Eq. 16–17), for conformal sets coverage.
     """
@@ -26,7 +30,7 @@ def accuracy(sets: PredictionSets) -> Parts:
 @metric(title="Macro-accuracy", direction="higher")
 def macro_accuracy(sets: PredictionSets) -> Parts:
     """The mean over classes of the share of their rows whose set contains them; classes without rows do not count."""
-    return _per_class(sets, groups.mean_of_present)
+    return _per_class(sets, groups.mean_of_present, shares=lambda sums: (sums[:, 1], sums[:, 0]))
 
 
 @metric(title="Accuracy by shots", direction="higher", needs=("class_counts",))
@@ -35,15 +39,13 @@ def shot_accuracy(sets: PredictionSets, few: int = FEW, many: int = MANY) -> Par
 
     Garcin et al. 2023, Table 2.
     """
-    codes, names = groups.classes_by(sets.table, "shots", few, many)
-    return _per_class(sets, lambda shares: _by_group_of_class(shares, codes, names))
+    return _by_group_of_class(sets, *groups.classes_by(sets.table, "shots", few, many))
 
 
 @metric(title="Accuracy by number of training images", direction="higher", needs=("class_counts",))
 def count_bin_accuracy(sets: PredictionSets, edges: tuple[int, ...] = (10, 50, 500, 2000)) -> Parts:
     """The mean accuracy of the classes in each bin of training images (Garcin, thesis, Table 3.1)."""
-    codes, names = count_bins(groups.training_images(sets.table), edges)
-    return _per_class(sets, lambda shares: _by_group_of_class(shares, codes, names))
+    return _by_group_of_class(sets, *count_bins(groups.training_images(sets.table), edges))
 
 
 @metric(title="Group accuracy", direction="higher", labels="one", needs=("groups",))
@@ -81,10 +83,11 @@ def empty_share(sets: PredictionSets) -> Parts:
 @metric(title="Accuracy by size of the set", direction="higher")
 def accuracy_by_size(sets: PredictionSets, edges: tuple[int, ...] = (0, 1, 2, 4, 11, 101)) -> Parts:
     """The accuracy among sets of size 0, 1, 2–3, 4–10, 11–100 and more: a promise should not be kept by large sets only."""
-    return _by_size(sets, edges, lambda shares, names: {name: shares[..., i] for i, name in enumerate(names)})
+    parts = _by_size(sets, edges, lambda shares, names: {name: shares[..., i] for i, name in enumerate(names)})
+    return replace(parts, shares=_shares_of(_size_names(edges)))
 
 
-@metric(title="Size-stratified coverage", direction="higher")
+@metric(title="Size-stratified coverage", direction="higher", inflated="down")
 def size_stratified_coverage(sets: PredictionSets, edges: tuple[int, ...] = (0, 1, 2, 4, 11, 101)) -> Parts:
     """The accuracy of the worst size group (sizes 0, 1, 2–3, 4–10, 11–100, more) among those that occur.
 
@@ -93,7 +96,7 @@ def size_stratified_coverage(sets: PredictionSets, edges: tuple[int, ...] = (0, 
     return _by_size(sets, edges, lambda shares, _: np.min(np.where(np.isnan(shares), np.inf, shares), axis=-1))
 
 
-@metric(title="Coverage gap per class", direction="lower")
+@metric(title="Coverage gap per class", direction="lower", inflated="up")
 def coverage_gap(sets: PredictionSets, confidence: float | None = None) -> Parts:
     """The mean over classes of |accuracy of the class − promised confidence|.
 
@@ -108,7 +111,7 @@ def coverage_gap(sets: PredictionSets, confidence: float | None = None) -> Parts
 @metric(title="Accuracy by group of rows", direction="higher", subject="grouped sets")
 def accuracy_by(sets: PredictionSets, by: Any) -> Parts:
     """The accuracy in each group of rows: by any row attribute (organ), "groups", "shots", "label", or an array."""
-    return _by_rows(sets, sets.hits, by)
+    return _by_rows(sets, sets.hits, by, among=sets.labelled)
 
 
 @metric(
@@ -180,13 +183,13 @@ def class_accuracy(sets: PredictionSets) -> np.ndarray:
 def _found(sets: PredictionSets, rows: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """Of every label: is it in the set of its row?"""
     if not sets.table.many_labels:
-        return sets.hits
+        return sets.hits[rows]
     n_classes = sets.table.n_classes
     members = np.repeat(np.arange(sets.table.n), sets.sizes) * n_classes + sets.classes
     return np.isin(rows * n_classes + classes, members, assume_unique=True)
 
 
-def _per_class(sets: PredictionSets, formula: Any) -> Parts:
+def _per_class(sets: PredictionSets, formula: Any, shares: Any = None) -> Parts:
     """A formula on the accuracies (..., L) of the classes."""
     rows, classes = sets.table.positives()
     columns = np.column_stack([np.ones(len(rows)), _found(sets, rows, classes)])
@@ -197,28 +200,45 @@ def _per_class(sets: PredictionSets, formula: Any) -> Parts:
         cells=classes,
         n_cells=sets.table.n_classes,
         rows=rows if sets.table.many_labels else None,
+        shares=shares,
     )
 
 
-def _by_group_of_class(shares: np.ndarray, codes: np.ndarray, names: Sequence[str]) -> dict[str, Any]:
-    return {name: groups.mean_of_present(shares[..., codes == code]) for code, name in enumerate(names)}
+def _by_group_of_class(sets: PredictionSets, codes: np.ndarray, names: Sequence[str]) -> Parts:
+    inside = {name: codes == code for code, name in enumerate(names)}
+    return _per_class(
+        sets,
+        lambda shares: {name: groups.mean_of_present(shares[..., classes]) for name, classes in inside.items()},
+        shares=lambda sums: {name: (sums[classes, 1], sums[classes, 0]) for name, classes in inside.items()},
+    )
 
 
-def _by_rows(sets: PredictionSets, values: np.ndarray, by: Any) -> Parts:
+def _by_rows(sets: PredictionSets, values: np.ndarray, by: Any, among: np.ndarray | None = None) -> Parts:
     codes, names = groups.rows_by(sets.table, by)
 
     def formula(sums: np.ndarray) -> dict[str, np.ndarray]:
         shares = ratio(sums[..., 1], sums[..., 0])
         return {name: shares[..., code] for code, name in enumerate(names)}
 
-    return Parts(sets.table.n, np.column_stack([np.ones(sets.table.n), values]), formula, codes, len(names))
+    counted = np.ones(sets.table.n) if among is None else among
+    shares = _shares_of(names) if values.dtype == bool else None
+    return Parts(sets.table.n, np.column_stack([counted, values]), formula, codes, len(names), shares=shares)
+
+
+def _shares_of(names: Sequence[str]) -> Any:
+    """One cell for each name."""
+    return lambda sums: {name: (sums[[cell], 1], sums[[cell], 0]) for cell, name in enumerate(names)}
+
+
+def _size_names(edges: tuple[int, ...]) -> list[str]:
+    return [f"{low}" if high == low + 1 else f"{low}–{high - 1}" for low, high in pairwise(edges)] + [f"≥ {edges[-1]}"]
 
 
 def _by_size(sets: PredictionSets, edges: tuple[int, ...], formula: Any) -> Parts:
     """A formula on the accuracies (..., strata) of sets by size, and the strata in words."""
     if list(edges) != sorted(set(edges)) or edges[:1] != (0,):
         raise ValueError(f"edges = {edges} must rise strictly from 0")
-    names = [f"{low}" if high == low + 1 else f"{low}–{high - 1}" for low, high in pairwise(edges)] + [f"≥ {edges[-1]}"]
+    names = _size_names(edges)
     strata = np.searchsorted(edges, sets.sizes, side="right") - 1
     return Parts(
         sets.table.n,

@@ -21,13 +21,13 @@ def reliability_bins(
     Columns: `low`, `high` (the bin is (low, high]), `count`, `confidence` and `accuracy` (means in the bin, NaN when
     empty), and the consistency band `band_low`, `band_high`: where the accuracy of the bin lies with probability `band`
     if the confidences are exactly right (Bröcker & Smith 2007). A point outside the band is evidence; a point inside is
-    what luck alone gives.
+    what luck alone gives. Rows without a label are left out.
 
     >>> table = LogitTable.from_probabilities([[0.75, 0.25]] * 4, labels=[0, 0, 0, 1])
     >>> reliability_bins(table, bins=2)[["low", "high", "count", "confidence", "accuracy"]].to_numpy().tolist()
     [[0.0, 0.5, 0.0, nan, nan], [0.5, 1.0, 4.0, 0.75, 0.75]]
     """
-    table.checked_labels()
+    table = table.labelled_rows()
     if not 0 < band < 1:
         raise ValueError(f"band = {band} must lie strictly between 0 and 1, such as 0.9")
     bins = whole("bins", bins)

@@ -1,0 +1,212 @@
+"""Rows without a label: what is right is measured on the others, and they are counted beside them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import workbench as wb
+from workbench.calibration import of_one_class
+from workbench.conformal import RULES, ConformalRule
+from workbench.groups import rows_by
+from workbench.metrics import METRICS
+from workbench.rows import RowFilter, listed
+from workbench.scoring import validated
+
+M = wb.metrics
+rng = np.random.default_rng(3)
+N, L = 240, 6
+UNLABELLED = np.arange(N) % 4 == 1
+FIELDS = {"class_counts": [3, 30, 300] * 2, "groups": list("aabbcc"), "attributes": {"organ": ["leaf", "fruit"] * 120}}
+
+
+def one_label(without: np.ndarray = UNLABELLED) -> wb.LogitTable:
+    scores = np.random.default_rng(0).normal(size=(N, L)) * 2
+    labels = np.where(without, -1, (scores + np.random.default_rng(1).normal(size=(N, L))).argmax(1))
+    return wb.LogitTable(scores, labels, **FIELDS)
+
+
+def many_labels(without: np.ndarray = UNLABELLED) -> wb.LogitTable:
+    scores = np.random.default_rng(0).normal(size=(N, L)) * 2
+    labels = np.random.default_rng(1).random((N, L)) < 1 / (1 + np.exp(-scores))
+    labels[labels.sum(1) == 0, 0] = True
+    labels[without] = False
+    return wb.LogitTable(scores, labels, link="sigmoid", **FIELDS)
+
+
+KINDS = pytest.mark.parametrize("made", [one_label, many_labels])
+NEED_LABELS = [metric for metric in METRICS if metric.labels != "none"]
+
+
+def measured(metric: M.Metric, table: wb.LogitTable) -> dict[str, float]:
+    sets = wb.AverageK(2).fit(one_label()).sets(table)
+    subject = {"sets": (sets,), "table": (table,), "grouped sets": (sets, "organ")}[metric.subject]
+    value = metric(*subject)
+    return value if isinstance(value, dict) else {"": value}
+
+
+@KINDS
+@pytest.mark.parametrize("metric", NEED_LABELS, ids=lambda metric: metric.name)
+def test_a_metric_that_needs_labels_is_that_of_the_rows_that_have_one(made, metric):
+    table = made()
+    if metric.applies(table):
+        assert table.labelled.tolist() == (~UNLABELLED).tolist()
+        assert measured(metric, table) == pytest.approx(measured(metric, table.rows(~UNLABELLED)), nan_ok=True)
+
+
+@KINDS
+@pytest.mark.parametrize("metric", NEED_LABELS, ids=lambda metric: metric.name)
+def test_where_no_row_has_a_label_a_metric_that_needs_one_is_nan(made, metric):
+    table = made(np.ones(N, bool))
+    if metric.applies(table):
+        values = measured(metric, table)
+        assert values
+        assert all(math.isnan(value) for value in values.values())
+
+
+def test_a_resample_of_all_rows_has_some_of_the_labelled_ones():
+    table = one_label()
+    sets = wb.AverageK(2).fit(table).sets(table)
+    weights = np.random.default_rng(0).multinomial(N, np.full(N, 1 / N), 5).T.astype(float)
+    drawn = M.accuracy.parts(sets).resampled(weights)[""]
+    labelled = weights * ~UNLABELLED[:, None]
+    assert drawn == pytest.approx((labelled * sets.hits[:, None]).sum(0) / labelled.sum(0))
+
+
+@KINDS
+def test_hits_of_rows_without_a_label_are_false_and_labelled_says_which(made):
+    table = made()
+    sets = wb.AverageK(2).fit(table).sets(table)
+    index = wb.SetIndex(table)
+    assert not sets.hits[UNLABELLED].any()
+    assert np.array_equal(sets.labelled, ~UNLABELLED)
+    assert np.array_equal(index.hits(K=2), sets.hits)
+    assert index.curve()["accuracy"][10] == pytest.approx(M.accuracy(sets))  # K = 2
+    assert (index.label_ranks == 0).tolist() == UNLABELLED.tolist()
+    assert index.efficiency()["average_k"][10] == pytest.approx(M.accuracy(sets))
+    assert index.efficiency()["top_k"][10] == pytest.approx(M.top_k_accuracy(table, K=2))
+    compact = index.compact()
+    assert compact["accuracy"][10] == pytest.approx(M.accuracy(sets))
+    assert compact["class_rows"].sum() == table.positives()[0].size
+
+
+@KINDS
+def test_sets_of_some_rows_are_those_sets(made):
+    table = made()
+    sets = wb.APS(0.8).fit(table.rows(~UNLABELLED)).sets(table)
+    some = sets.rows(UNLABELLED)
+    assert np.array_equal(some.matrix(), sets.matrix()[UNLABELLED])
+    assert np.array_equal(some.sizes, sets.sizes[UNLABELLED])
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if issubclass(rule, ConformalRule)])
+@KINDS
+def test_a_promise_is_fitted_on_rows_with_a_label_and_says_so(made, rule):
+    table = made()
+    with pytest.warns(UserWarning, match="60 of 240 rows have no label and were left out"):
+        fitted = rule(confidence=0.7).fit(table)
+    assert sum(map(len, fitted.scores)) in (180, table.positives()[0].size)
+    if rule.__name__ in ("LAC", "ClassConditionalLAC"):  # the others draw a number for each place
+        assert np.array_equal(fitted.threshold, rule(confidence=0.7).fit(table.rows(~UNLABELLED)).threshold)
+
+
+@KINDS
+@pytest.mark.parametrize("scaling", [wb.TemperatureScaling(), wb.VectorScaling()])
+def test_scores_are_scaled_for_the_rows_that_have_a_label(made, scaling):
+    table = made()
+    fitted, expected = scaling.fit(table), scaling.fit(table.rows(~UNLABELLED))
+    assert np.array_equal(fitted.scale, expected.scale)
+    assert fitted.after == expected.after
+    with pytest.raises(ValueError, match="none of the 240 rows has a label"):
+        scaling.fit(made(np.ones(N, bool)))
+
+
+@KINDS
+def test_the_table_of_one_class_has_the_rows_with_a_label_and_all_of_them_count(made):
+    table = made()
+    one = of_one_class(table, 2)
+    assert one.n == 180
+    assert one.labelled.all()
+    frame = M.reliability_bins(one, bins=5)
+    assert frame["count"].sum() == 180
+    assert (frame["accuracy"] * frame["count"]).sum() == pytest.approx(one.labels.sum())
+
+
+@KINDS
+def test_training_history_judges_the_validation_rows_that_have_a_label(made):
+    table = made()
+    found, expected = validated(table, 2.0), validated(table.rows(~UNLABELLED), 2.0)
+    assert found["val_accuracy"] == expected["val_accuracy"]
+    assert found["val_mean_size"] == pytest.approx(2)
+    assert math.isnan(validated(made(np.ones(N, bool)), 2.0)["val_accuracy"])
+
+
+def test_rows_without_a_label_are_a_group_of_their_own_and_no_row_of_another_class():
+    table = one_label()
+    for by in ("shots", "groups", "label"):
+        codes, names = rows_by(table, by)
+        assert names[-1] == "without a label"
+        assert (codes == len(names) - 1).tolist() == UNLABELLED.tolist()
+    histograms = wb.SetIndex(table).size_histogram("shots", K=2)
+    assert histograms["without a label"].sum() == 60
+
+
+@KINDS
+def test_a_row_without_a_label_is_neither_hit_nor_missed(made):
+    table = made()
+    sets = wb.AverageK(2).fit(table).sets(table)
+    hit, missed = RowFilter(hit=True).rows(sets), RowFilter(hit=False).rows(sets)
+    assert sorted([*hit, *missed]) == np.flatnonzero(~UNLABELLED).tolist()
+    frame = listed(sets, np.arange(N))
+    assert frame["hit"].isna().tolist() == UNLABELLED.tolist()
+    assert (frame["label"] == "").tolist() == UNLABELLED.tolist()
+
+
+@KINDS
+def test_the_report_counts_rows_without_a_label_beside_the_others(made):
+    table = made()
+    sets = wb.AverageK(2).fit(table).sets(table)
+    frame = wb.report(table, rules=[sets.rule], interval=0.9, resamples=50)
+    found = frame.set_index(["metric", "group"])
+    inside, outside = table.rows(~UNLABELLED), table.rows(UNLABELLED)
+    expected = {
+        ("accuracy", ""): (sets.hits[~UNLABELLED].mean(), 180),
+        ("mean_size", ""): (sets.sizes.mean(), 240),
+        ("mean_size", "without a label"): (sets.sizes[UNLABELLED].mean(), 60),
+        ("empty_share", "without a label"): ((sets.sizes[UNLABELLED] == 0).mean(), 60),
+        ("max_confidence", "without a label"): (M.max_confidence(outside), 60),
+        ("auroc", "with against without a label"): (M.auroc(inside, outside), 240),
+    }
+    for line, (value, n) in expected.items():
+        assert found.loc[line, "value"] == pytest.approx(value)
+        assert found.loc[line, "n"] == n
+        assert found.loc[line, "low"] <= value <= found.loc[line, "high"]
+    everywhere = made(np.zeros(N, bool))
+    assert not wb.report(everywhere, rules=[wb.TopK(2)])["group"].str.contains("without").any()
+
+
+def test_a_table_with_rows_without_a_label_is_saved_and_read(tmp_path):
+    table = wb.LogitTable(np.zeros((3, 300)), [299, -1, 0])
+    read = wb.LogitTable.load(table.save(tmp_path / "table"))
+    assert read.labels.tolist() == [299, -1, 0]
+    assert read.key == table.key
+
+
+def test_none_of_these_tells_apart_rows_with_and_without_a_label():
+    table = one_label()
+    assert wb.figures.none_of_these(table).kinds.keys() == {"with a label", "without a label"}
+
+
+def test_the_auroc_of_quasibinary_scores_is_one_number_whoever_tells_it():
+    scores = rng.normal(size=(60, 3)) * 2
+    labels = np.eye(3, dtype=bool)[scores.argmax(1)] & (np.arange(60) % 3 > 0)[:, None]
+    table = wb.LogitTable(scores, labels, link="quasibinary", link_constant=0.0)
+    told = wb.figures.none_of_these(table).subtitle.rpartition("AU-ROC ")[2]
+    expected = M.auroc(table.rows(labels.any(1)), table.rows(~labels.any(1)))
+    assert (M.confidences(table) > 1).mean() > 0.5  # which would tie if q were clipped
+    assert told == f"{expected:.3f}"
+    assert wb.comparison.zero_and_many({"q": table})["auroc"].item() == expected
+    frame = wb.report(table, rules=[wb.TopK(1)], metrics=[M.auroc])
+    assert frame["value"].tolist() == [expected]
