@@ -6,6 +6,7 @@ import json
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from hypothesis import given, settings
@@ -83,7 +84,7 @@ def test_torch_tensors_are_accepted_and_bfloat16_becomes_float32():
         ({"scores": [[0.0, 1.0], [np.inf, 1.0]]}, r"scores\[1, 0\] is inf"),
         ({"scores": [[0.0, -np.inf]]}, "finite"),
         ({"scores": [[0.0, 1.0]], "labels": [2]}, "0 to 1"),
-        ({"scores": [[0.0, 1.0]], "labels": [-1]}, "0 to 1"),
+        ({"scores": [[0.0, 1.0]], "labels": [-2]}, "0 to 1"),
         ({"scores": [[0.0, 1.0]], "labels": [0, 1]}, "one per row"),
         ({"scores": [[0.0, 1.0]], "labels": [0.5]}, "class indices"),
         ({"scores": [[0.0, 1.0]], "labels": [[0, 2]]}, "true or false"),
@@ -354,3 +355,87 @@ def test_some_rows_of_a_table_cannot_be_changed_either(index):
     for array in (table.scores, table.labels, table.attributes["place"]):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = array[1]
+
+
+@pytest.mark.parametrize(
+    ("given", "names", "expected"),
+    [
+        (["oak", "elm", "fir"], ["fir", "oak", "elm"], [1, 2, 0]),
+        (np.array(["oak", "elm", "fir"]), np.array(["fir", "oak", "elm"]), [1, 2, 0]),
+        (np.array([b"oak", b"elm", b"fir"]), np.array([b"fir", b"oak", b"elm"]), [1, 2, 0]),
+        (["oak", "elm", "fir"], None, [2, 0, 1]),  # in sorted order
+        (["oak", None, ""], ["fir", "oak", "elm"], [1, -1, -1]),
+        (["NA", float("nan"), "None"], ["NA", "None", "true"], [0, -1, 1]),
+        ([1, -1, None], None, [1, -1, -1]),
+        (np.array([1.0, np.nan, 2.0]), None, [1, -1, 2]),
+        (pd.Series([1, None, 2], dtype="Int64"), None, [1, -1, 2]),
+        (pd.Series(["oak", None, "elm"]), ["fir", "oak", "elm"], [1, -1, 2]),
+        (pd.Series(["oak", "elm", "fir"], dtype="category"), ["fir", "oak", "elm"], [1, 2, 0]),
+        (pd.DataFrame({"label": [2, 1, 0]}), None, [2, 1, 0]),
+        (np.array([103, 101, 102]), [101, 102, 103], [2, 0, 1]),
+        (np.array([1, 2, 2]), ["1", "2", "3"], [1, 2, 2]),  # whole numbers are indices
+        (torch.tensor([2, 1, 0]), None, [2, 1, 0]),
+    ],
+)
+def test_labels_are_read_as_people_have_them(given, names, expected):
+    table = wb.LogitTable(-np.eye(3), given, class_names=names)
+    assert table.labels.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        [[1, 0, 1], [0, 0, 0], [0, 1, 0]],
+        np.array([[1, 0, 1], [0, 0, 0], [0, 1, 0]], np.uint8),
+        np.array([[1, 0, 1], [0, 0, 0], [0, 1, 0]], np.float32),
+        [["oak", "fir"], [], ["elm"]],
+        [{"oak", "fir"}, None, ("elm",)],
+        [[0, 2], [], [1]],
+        np.array([np.array([0, 2]), np.array([], int), np.array([1])], dtype=object),
+        pd.Series([["oak", "fir"], [], ["elm"]]),
+        pd.DataFrame({"fir": [1, 0, 0], "oak": [1, 0, 0], "elm": [False, False, True]}),
+        pd.DataFrame([[1, 0, 1], [0, 0, 0], [0, 1, 0]]),
+    ],
+    ids=["lists of marks", "uint8", "float32", "names", "sets", "indices", "arrays", "series", "named", "unnamed"],
+)
+def test_many_labels_are_marks_or_lists(given):
+    table = wb.LogitTable(-np.eye(3), given, link="sigmoid", class_names=["oak", "elm", "fir"])
+    assert table.labels.tolist() == [[True, False, True], [False] * 3, [False, True, False]]
+
+
+def test_labels_that_number_the_classes_themselves_say_so_in_the_note():
+    table = wb.LogitTable(-np.eye(2), ["oak", "elm"])
+    assert (table.class_names, table.labels.tolist()) == (("elm", "oak"), [1, 0])
+    assert table.note == "classes named by the labels in sorted order"
+
+
+@pytest.mark.parametrize(
+    ("given", "names", "message"),
+    [
+        (["oak", "elm", "oak"], None, "labels name 2 of 3 classes .*add class_names"),
+        (["0", "1", "2"], None, "names of classes, or their numbers"),
+        (["oak", "ash", "elm"], ["oak", "elm", "fir"], "labels ash are not among the classes"),
+        (["oak", "fir", "fir"], ["oak", "oak", "fir"], "labels name oak, and several classes are called so"),
+        ([["oak"], "elm", ["fir"]], ["oak", "elm", "fir"], "some rows of the labels are lists"),
+        (np.array([0.5, 1, 2]), None, "labels hold 0.5"),
+        (np.array([True, False, True]), None, "labels are bool"),
+        (pd.DataFrame({"oak": [1, 0, 0], "ash": [0, 1, 0], "fir": [0, 0, 1]}), ["oak", "elm", "fir"], "same names"),
+        ([0, 1, 2], "abc", "class_names = 'abc'; give one name per class"),
+    ],
+)
+def test_labels_that_cannot_be_told_apart_are_refused(given, names, message):
+    with pytest.raises(ValueError, match=message):
+        wb.LogitTable(-np.eye(3), given, class_names=names)
+
+
+def test_scores_may_be_a_frame_whose_columns_are_the_classes():
+    frame = pd.DataFrame(-np.eye(3), columns=["oak", "elm", "fir"], index=[7, 3, 5])
+    table = wb.LogitTable(frame, pd.Series(["elm", "oak", "fir"]))
+    assert (table.class_names, table.labels.tolist()) == (("oak", "elm", "fir"), [1, 0, 2])
+    assert wb.LogitTable(pd.DataFrame(-np.eye(3))).class_names is None
+    assert wb.LogitTable(frame.astype("Float64")).scores.dtype == np.float64
+    assert wb.LogitTable(frame, class_names=["a", "b", "c"]).class_names == ("a", "b", "c")
+    with pytest.raises(ValueError, match="class_names are elm, oak, fir and the columns of the scores oak, elm, fir"):
+        wb.LogitTable(frame, class_names=["elm", "oak", "fir"])
+    with pytest.raises(ValueError, match="column label of the frame holds no numbers"):
+        wb.LogitTable(frame.assign(label="oak"))

@@ -130,7 +130,8 @@ def _distinct_rows(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _compact(index: np.ndarray) -> np.ndarray:
-    return index.astype(np.min_scalar_type(index.max(initial=0)))
+    ends = index.min(initial=0), index.max(initial=0)  # -1 is a row without a label
+    return index.astype(np.result_type(*(np.min_scalar_type(end) for end in ends)))
 
 
 def _labels(written: np.ndarray, n_classes: int) -> np.ndarray:

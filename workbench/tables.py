@@ -24,10 +24,13 @@ from workbench.table_checks import (
     check_sums,
     check_values,
     checked_labels,
+    checked_names,
     checked_scores,
     checked_weights,
+    labels_from,
     one_per_row,
     read_only,
+    scores_of_frame,
 )
 
 
@@ -56,6 +59,9 @@ class LogitTable:
     - `link_constant`: log C of the quasibinary link;
     - `chose_model`: these rows stopped training or chose a checkpoint, so a conformal promise fitted on them is void;
     - `note`: where the table comes from, in words.
+
+    Labels may also be class names, lists of labels, 0/1 integers or pandas objects (`table_checks.labels_from`), and scores
+    a DataFrame whose columns are the classes.
 
     >>> table = LogitTable([[2.0, 0.0, 0.0], [0.0, 1.0, 1.0]], labels=[0, 2])
     >>> table
@@ -94,13 +100,19 @@ class LogitTable:
             )
         if isinstance(constant, numbers.Real):
             self._fill(link_constant=float(constant))  # JSON, and the key, know no other kind
+        if hasattr(self.scores, "columns"):  # a pandas frame: one column per class
+            numbers, names = scores_of_frame(self.scores, self.class_names)
+            self._fill(scores=numbers, class_names=names)
         scores = checked_scores(self.scores)
         self._fill(scores=scores)
-        if self.labels is not None:
-            self._fill(labels=checked_labels(self.labels, *scores.shape))
         for name in ("class_names", "groups"):
             if getattr(self, name) is not None:
-                self._fill(**{name: tuple(str(entry) for entry in getattr(self, name))})
+                self._fill(**{name: checked_names(name, getattr(self, name))})
+        if self.labels is not None:
+            read = labels_from(self.labels, self.class_names, scores.shape[1])
+            note = "; ".join(filter(None, (self.note, read.reading)))
+            labels = checked_labels(read.values, *scores.shape)
+            self._fill(labels=labels, class_names=read.class_names, note=note)
         if self.class_counts is not None:
             self._fill(class_counts=checked_counts(array_of(self.class_counts)))
         for name in ("posterior", "votes"):
