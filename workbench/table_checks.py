@@ -137,10 +137,8 @@ def labels_from(
     if hasattr(given, "isna") and hasattr(given, "array"):  # a pandas series
         plain = given.dtype.kind in "biuf" and isinstance(given.dtype, np.dtype)
         given = given.to_numpy() if plain else given.astype(object).to_numpy()
-    if hasattr(given, "detach"):
+    if hasattr(given, "detach") or isinstance(given, np.ma.MaskedArray):
         given = array_of(given)
-    if isinstance(given, np.ma.MaskedArray):
-        given = given.astype(object).filled(None)
     lists = _lists_of_labels(given, n_classes)
     if lists is not None:
         return _marks_of_lists(lists, names, n_classes, numbers_name)

@@ -101,8 +101,8 @@ class LogitTable:
         if isinstance(constant, numbers.Real):
             self._fill(link_constant=float(constant))  # JSON, and the key, know no other kind
         if hasattr(self.scores, "columns"):  # a pandas frame: one column per class
-            numbers, names = scores_of_frame(self.scores, self.class_names)
-            self._fill(scores=numbers, class_names=names)
+            columns, names = scores_of_frame(self.scores, self.class_names)
+            self._fill(scores=columns, class_names=names)
         scores = checked_scores(self.scores)
         self._fill(scores=scores)
         for name in ("class_names", "groups"):
