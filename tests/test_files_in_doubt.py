@@ -13,6 +13,8 @@ import torch
 from safetensors.torch import save_file
 
 import workbench as wb
+from workbench.__main__ import main
+from workbench.imports import keep_tables, val_and_test, with_classes_of
 
 rng = np.random.default_rng(0)
 SCORES = rng.normal(size=(12, 3))
@@ -278,3 +280,69 @@ def test_a_header_that_declares_fewer_rows_than_follow_is_refused(tmp_path):
     written(tmp_path, "oak,elm,label", "0.5,1.5,oak", "2.5,1.5")
     with pytest.raises(ValueError, match="Expected 3 columns, got 2"):
         wb.import_table(tmp_path / "mine.csv")
+
+
+def test_two_tables_are_aligned_by_the_names_of_their_classes(tmp_path, store):
+    val = pd.DataFrame(SCORES, columns=["oak", "elm", "fir"]).assign(label=["oak", "elm", "fir"] * 4)
+    val.to_csv(tmp_path / "val.csv", index=False)
+    val[["fir", "oak", "label", "elm"]].to_csv(tmp_path / "test.csv", index=False)
+    first, second = (wb.import_table(tmp_path / f"{name}.csv") for name in ("val", "test"))
+    assert second.class_names == ("fir", "oak", "elm")
+    kept = keep_tables(first, test=second, title="both", store=store)
+    assert kept.tables["test"].class_names == ("oak", "elm", "fir")
+    assert np.array_equal(kept.tables["test"].scores, SCORES)
+    assert np.array_equal(kept.tables["test"].labels, LABELS)
+    assert "stood in another order" in kept.info["note"]
+
+
+def test_everything_about_a_class_moves_with_it():
+    order = [2, 0, 1]
+    marks, votes = SCORES > 0, rng.integers(0, 9, (12, 3))
+    facts = {"groups": ["a", "b", "c"], "class_counts": [3, 4, 5], "votes": votes, "class_names": ["oak", "elm", "fir"]}
+    moved = {name: np.array(values)[..., order] for name, values in facts.items()}
+    one, many = (wb.LogitTable(SCORES, labels, **facts) for labels in (np.append(LABELS[1:], -1), marks))
+    for table, labels in ((one, [order.index(label) for label in LABELS[1:]] + [-1]), (many, marks[:, order])):
+        back, _ = with_classes_of(table, wb.LogitTable(SCORES[:, order], labels, **moved))
+        for name in ("scores", "labels", "groups", "class_counts", "votes", "class_names"):
+            assert np.array_equal(getattr(back, name), getattr(table, name)), name
+
+
+def test_two_tables_with_other_classes_are_refused(store):
+    first = wb.LogitTable(SCORES, class_names=["oak", "elm", "fir"])
+    for names in (["oak", "elm", "ash"], ["oak", "oak", "fir"]):
+        with pytest.raises(ValueError, match="the tables have other classes"):
+            keep_tables(first, test=wb.LogitTable(SCORES, class_names=names), title="both", store=store)
+    kept = keep_tables(first, test=wb.LogitTable(SCORES), title="both", store=store)
+    assert "Only one of the two tables names its classes" in kept.info["note"]
+
+
+def test_rows_are_split_as_the_file_says(tmp_path, store):
+    split = np.array(["train", "val", "val", "test"] * 3)
+    table = wb.import_table(saved(tmp_path, scores=SCORES, labels=LABELS, split=split))
+    kept = keep_tables(table, title="mine", store=store)
+    assert np.array_equal(kept.tables["val"].scores, SCORES[split == "val"])
+    assert np.array_equal(kept.tables["test"].scores, SCORES[split == "test"])
+    assert kept.info["note"].endswith("judged on the 3 rows of split test; 3 others are left out.")
+    table = wb.import_table(
+        saved(tmp_path, scores=SCORES, labels=LABELS, split=np.where(split == "train", split, "test"))
+    )
+    val, test, note = val_and_test(table)
+    assert val.n + test.n == 9
+    assert "Rows of split train are left out" in note
+
+
+def test_what_a_file_leaves_open_is_said_on_the_command_line(tmp_path, capsys):
+    labels = np.arange(40) % 3
+    stacked = rng.normal(size=(2, 40, 3)) + 3 * np.eye(3)[labels]
+    path = saved(tmp_path, out=stacked, truth_of_it=labels, split=["val", "test"] * 20)
+    asked = ["--scores", "out[1]", "--labels", "truth_of_it", "--link", "quasibinary", "--link-constant", "0.5"]
+    assert main(["import", str(path), *asked]) == 0
+    told = capsys.readouterr().out
+    assert "out[1] (float64) read as scores, quasibinary; labels from truth_of_it" in told
+    assert "judged on the 20 rows of split test." in told
+    assert main(["evaluate", *asked, str(path), "--K", "1"]) == 0
+    assert "Rules are fitted on the 20 rows of split val" in capsys.readouterr().err
+    assert main(["import", str(path)]) == 2
+    assert "which array holds the scores? It has out (2, 40, 3) float64" in capsys.readouterr().err
+    assert main(["import", str(path), "--scores", "out[1]", "--link", "probit"]) == 2
+    assert "link = 'probit' is unknown; give one of softmax" in capsys.readouterr().err
