@@ -32,7 +32,7 @@ READING_HALF = (
     },
     {"tables", "table_checks", "table_directories"},
     {"selection", "groups", "ranks"},
-    {"prediction_sets", "sets", "conformal", "index", "files", "stored_runs", "store"},
+    {"prediction_sets", "sets", "conformal", "index", "formats", "files", "stored_runs", "store"},
     {"calibration", "bayes", "metrics", "rows", "votes"},
     {"reporting", "comparison", "imports", "shelf", "seeds", "stored_sweeps"},
     {"figures", "lessons"},

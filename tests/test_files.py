@@ -161,7 +161,7 @@ def test_a_file_cut_short_is_refused(tmp_path):
         ({"scores": SCORES, "labels": ["ash"] * 12, "class_names": ["oak", "elm", "fir"]}, "ash are not among"),
         ({"scores": np.full((2, 2), np.nan)}, "finite"),
         ({"scores": np.full((2, 2), "a")}, "scores are <U1; give floating-point numbers"),
-        ({"scores": SCORES, "labels": np.full(12, np.nan)}, "no class indices"),
+        ({"scores": SCORES, "labels": np.full(12, 0.5)}, "labels hold 0.5"),
         ({"scores": SCORES, "labels": 1, "ids": 7}, "labels are int64 of shape"),
     ],
 )

@@ -115,12 +115,14 @@ def _parser() -> argparse.ArgumentParser:
         "bring a file of logits",
         """
         Bring a file of scores (and labels) that some other program wrote; the app then lists it like any run.
-        Formats: .npz .npy .csv .parquet .safetensors. Pickle is never loaded. One file is split in halves, the first to
-        fit rules on and the second to judge them; two files are taken as validation and test.
+        Formats: .npz .npy .csv .parquet .safetensors. Pickle is never loaded. One file is split as its column or array
+        `split` says (val, test), or in halves, the first to fit rules on and the second to judge them; two files are taken
+        as validation and test.
         """,
     )
     bring.add_argument("file", type=Path, help="the table to fit rules on (or the only one)")
     bring.add_argument("test", type=Path, nargs="?", help="the table to judge on")
+    _add_what_a_file_holds(bring)
     bring.add_argument("--title", help="what to call it (default: the name of the file)")
     bring.add_argument("--json", action="store_true", help="print what was understood as JSON")
 
@@ -130,11 +132,12 @@ def _parser() -> argparse.ArgumentParser:
         "judge sets made from a run or a file of logits",
         """
         Fit rules on validation rows and judge their sets on test rows. Takes a run (its key, or the beginning of it; see
-        `workbench runs`) or a file of logits, which is split in halves.
+        `workbench runs`) or a file of logits, which is split as its column or array `split` says, or in halves.
         """,
         aliases=["report"],
     )
     evaluate.add_argument("what", help="a run's key, or a file of logits")
+    _add_what_a_file_holds(evaluate)
     evaluate.add_argument("--K", nargs="+", action="extend", metavar="K", help="target sizes for top-K and average-K")
     evaluate.add_argument(
         "--rule",
@@ -191,6 +194,34 @@ def _parser() -> argparse.ArgumentParser:
         """,
     )
     return parser
+
+
+def _add_what_a_file_holds(parser: argparse.ArgumentParser) -> None:
+    """Options that say what a file leaves open."""
+    holds = parser.add_argument_group("what the file holds, where it does not say so itself")
+    holds.add_argument(
+        "--scores",
+        action="append",
+        metavar="NAME",
+        help="the array of scores (of a stacked one: 'logits[0]'), or a column of a class; may be given several times, and "
+        "'p_*' is every column that begins so",
+    )
+    holds.add_argument("--labels", metavar="NAME", help="the array or column of labels")
+    holds.add_argument(
+        "--link",
+        metavar="LINK",
+        help="how scores become probabilities: softmax, sigmoid, quasibinary, sparsemax or identity",
+    )
+    holds.add_argument("--link-constant", type=float, metavar="C", help="log C of the quasibinary link")
+
+
+def _imported(path: str | Path, options: argparse.Namespace) -> LogitTable:
+    from workbench.files import import_table
+
+    names = options.scores[0] if options.scores and len(options.scores) == 1 else options.scores
+    return import_table(
+        path, scores=names, labels=options.labels, link=options.link, link_constant=options.link_constant
+    )
 
 
 def _app(options: argparse.Namespace, _: list[str]) -> int:
@@ -281,11 +312,10 @@ def _worker(_: argparse.Namespace, __: list[str]) -> int:
 
 
 def _import(options: argparse.Namespace, _: list[str]) -> int:
-    from workbench.files import import_table
     from workbench.imports import keep_tables
 
-    table = import_table(options.file)
-    test = None if options.test is None else import_table(options.test)
+    table = _imported(options.file, options)
+    test = None if options.test is None else _imported(options.test, options)
     understood = [each.note for each in (table, test) if each is not None]
     named = " and ".join(path.stem for path in (options.file, options.test) if path is not None)
     run = keep_tables(table, test=test, title=options.title or named)
@@ -295,7 +325,10 @@ def _import(options: argparse.Namespace, _: list[str]) -> int:
     else:
         print(*understood, sep="\n")
         print(f"{run.title}: kept as {run.key[:12]} in {run.path.parent}")
-        print(run.info["note"] or "Rules are fitted on the first file and judged on the second.")
+        if test is not None:
+            print("Rules are fitted on the first file and judged on the second.")
+        if run.info["note"]:
+            print(run.info["note"])
         print(f"next: workbench evaluate {run.key[:12]}, or workbench app")
     return 0
 
@@ -303,10 +336,11 @@ def _import(options: argparse.Namespace, _: list[str]) -> int:
 def _evaluate(options: argparse.Namespace, _: list[str]) -> int:
     import workbench as wb
     from workbench.conformal import rule_from_text
+    from workbench.imports import SPLIT_NOTE
     from workbench.reporting import FORMATS
 
     written_as = options.format or _format_of(options.output)
-    val, test = _tables(options.what)
+    val, test, note = _tables(options)
     rules: list[Any] = [rule_from_text(text, foreign=True) for text in options.rule or ()]
     sizes = [wb.AverageK.knobs()["K"].parsed("K", text) for text in options.K or ()]
     if not rules and not sizes:
@@ -315,8 +349,9 @@ def _evaluate(options: argparse.Namespace, _: list[str]) -> int:
         rules += [wb.TopK(int(K))] * (K == int(K)) + [wb.AverageK(K)]  # top-K is for whole numbers only
     frame = wb.report(test, rules=rules, val=val, interval=options.interval)
     text = FORMATS[written_as](frame)
-    if Path(options.what).exists():
-        print(f"one table: rules are fitted on {val.n} of its rows and judged on the other {test.n}", file=sys.stderr)
+    if note:
+        halves = f"one table: rules are fitted on {val.n} of its rows and judged on the other {test.n}"
+        print(halves if note == SPLIT_NOTE else note, file=sys.stderr)
     if options.output:
         options.output.write_text(text, encoding="utf-8")
         print(f"written to {options.output}")
@@ -334,17 +369,18 @@ def _format_of(output: Path | None) -> str:
     return known[ending]
 
 
-def _tables(what: str) -> tuple[LogitTable, LogitTable]:
-    """The table to fit on and the table to judge on, of a stored run or of a file."""
-    from workbench.files import import_table
+def _tables(options: argparse.Namespace) -> tuple[LogitTable, LogitTable, str]:
+    """The table to fit on and the table to judge on, of a stored run or of a file, and how a file was split."""
+    from workbench.imports import val_and_test
     from workbench.store import Store
 
+    what = options.what
     if Path(what).exists():
-        return import_table(what).split()
+        return val_and_test(_imported(what, options))
     if Path(what).suffix:
         raise FileNotFoundError(f"there is no file {what}; give a file of scores and labels, or the key of a run")
     run: StoredRun = Store().open(what)
-    return run.tables["val"], run.tables["test"]
+    return run.tables["val"], run.tables["test"], ""
 
 
 if __name__ == "__main__":

@@ -1,0 +1,330 @@
+"""From named arrays to a table: which holds the scores, which the labels, and through which link scores are read.
+
+What a file says is used; what it leaves open is found out where only one reading is possible, and said in the note; what
+would be a guess is refused, with the words that say it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from workbench.formats.base import Contents, Room, Stored
+from workbench.formats.columns import roles
+from workbench.formats.names import CLASS_NAMES, FURTHER, IDS, LABELS, LINK, PROBABILITIES, SCORES
+from workbench.links import LINKS
+from workbench.table_checks import BLOCK, NO_LABEL, SUM_TOLERANCE, checked_names, checked_scores, labels_from, listed
+from workbench.tables import LogitTable
+
+ROUNDED = "probabilities, divided by their sum"  # which rounding has moved away from 1
+ROUNDING = 1e-2  # how far from 1 rounding may have moved the sum
+LONGEST_NAME = 1000  # characters of the name of a class
+PART = re.compile(r"(.+?)\[([-\d:, ]+)\]")  # logits[0] or logits[:, 1]
+
+
+def table_of(
+    file: str,
+    contents: Contents,
+    room: Room,
+    *,
+    scores: str | Sequence[str] | None = None,
+    labels: str | None = None,
+    link: str | None = None,
+    link_constant: float | None = None,
+) -> LogitTable:
+    """A table from what a file holds, with a note of what each part was taken for."""
+    arrays, facts, said = dict(contents.arrays), dict(contents.facts), list(contents.said)
+    if contents.columns is not None:
+        asked = (scores,) if isinstance(scores, str) else tuple(scores or ())
+        found = roles(contents.columns, asked, labels)
+        arrays, scores_name, labels_name = found.arrays, found.scores, found.labels
+        if found.class_names is not None:
+            facts["class_names"] = found.class_names
+        if found.empty:
+            said.append(f"ignored, for they are empty: {listed(found.empty)}")
+        part: Any = ...
+        label_part: Any = ...
+    else:
+        if not isinstance(scores, (str, type(None))):
+            raise ValueError(f"scores = {scores!r}; give the name of one array")
+        scores_name, part = _asked(arrays, scores) if scores is not None else (_scores_name(arrays), ...)
+        labels_name, label_part = _asked(arrays, labels) if labels is not None else (_called(arrays, LABELS), ...)
+        labels_name = None if labels_name == scores_name else labels_name
+    matrix = _numbers(arrays.pop(scores_name), scores_name, part, room)
+    n, n_classes = matrix.shape
+    fields, of_fields = _fields(arrays, facts, n, n_classes)
+    said += of_fields
+    names = fields.get("class_names")
+    if labels_name is None:
+        labels_name = _named_by_words(arrays, names)
+    if labels_name is None:
+        said.insert(0, "no labels: if it holds some, call them label")
+    else:
+        given = _part(arrays.pop(labels_name).read(), label_part, labels_name)
+        fields["labels"], fields["class_names"], how = _labels(given, names, n_classes, labels_name)
+        said.insert(0, how)
+    link, link_constant, from_file = _link_of(arrays, facts, link, link_constant)
+    attributes, ignored = _attributes(arrays, n, room)
+    if attributes:
+        fields["attributes"] = attributes
+        said.append(f"row attributes {listed(attributes, 20)}")
+    if ignored:
+        said.append(f"ignored: {listed(ignored, 20)}")
+    many = "labels" in fields and fields["labels"].ndim == 2
+    if link is None:
+        link, meaning = _link(matrix, many, scores_name)
+    else:
+        meaning = "probabilities" if link == "identity" else f"scores, {link}{from_file}"
+    if meaning == ROUNDED:
+        matrix = _divided_by_sums(matrix)
+    shown = scores_name if part is ... else scores
+    note = f"{file}: {n} rows × {n_classes} classes; {shown} ({matrix.dtype}) read as {meaning}; {'; '.join(said)}"
+    return LogitTable(matrix, link=link, link_constant=link_constant, note=note, **fields)
+
+
+def _called(arrays: dict[str, Stored], known: Sequence[str]) -> str | None:
+    """The array that has one of the known names, whatever its case."""
+    by_lower = {name.lower(): name for name in reversed(arrays)}
+    return next((by_lower[name] for name in known if name in by_lower), None)
+
+
+def _asked(arrays: dict[str, Stored], name: str) -> tuple[str, Any]:
+    """The array of that name, and which part of it: all, or `[0]` of a stacked one."""
+    if name in arrays:
+        return name, ...
+    if (parts := PART.fullmatch(name)) and parts[1] in arrays:
+        index = [part.strip() for part in parts[2].split(",")]
+        if all(part == ":" or part.lstrip("-").isdecimal() for part in index):
+            return parts[1], tuple(slice(None) if part == ":" else int(part) for part in index)
+    raise ValueError(f"there is no array {name}; it has {_overview(arrays)} (write logits[0] for the first of several)")
+
+
+def _overview(arrays: dict[str, Stored]) -> str:
+    return listed((f"{name} {array}" for name, array in arrays.items()), 20) or "nothing"
+
+
+def _scores_name(arrays: dict[str, Stored]) -> str:
+    known = _called(arrays, SCORES)
+    if known is not None:
+        return known
+    if len(arrays) == 1 and next(iter(arrays)).lower() not in ("x", "features", "data", "inputs"):
+        return next(iter(arrays))
+    raise ValueError(
+        f"which array holds the scores? It has {_overview(arrays)}; say so, scores='NAME' (--scores NAME), and labels='NAME' "
+        "(--labels NAME), or call them scores and labels"
+    )
+
+
+def _part(values: np.ndarray, part: Any, name: str) -> np.ndarray:
+    try:
+        return values[part]
+    except IndexError:
+        raise ValueError(f"{name} has shape {values.shape} and no such part; give an index that it has") from None
+
+
+def _numbers(stored: Stored, name: str, part: Any, room: Room) -> np.ndarray:
+    """The scores as floating-point numbers, (n, L)."""
+    values = _part(stored.read(), part, name)
+    if values.ndim != 2:
+        example = f"{name}[0]" if values.ndim == 3 else name
+        raise ValueError(
+            f"{name} has shape {values.shape}; a table has one row per example and one column per class (of several stacked "
+            f"ones take one: scores='{example}', --scores '{example}')"
+        )
+    if values.dtype.kind in "iu":
+        room.take(f"{name} as floating-point numbers", 8 * values.size)
+    return checked_scores(values)
+
+
+def _fields(
+    arrays: dict[str, Stored], facts: dict[str, Any], n: int, n_classes: int
+) -> tuple[dict[str, Any], list[str]]:
+    """Names, groups and counts of classes, and what else of a table is stored beside its scores; taken out of `arrays`."""
+    fields: dict[str, Any] = {}
+    said = []
+    for field, known in (("class_names", CLASS_NAMES), ("ids", IDS), *((name, (name,)) for name in FURTHER)):
+        if field in facts and field in LogitTable.PER_CLASS:
+            fields[field] = _from_text(field, facts[field])
+            said.append(field)
+            continue
+        name = _called(arrays, known)
+        if name is None:
+            continue
+        expected = n_classes if field in LogitTable.PER_CLASS else n
+        if arrays[name].shape[:1] == (expected,):
+            fields[field] = _decoded(arrays.pop(name).read())
+            said.append(f"{field} from {name}" if name != field else field)
+        elif name == field and field in LogitTable.PER_CLASS and arrays[name].shape != (n,):
+            raise ValueError(
+                f"{name} has shape {arrays[name].shape}, and scores have {n_classes} classes; give one per class"
+            )
+    if "class_names" in fields:
+        names = fields["class_names"] = checked_names("class_names", fields["class_names"])
+        longest = max(names, key=len, default="")
+        if len(longest) > LONGEST_NAME:
+            raise ValueError(
+                f"a class is called by {len(longest)} characters, {longest[:40]!r}…; give at most {LONGEST_NAME}"
+            )
+        if len(set(names)) < len(names):
+            twice = {name for name in names if names.count(name) > 1} if len(names) < 10_000 else set()
+            said.append(f"several classes are called {listed(sorted(twice)) or 'the same'}")
+    return fields, said
+
+
+def _from_text(field: str, text: Any) -> Any:
+    """Names or counts of classes from the metadata of a file: a list in JSON."""
+    if not isinstance(text, str):
+        return text
+    try:
+        values = json.loads(text)
+    except ValueError:
+        values = None
+    if not isinstance(values, list):
+        raise ValueError(f"{field} in its metadata is {text[:40]!r}; write a list in JSON, one entry per class")
+    return values
+
+
+def _decoded(values: np.ndarray) -> np.ndarray:
+    return np.char.decode(values, "utf-8") if values.dtype.kind == "S" else values
+
+
+def _named_by_words(arrays: dict[str, Stored], class_names: tuple[str, ...] | None) -> str | None:
+    """The only array of words that are all names of classes, whatever it is called."""
+    known = set(class_names or ())
+    found = []
+    for name, array in arrays.items():
+        if class_names is not None and len(array.shape) == 1 and array.dtype.kind in "UO":
+            words = {word for word in array.read().tolist() if not isinstance(word, list)} - {None, ""}
+            found += [name] if words and words <= known else []
+    return found[0] if len(found) == 1 else None
+
+
+def _labels(
+    given: np.ndarray, names: tuple[str, ...] | None, n_classes: int, called: str
+) -> tuple[np.ndarray, tuple[str, ...] | None, str]:
+    """Labels as a table takes them, the names of the classes, and how they were read."""
+    given = _decoded(given)
+    if given.ndim != 1 and given.ndim != 2:
+        raise ValueError(f"labels are {given.dtype} of shape {given.shape}; give one per row, or marks of shape (n, L)")
+    as_given = _written(given, names) if given.ndim == 1 and given.dtype.kind in "OU" else given
+    read = labels_from(as_given, names, n_classes, numbers_name=True)
+    values, how = read.values, f"labels from {called}"
+    if np.ndim(given) == 2 and values.ndim == 2 and (values.sum(axis=1) == 1).all():
+        values, how = values.argmax(axis=1), f"labels from one mark a row of {called}"
+    facts = [read.reading]
+    if values.ndim == 1:
+        without = int((values == NO_LABEL).sum())
+        present = len(np.unique(values[values != NO_LABEL]))
+        facts.append(f"{without} rows without a label" if without else "")
+        facts.append(f"{present} of the {n_classes} classes occur" if present < n_classes else "")
+    about = "; ".join(filter(None, facts))
+    return values, read.class_names, f"{how} ({about})" if about else how
+
+
+def _written(cells: np.ndarray, names: tuple[str, ...] | None) -> list[Any]:
+    """Labels that stand as text: several as a;b, whole numbers as such unless they are names of classes."""
+    words = [cell.strip() if isinstance(cell, str) else cell for cell in cells.tolist()]
+    known = set(names or ())
+    distinct = {word for word in words if isinstance(word, str)}
+    if any(";" in word and word not in known for word in distinct):
+        lists = [[] if not word else [part.strip() for part in word.split(";") if part.strip()] for word in words]
+        numbers = _whole_numbers({part for row in lists for part in row}, known)
+        return [[numbers.get(part, part) for part in row] for row in lists]
+    numbers = _whole_numbers(distinct - {""}, known)
+    return [numbers.get(word, word) if isinstance(word, str) else word for word in words]
+
+
+def _whole_numbers(words: set[str], known: set[str]) -> dict[str, int]:
+    """The numbers that words stand for, if every one is a whole number (2 or 2.0, not 02)."""
+    matches = [re.fullmatch(r"(-?(?:0|[1-9]\d{0,17}))(?:\.0*)?", word) for word in words]
+    if not all(matches):
+        return {}
+    return {match[0]: int(match[1]) for match in matches if match}
+
+
+def _link_of(
+    arrays: dict[str, Stored], facts: dict[str, Any], link: str | None, link_constant: float | None
+) -> tuple[str | None, float | None, str]:
+    """The link and its constant: what was asked for, else what the file says; and the words for the latter."""
+    stored = {name: _one_value(arrays.pop(name)) if name in arrays else facts.get(name) for name in LINK}
+    if link is not None:
+        return link, link_constant, ""
+    if stored["link"] is None:
+        return None, link_constant, ""
+    if stored["link"] not in LINKS:
+        raise ValueError(
+            f"it says link = {str(stored['link'])[:40]!r}; known: {', '.join(LINKS)} (say link='softmax', --link softmax)"
+        )
+    constant = stored["link_constant"] if link_constant is None else link_constant
+    try:
+        constant = None if constant is None else float(constant)
+    except ValueError:
+        raise ValueError(f"it says link_constant = {str(constant)[:40]!r}; give a number, link_constant=0.3") from None
+    said = " as the file says" if constant is None else f" with log C = {constant:g}, as the file says"
+    return str(stored["link"]), constant, said
+
+
+def _one_value(stored: Stored) -> Any:
+    """The one value that an array holds, once or in every row."""
+    values = np.unique(_decoded(stored.read()).astype(str)).tolist() if int(np.prod(stored.shape)) < 10**8 else []
+    if len(values) != 1:
+        raise ValueError(
+            f"the link of a table is one word, and its constant one number; it has {listed(values) or 'none'}"
+        )
+    return values[0]
+
+
+def _attributes(arrays: dict[str, Stored], n: int, room: Room) -> tuple[dict[str, np.ndarray], list[str]]:
+    """What can be known of each row, and the names of what is left out: other shapes, and texts too long to group by."""
+    attributes, ignored = {}, []
+    for name, array in arrays.items():
+        if array.shape != (n,) or array.dtype.kind not in "biufUSO":
+            ignored.append(name)
+            continue
+        values = _decoded(array.read())
+        if values.dtype == object:
+            words = ["" if word is None else str(word) for word in values.tolist()]
+            n_bytes = 4 * n * max(map(len, words))
+            if not room.holds(n_bytes):
+                ignored.append(f"{name} (long texts)")
+                continue
+            room.take(name, n_bytes)
+            values = np.array(words)
+        attributes[name] = values
+    return attributes, ignored
+
+
+def _link(scores: np.ndarray, many_labels: bool, name: str) -> tuple[str, str]:
+    """The link that the numbers call for, and what they were taken for. All rows are looked at."""
+    low, high = np.inf, -np.inf
+    like, near, other = 0, 0, None
+    for start in range(0, len(scores), BLOCK):
+        block = np.asarray(scores[start : start + BLOCK], dtype=np.float64)
+        sums = block.sum(axis=1)
+        inside = (block.min(axis=1) >= 0) & (block.max(axis=1) <= 1 + SUM_TOLERANCE)
+        close = inside & (np.abs(sums - 1) < ROUNDING)
+        like += int(close.sum())
+        near += int((inside & (np.abs(sums - 1) < SUM_TOLERANCE)).sum())
+        low, high = min(low, block.min()), max(high, block.max())
+        if other is None and not close.all():
+            other = start + int(np.argmin(close)), sums[np.argmin(close)]
+    within = 0 <= low and high <= 1 + SUM_TOLERANCE
+    if within and many_labels:
+        return "identity", "probabilities of each class" if like < len(scores) else "probabilities"
+    if like == len(scores):
+        return "identity", "probabilities" if near == like else ROUNDED
+    if name.lower() in PROBABILITIES or like > 0.01 * len(scores):
+        row, total = other if other is not None else (0, np.nan)
+        raise ValueError(
+            f"{name} go from {low:g} to {high:g}, and row {row + 1} sums to {total:g}: are they probabilities? Say "
+            "link='identity' (--link identity) if each class is judged by itself, link='softmax' (--link softmax) for scores"
+        )
+    return ("sigmoid", "scores, sigmoid") if many_labels else ("softmax", "scores, softmax")
+
+
+def _divided_by_sums(matrix: np.ndarray) -> np.ndarray:
+    return matrix / matrix.sum(axis=1, keepdims=True)
