@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any
+from urllib.parse import parse_qs
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from messages import plain
 
+CAME_BACK, ONCE_MORE = "came back", "came back, once more"  # of a session: see `look_back`
 DROPPED = "dropped from the address"  # of a session: name → what was asked for and cannot be, until it is said
 LONGEST = 64  # letters of a value that are repeated to whoever followed the link
 Readable = Callable[[list[str]], bool]  # whether these values of a name can be read
@@ -32,10 +34,27 @@ def bound(name: str, readable: Readable) -> dict[str, Any]:
     return {"key": name, "bind": "query-params"}
 
 
+def look_back(page: Any) -> None:
+    """Find out, before a page is drawn, whether somebody went back or forward to it.
+
+    Streamlit then takes out of the address what widgets of the other view are bound to, though this one has such widgets
+    too; so the page is asked for once more, with all of it.
+    """
+    context = get_script_run_ctx()
+    gone_back = context is not None and context.is_history_navigation
+    st.session_state[CAME_BACK] = gone_back or st.session_state.pop(ONCE_MORE, False)
+    if context is not None and gone_back:
+        whole = parse_qs(context.query_string, keep_blank_values=True)
+        if whole.keys() - st.query_params.keys():
+            st.session_state[ONCE_MORE] = True
+            st.switch_page(page, query_params=whole)
+
+
 def came_back() -> bool:
     """Whether the page is drawn because somebody went back or forward: then all that the address says holds again."""
     context = get_script_run_ctx()
-    return context is not None and context.is_history_navigation
+    a_part = context is not None and bool(context.fragment_ids_this_run)
+    return not a_part and st.session_state.get(CAME_BACK, False)
 
 
 def one_of(options: Iterable[Any]) -> Readable:

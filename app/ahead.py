@@ -22,10 +22,14 @@ RECONNECT = Path(__file__).with_name("reconnect.js")
 OF_STREAMLIT = Path(st.__file__).parent / "static" / "static"  # their names hold a hash of their content
 TYPES = {".js": "text/javascript", ".css": "text/css", ".woff2": "font/woff2"}  # what a machine calls them may differ
 A_DAY, FOR_EVER = "public, max-age=86400", "public, immutable, max-age=31536000"
-# Streamlit makes an entry in the history for every move of a slider; Back should lead to the view before.
+# Streamlit makes an entry in the history for every move of a slider; Back should lead to the view before, and that with
+# the address it had when somebody left it: the address of the next view comes a moment before its path.
 BACK = """
+let left = location.href;
+for (const input of ["pointerdown", "keydown"]) addEventListener(input, () => { left = location.href; }, true);
 history.pushState = function (state, title, url) {
     const here = new URL(url ?? "", location).pathname === location.pathname;
+    if (!here && new URL(left).pathname === location.pathname) history.replaceState(history.state, "", left);
     History.prototype[here ? "replaceState" : "pushState"].call(this, state, title, url);
 };
 """

@@ -12,7 +12,7 @@ import streamlit as st
 import memory
 import opening
 import reading
-from addressed import came_back, say_what_was_dropped
+from addressed import came_back, look_back, say_what_was_dropped
 from messages import friendly, plain, without_places
 from several import told_apart
 from views import calibration, classes, compare, labels, landscapes, lessons, samples, sets, train
@@ -93,6 +93,7 @@ page = st.navigation(
         st.Page(sets.page, title="Sets", url_path="sets", visibility="hidden"),  # the first page, asked for by its name
     ]
 )
+look_back(page)
 opening.arrive(page)
 with st.sidebar:
     choose_run()
