@@ -89,7 +89,7 @@ def recipe_class(name_or_path: str | Path) -> type[Garden] | type[Meadow] | type
         )
     if (name := str(name_or_path)) in DATASETS:
         return DATASETS[name]
-    if (path := Path(name_or_path).expanduser()).exists():
+    if name and (path := Path(name_or_path).expanduser()).exists():
         return kind_at(path)
     raise ValueError(
         f"there is no dataset {name!r} and no such path; there are {', '.join(DATASETS)}, and Dataset.from_arrays"
