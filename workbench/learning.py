@@ -242,8 +242,9 @@ class Learner(pl.LightningModule):
         knobs = ", ".join(f"{name} = {value}" for name, value in run.loss.settings().items())
         if not self.history and not self.train_losses:  # no step was taken, so that it is not the learning rate
             return (
-                f"epoch 1 of {run.epochs}: {what}, before anything is learnt: the first scores of {run.model_name} are not finite, or the loss of them "
-                "is not; look at the model's weights, at its inputs (columns of numbers near 1e38 overflow) and at the loss"
+                f"epoch 1 of {run.epochs}: {what}, before anything is learnt: the first scores of {run.model_name} are not "
+                "finite, or the loss of them is not; look at the model's weights, at its inputs (columns of numbers near 1e38 "
+                "overflow) and at the loss"
             )
         return (
             f"epoch {self.epoch + 1} of {run.epochs}: {what}. Most often the learning rate is too large: "

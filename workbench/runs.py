@@ -182,7 +182,7 @@ class Run(Knobbed):
         # The spec tells of all transforms; those of the run are its last ones, and the run applies them itself.
         before = facts["dataset"].get("transforms", [])
         data = load_spec({**facts["dataset"], "transforms": before[: len(before) - len(changes)]})
-        fields = {"head": "new"}  # as it was when run.json did not tell
+        fields: dict[str, Any] = {"head": "new"}  # as it was when run.json did not tell
         fields |= {field.name: facts[field.name] for field in dataclasses.fields(cls) if field.name in facts}
         run = cls(**fields | {"dataset": data, "loss": from_spec(facts["loss"]), "transforms": changes})
         if run.data.key != facts["dataset_key"]:
