@@ -47,7 +47,8 @@ def cache_features(
     `backbone` is a trained run, a Module (what it returns are the features), or the name of one that comes with weights:
     `efficientnet-lite0`, `torchvision:resnet50:DEFAULT` or `module:factory`. It is only read: no dropout, batch
     statistics as they were learnt. Labels, names, posterior and attributes stay; heads are trained on the result as on
-    any rows of numbers. What takes longer than two seconds shows its `progress`.
+    any rows of numbers. `store` is where they are kept, as in `train`, and `device` where they are computed: cpu, cuda or
+    auto. What takes longer than two seconds shows its `progress`.
 
     >>> import tempfile
     >>> half = nn.Sequential(nn.Flatten(), nn.AvgPool1d(2))

@@ -55,7 +55,8 @@ def sweep(
     trained as it stands. A run that is stored is not trained again, so a sweep that was interrupted goes on where it
     stopped. A run whose loss diverges is told of in `failed`, and the others go on.
 
-    Sets are made by `rule`, fitted on val (default: average-K for K = 5, or fewer where there are few classes).
+    Sets are made by `rule`, fitted on val (default: average-K for K = 5, or fewer where there are few classes), and judged
+    by `metrics`. `store` is where runs are kept, as in `train`; `progress` prints a line for each run.
 
     >>> import tempfile
     >>> from workbench.losses import NoisedTopK

@@ -136,6 +136,8 @@ def test_a_row_without_a_label_has_no_mark(y, store):
         (["", "", ""] * 10, None, "y has no label in any row"),
         (WORDS, "fern", "class_names = 'fern'; give one name per class"),
         (LABELS[:, None, None], None, r"\(30, 1, 1\)"),
+        (LABELS + 10**12, None, "y holds 1000000000002 among 30 labels; class indices count from 0.*give them as text"),
+        ([[10**12], [], [3]] * 10, None, "y holds 1000000000000 among 20 labels"),
     ],
 )
 def test_labels_that_cannot_be_read_are_refused_with_a_reason(y, class_names, message):
