@@ -333,7 +333,7 @@ def _three_parts(X: Any) -> bool:
     )
 
 
-def _joined(X: tuple[Any, ...], y: tuple[Any, ...]) -> tuple[np.ndarray, Any, np.ndarray]:
+def _joined(X: Sequence[Any], y: Sequence[Any]) -> tuple[np.ndarray, Any, np.ndarray]:
     """Three splits as one: all inputs, all labels, and the split of each row."""
     if len(y) != 3:
         raise ValueError(f"X has three parts and y has {len(y)}; give train, val and test of both")
