@@ -182,6 +182,8 @@ def test_a_demo_run_lends_its_backbone(store):
 def test_wrong_backbones_are_refused_with_what_to_do(clouds, trained, store):
     with pytest.raises(ValueError, match=r"cnn comes with random weights.*give a trained run, efficientnet"):
         cache_features(clouds, "cnn", store=store)
+    with pytest.raises(ValueError, match="device = 'gpu'; give auto, cpu or cuda, or a device of torch"):
+        cache_features(clouds, nn.Flatten(), store=store, device="gpu")
     with pytest.raises(ValueError, match="backbone = None; give a trained run, a Module, or the name"):
         cache_features(clouds, None, store=store)
     wide = Dataset.from_arrays(np.eye(60, 9), np.arange(60) % 6, name="wide")

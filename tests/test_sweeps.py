@@ -191,6 +191,12 @@ def test_a_run_that_diverges_is_told_of_and_its_setting_is_never_the_best(run, t
         ({"loss.epsilon": [0.1, -1]}, "epsilon = -1"),
         ({"loss.K": [2, 6]}, "K = 6 with 6 classes"),
         ({"accumulate": [1, 100]}, "cannot share"),
+        ({"model": ["linear", "cnn"]}, "cnn looks at images"),
+        ({"loss": ["CrossEntropy"]}, r"over: loss = 'CrossEntropy' is not a loss; give some such as CrossEntropy\(\)"),
+        (
+            {"dataset": [Dataset.from_arrays(np.eye(20), np.zeros(20, int))], "loss": [CrossEntropy()]},
+            "a loss needs at least 2",
+        ),
     ],
 )
 def test_a_wrong_setting_is_refused_before_anything_is_trained(run, tmp_path, over, message):

@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from workbench.atomic import room_for
 from workbench.batches import in_turn, readable
 from workbench.datasets import Dataset, ImageFiles, load_dataset
+from workbench.hardware import device_named
 from workbench.losses import CrossEntropy
 from workbench.models import Network, build_network, foreign, random_weights, weights_digest
 from workbench.progress import slow
@@ -49,14 +50,15 @@ def cache_features(
     `backbone` is a trained run, a Module (what it returns are the features), or the name of one that comes with weights:
     `efficientnet-lite0`, `torchvision:resnet50:DEFAULT` or `module:factory`. It is only read: no dropout, batch
     statistics as they were learnt. Labels, names, posterior and attributes stay; heads are trained on the result as on
-    any rows of numbers. What takes longer than two seconds shows its `progress`.
+    any rows of numbers. `store` is where they are kept, as in `train`, and `device` where they are computed: cpu, cuda or
+    auto. What takes longer than two seconds shows its `progress`.
 
     >>> import tempfile
     >>> half = nn.Sequential(nn.Flatten(), nn.AvgPool1d(2))
     >>> cache_features("digits", half, store=Store(tempfile.mkdtemp()))
     Dataset('digits · features of Sequential': 1 427 / 185 / 185 rows of 32, 10 classes)
     """
-    data = dataset if isinstance(dataset, Dataset) else load_dataset(dataset)
+    data, place = dataset if isinstance(dataset, Dataset) else load_dataset(dataset), _place(device)
     if isinstance(backbone, (str, nn.Module)):
         check_weights(backbone)
         name = backbone if isinstance(backbone, str) else type(backbone).__name__
@@ -68,7 +70,7 @@ def cache_features(
     else:
         name, network = backbone.run.title, backbone.model
         _check_shape(backbone.stored.info["input_shape"], data)
-    return features_of(network, data, name, chosen_store(store), device, progress=progress)
+    return features_of(network, data, name, chosen_store(store), place, progress=progress)
 
 
 def features_of(
@@ -175,6 +177,16 @@ def standardise(network: Network, data: Dataset) -> None:
     """Takes mean and deviation of rows of numbers from the training split; images in files need none."""
     if isinstance(inputs := readable(data.train.inputs), Tensor):
         network.standardise(inputs)
+
+
+def _place(device: torch.device | str) -> torch.device:
+    """Where to compute: cpu, cuda or auto, or a device of torch."""
+    if device in ("auto", "cpu", "cuda"):
+        return device_named(str(device))
+    try:
+        return torch.device(device)
+    except (RuntimeError, TypeError):
+        raise ValueError(f"device = {device!r}; give auto, cpu or cuda, or a device of torch") from None
 
 
 def _before_the_head(name: str) -> bool:

@@ -169,6 +169,11 @@ class Learner(pl.LightningModule):
         share = batch[3]
         step, piece = divmod(batch_idx, self.run.accumulate)
         scores = parallel.together(self.network(inputs), len(rows))
+        if not scores.requires_grad:
+            raise ValueError(
+                f"no weight of {self.run.model_name} learns: all are frozen, or its scores are detached from them; set "
+                "requires_grad on some, or give head='new' to train a new head"
+            )
         scores.retain_grad()
         values = self.loss(scores, self._readable(labels), generator=self.noise, state=self.state, rows=rows)
         loss = share * values.mean()
@@ -248,6 +253,12 @@ class Learner(pl.LightningModule):
     def _diverged(self, what: str) -> str:
         run = self.run
         knobs = ", ".join(f"{name} = {value}" for name, value in run.loss.settings().items())
+        if not self.history and not self.train_losses:  # no step was taken, so that it is not the learning rate
+            return (
+                f"epoch 1 of {run.epochs}: {what}, before anything is learnt: the first scores of {run.model_name} are not "
+                "finite, or the loss of them is not; look at the model's weights, at its inputs (columns of numbers near 1e38 "
+                "overflow) and at the loss"
+            )
         return (
             f"epoch {self.epoch + 1} of {run.epochs}: {what}. Most often the learning rate is too large: "
             f"try learning_rate={run.learning_rate / 10:g}"

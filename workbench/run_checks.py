@@ -10,6 +10,7 @@ from torch import nn
 from torch.nn.parameter import is_lazy
 
 from workbench.datasets import Dataset, Transform, transforms
+from workbench.decimals import whole
 from workbench.features import check_weights
 from workbench.losses import Loss
 from workbench.models import BACKBONES, backbone_named, foreign
@@ -47,8 +48,10 @@ def check_course(run: Run) -> None:
     if run.monitor is not None and run.monitor not in tuple(MONITORS):
         raise ValueError(f"monitor = {run.monitor!r} is not watched; give one of {', '.join(MONITORS)}, or None")
     if run.patience is not None:
-        if not isinstance(run.patience, int) or run.patience < 1:
-            raise ValueError(f"patience = {run.patience!r}; give a whole number of epochs ≥ 1, or None")
+        try:
+            object.__setattr__(run, "patience", whole("patience", run.patience))
+        except ValueError as error:
+            raise ValueError(f"{error}, of epochs, or None") from None
         if run.monitor is None:
             raise ValueError("patience needs a monitor: say what must get better, e.g. monitor='val_loss'")
     if not _rising_shares(run.drops):

@@ -16,6 +16,8 @@ import pandas as pd
 from torch import nn
 
 from workbench.datasets import Dataset, load_dataset, load_spec
+from workbench.features import network_of
+from workbench.losses import Loss
 from workbench.metrics import (
     Metric,
     accuracy,
@@ -53,7 +55,8 @@ def sweep(
     trained as it stands. A run that is stored is not trained again, so a sweep that was interrupted goes on where it
     stopped. A run whose loss diverges is told of in `failed`, and the others go on.
 
-    Sets are made by `rule`, fitted on val (default: average-K for K = 5, or fewer where there are few classes).
+    Sets are made by `rule`, fitted on val (default: average-K for K = 5, or fewer where there are few classes), and judged
+    by `metrics`. `store` is where runs are kept, as in `train`; `progress` prints a line for each run.
 
     >>> import tempfile
     >>> from workbench.losses import NoisedTopK
@@ -75,9 +78,8 @@ def sweep(
     ]
     first = [at for at, setting in enumerate(settings) if setting not in settings[:at]]  # a run counts once
     runs, settings = [runs[at] for at in first], [settings[at] for at in first]
+    _check_all(runs)
     rule = AverageK(float(min(5, min(one.data.n_classes for one in runs) - 1))) if rule is None else checked_rule(rule)
-    for one in runs:
-        check_run(one)
     lines = _Lines(runs, store, progress)
     trained: list[TrainedRun] = []
     kept: list[dict[str, Any]] = []
@@ -244,6 +246,10 @@ def _runs(run: Run, settings: Sequence[Mapping[str, Any]]) -> list[Run]:
         fields = {name: value for name, value in setting.items() if not name.startswith(("loss.", "data."))}
         knobs = _after("loss.", setting)
         loss = fields.pop("loss", run.loss)
+        if not isinstance(loss, Loss):
+            raise ValueError(
+                f"over: loss = {loss!r} is not a loss; give some such as CrossEntropy(), with the brackets"
+            )
         known = [field.name for field in dataclasses.fields(run)]
         if unknown := [name for name in fields if name not in known]:
             raise ValueError(f"a run has no {', '.join(unknown)}; it has {', '.join(known)}, and loss.… for its knobs")
@@ -256,6 +262,18 @@ def _runs(run: Run, settings: Sequence[Mapping[str, Any]]) -> list[Run]:
         fields["dataset"] = turned(data, tuple(_after("data.", setting).items()))
         runs.append(dataclasses.replace(run, loss=dataclasses.replace(loss, **knobs), **fields))
     return runs
+
+
+def _check_all(runs: Sequence[Run]) -> None:
+    """Every run can be trained: better to fail before the first than after it. A network that runs share is made once."""
+    made = set()
+    for run in runs:
+        check_run(run)
+        model = run.model if isinstance(run.model, str) else id(run.model)
+        kind = (model, run.head, run.loss.head, run.loss.heads, run.data.input_shape, run.data.n_classes)
+        if kind not in made:
+            network_of(run)
+            made.add(kind)
 
 
 def _after(prefix: str, setting: Mapping[str, Any]) -> dict[str, Any]:

@@ -75,6 +75,9 @@ def train(
     """
     if not isinstance(run, Run):
         raise ValueError(f"train takes a Run, such as Run('letters', model='mlp'), and not {run!r}")
+    for name, given in (("on_epoch", on_epoch), ("on_batch", on_batch)):
+        if given is not None and not callable(given):
+            raise ValueError(f"{name} = {given!r}; give a function, or None")
     store = chosen_store(store)
     tool = logger_named(logger, run, store)
     if store.has(run.key) and not again:
@@ -174,6 +177,7 @@ def write_run(
 def check_run(run: Run) -> None:
     """Refuses a run whose loss, data and batches do not go together, before anything is trained."""
     _check_labels(run)
+    _check_monitor(run)
     _check_pieces(run)
     n_classes, loss = run.data.n_classes, run.loss.for_classes(run.data.class_counts)
     scores = torch.zeros(2, 2, n_classes) if loss.heads == 2 else torch.zeros(2, n_classes)
@@ -189,6 +193,14 @@ def _check_pieces(run: Run) -> None:
         raise ValueError(
             f"batches have {smallest} rows and more, which devices × nodes × accumulate = {pieces} cannot share; use a "
             "larger batch_size, or fewer of them"
+        )
+
+
+def _check_monitor(run: Run) -> None:
+    """An accuracy is of rows with a label."""
+    if run.monitor not in (None, "val_loss") and run.data.many_labels and not run.data.val.labels.any():
+        raise ValueError(
+            f"monitor = {run.monitor!r}, but no validation row of {run.data.name} has a label; use monitor='val_loss' or None"
         )
 
 

@@ -135,7 +135,13 @@ def test_a_row_without_a_label_has_no_mark(y, store):
         (MARKS, ["fern", "lily"], "2 classes"),
         (["", "", ""] * 10, None, "y has no label in any row"),
         (WORDS, "fern", "class_names = 'fern'; give one name per class"),
+        (None, None, "y = None; give the labels of all rows"),
+        (3, None, "y = 3; give the labels of all rows"),
+        ({"a": 1}, None, r"y = \{'a': 1\}; give the labels of all rows"),
+        (pd.date_range("2020", periods=30), None, "y cannot be read as labels"),
         (LABELS[:, None, None], None, r"\(30, 1, 1\)"),
+        (LABELS + 10**12, None, "y holds 1000000000002 among 30 labels; class indices count from 0.*give them as text"),
+        ([[10**12], [], [3]] * 10, None, "y holds 1000000000000 among 20 labels"),
     ],
 )
 def test_labels_that_cannot_be_read_are_refused_with_a_reason(y, class_names, message):
@@ -166,10 +172,25 @@ def test_frames_and_sparse_matrices_are_rows_of_numbers(monkeypatch):
         Dataset.from_arrays(scipy.sparse.csr_matrix(ROWS), LABELS)
 
 
-@pytest.mark.parametrize("X", [ROWS[:, :0], [[1.0], [2.0, 3.0]]])
-def test_inputs_without_columns_or_of_different_lengths_are_refused(X):
-    with pytest.raises(ValueError, match=r"no columns|is no array"):
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (ROWS[:, :0], r"X has shape \(30, 0\): its rows are empty"),
+        (np.zeros((30, 0, 4, 3), np.uint8), r"X has shape \(30, 0, 4, 3\): its rows are empty"),
+        ([[1.0], [2.0, 3.0]], "X is no array .*all of one length"),
+        (np.ma.masked_greater(ROWS, 20), "masked entries; fill them"),
+    ],
+)
+def test_inputs_that_are_empty_ragged_or_masked_are_refused(X, message):
+    with pytest.raises(ValueError, match=message):
         Dataset.from_arrays(X, LABELS)
+
+
+def test_attributes_may_be_the_columns_of_a_frame():
+    place = np.where(LABELS > 0, "wood", "meadow")
+    given = (pd.DataFrame({"place": place, "day": np.arange(30)}), {"place": place, "day": np.arange(30)})
+    keys = {Dataset.from_arrays(ROWS, LABELS, attributes=attributes).key for attributes in given}
+    assert len(keys) == 1
 
 
 PARTS = np.repeat(["train", "val", "test"], [15, 6, 9])
@@ -194,6 +215,7 @@ def test_three_arrays_are_the_splits():
     many = Dataset.from_arrays(ROWS, MARKS, NAMES, split=PARTS)
     for y in (MARKS.astype(int), pd.DataFrame(MARKS, columns=NAMES), scipy.sparse.csr_matrix(MARKS)):
         assert Dataset.from_arrays(parts(ROWS), parts(y), NAMES).key == many.key
+    assert Dataset.from_arrays(parts(ROWS), list(parts(WORDS))).key == expected.key
     listed = tuple([[name] for name in part] for part in parts(WORDS))
     assert Dataset.from_arrays(parts(ROWS), listed).key == many.key
 

@@ -53,7 +53,7 @@ def test_a_seed_splits_otherwise_and_the_spec_splits_the_same(name):
     assert load_dataset(other.spec["name"], **other.spec["knobs"]).key == other.key
 
 
-@pytest.mark.parametrize("name", ["gardn", "../photos", "/data/plants"])
+@pytest.mark.parametrize("name", ["", "gardn", "../photos", "/data/plants"])
 def test_an_unknown_name_or_a_path_lists_the_names_there_are(name):
     with pytest.raises(ValueError, match="garden, meadow, letters, digits"):
         load_dataset(name)

@@ -11,10 +11,11 @@ import pytest
 import safetensors.numpy
 import torch
 from small_runs import assert_same_weights, small
+from torch import nn
 
 from workbench import fitting, learning
 from workbench.datasets import Dataset
-from workbench.losses import Loss
+from workbench.losses import BinaryCrossEntropy, Loss
 from workbench.store import Store
 from workbench.training import train
 
@@ -23,12 +24,12 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 @dataclass(frozen=True)
 class Exploding(Loss):
-    """NaN from the third batch on, in training."""
+    """NaN in training, once a step has made the scores large."""
 
     title = "Exploding"
 
     def values(self, scores, labels, **_):
-        return scores.sum(-1) * (torch.nan if scores.requires_grad and scores.mean() < 0 else 1.0)
+        return scores.sum(-1) * (torch.nan if scores.requires_grad and scores.abs().max() > 20 else 1.0)
 
 
 def test_a_nan_loss_stops_with_the_epoch_the_batch_and_the_likely_knob(store):
@@ -117,3 +118,53 @@ def test_training_on_a_gpu_gives_nearly_the_same_scores_as_on_a_cpu(tmp_path):
         for device in ("cpu", "cuda")
     )
     np.testing.assert_allclose(cpu.tables["test"].scores, gpu.tables["test"].scores, atol=1e-2)
+
+
+class NotFinite(nn.Module):
+    def forward(self, inputs):
+        return inputs * torch.nan
+
+
+def test_a_loss_that_is_nan_before_the_first_step_does_not_blame_the_learning_rate(store):
+    with pytest.raises(
+        FloatingPointError, match="epoch 1 of 3: the loss is nan in batch 1 of 5, before anything is learnt"
+    ) as stopped:
+        train(small(model=NotFinite()), store=store, progress=False)
+    assert "learning" not in str(stopped.value)
+
+
+class Detached(nn.Module):
+    def forward(self, scores):
+        return scores.detach()
+
+
+@pytest.mark.parametrize("way", ["frozen", "detached"])
+def test_a_model_in_which_nothing_learns_says_so(store, way):
+    model = nn.Linear(5, 6).requires_grad_(way != "frozen")
+    fields = {} if way == "frozen" else {"head": "own"}
+    with pytest.raises(ValueError, match=r"no weight of .* learns: all are frozen, or .* detached.*head='new'"):
+        train(
+            small(model=nn.Sequential(model, *[Detached()] * (way != "frozen")), **fields), store=store, progress=False
+        )
+
+
+def test_a_dataset_of_one_class_is_refused_before_anything_is_trained(store):
+    data = Dataset.from_arrays(np.eye(20), np.zeros(20, int))
+    with pytest.raises(ValueError, match="a loss needs at least 2"):
+        train(small(data), store=store, progress=False)
+
+
+def test_a_monitor_of_accuracy_needs_validation_rows_with_a_label(store):
+    split = ["train"] * 4 + ["val"] * 2 + ["test"] * 2
+    data = Dataset.from_arrays(np.eye(8), [0, 1, 0, 1, -1, -1, 0, 1], split=split)
+    run = small(data, loss=BinaryCrossEntropy(), monitor="val_accuracy")
+    with pytest.raises(
+        ValueError, match=r"monitor = 'val_accuracy', but no validation row .* has a label; use monitor='val_loss'"
+    ):
+        train(run, store=store, progress=False)
+
+
+@pytest.mark.parametrize("callback", ["on_epoch", "on_batch"])
+def test_what_cannot_be_called_is_refused_before_the_first_epoch(callback, store):
+    with pytest.raises(ValueError, match=f"{callback} = 3; give a function, or None"):
+        train(small(), store=store, progress=False, **{callback: 3})

@@ -64,7 +64,10 @@ DATASETS: dict[str, type[Garden] | type[Meadow] | type[Letters] | type[Digits]] 
 
 
 def load_dataset(name_or_path: str | Path, **knobs: Any) -> Dataset:
-    """A dataset by its name or its path, with its knobs set.
+    """A dataset by its name or its path, with its knobs set: `seed`, and others that `recipe_class(name).knobs()` tells.
+
+    Names are garden, meadow, letters and digits; a path is a folder of images, a CSV of labels, Pl@ntNet-300K, CIFAR's
+    binary version or MNIST's files, as the module says. A knob that is not there lists those that are.
 
     >>> load_dataset("letters")
     Dataset('letters': 15 974 / 2 013 / 2 013 rows of 16, 26 classes)
@@ -89,7 +92,7 @@ def recipe_class(name_or_path: str | Path) -> type[Garden] | type[Meadow] | type
         )
     if (name := str(name_or_path)) in DATASETS:
         return DATASETS[name]
-    if (path := Path(name_or_path).expanduser()).exists():
+    if name and (path := Path(name_or_path).expanduser()).exists():
         return kind_at(path)
     raise ValueError(
         f"there is no dataset {name!r} and no such path; there are {', '.join(DATASETS)}, and Dataset.from_arrays"

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +16,9 @@ from workbench.datasets.inputs import Inputs, read_inputs
 from workbench.datasets.labels import NO_LABEL, joined_labels, n_rows, read_labels
 from workbench.datasets.splitting import divided
 from workbench.decimals import whole
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SMALLEST_CLASS = 4  # fewer rows cannot give one to val, one to test and two to training
 SPLITS = ("train", "val", "test")
@@ -120,7 +123,7 @@ class Dataset:
         groups: Sequence[str] | Mapping[str, str] | None = None,
         seed: int = 0,
         drop_small: bool = False,
-        attributes: Mapping[str, ArrayLike] | None = None,
+        attributes: Mapping[str, ArrayLike] | pd.DataFrame | None = None,
         name: str = "arrays",
         spec: dict[str, Any] | None = None,
         split: ArrayLike | None = None,
@@ -154,7 +157,7 @@ class Dataset:
 
         Garcin, thesis, section 3.2.2 (construction of Pl@ntNet-300K).
         """
-        if _three_parts(X) and isinstance(y, tuple):
+        if _three_parts(X) and isinstance(y, (tuple, list)):
             if split is not None:
                 raise ValueError("X and y are given in three parts already; leave split out")
             X, y, split = _joined(X, y)
@@ -166,9 +169,9 @@ class Dataset:
             raise ValueError("X has no rows; a dataset needs some")
         if not names:
             raise ValueError("y has no label in any row; a dataset needs classes")
-        if attributes is not None and not isinstance(attributes, Mapping):
-            raise ValueError(f"attributes = {attributes!r}; give {{name: one value per row}}")
-        columns = {key: np.asarray(values) for key, values in (attributes or {}).items()}
+        if attributes is not None and not hasattr(attributes, "items"):  # a DataFrame has some, too
+            raise ValueError(f"attributes = {attributes!r}; give {{name: one value per row}}, or a DataFrame")
+        columns = {} if attributes is None else {str(key): np.asarray(values) for key, values in attributes.items()}
         everything = Split(inputs, labels, attributes=columns or None)
         _check_attributes(everything, "attributes")
         parts = None if split is None else _parts(split, len(inputs))
@@ -330,7 +333,7 @@ def _three_parts(X: Any) -> bool:
     )
 
 
-def _joined(X: tuple[Any, ...], y: tuple[Any, ...]) -> tuple[np.ndarray, Any, np.ndarray]:
+def _joined(X: Sequence[Any], y: Sequence[Any]) -> tuple[np.ndarray, Any, np.ndarray]:
     """Three splits as one: all inputs, all labels, and the split of each row."""
     if len(y) != 3:
         raise ValueError(f"X has three parts and y has {len(y)}; give train, val and test of both")

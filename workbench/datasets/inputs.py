@@ -24,10 +24,14 @@ def read_inputs(X: Any) -> Inputs:
         X = _dense(X)
     elif hasattr(X, "detach"):  # a tensor
         X = X.detach().cpu()
+    elif isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        raise ValueError("X is an array with masked entries; fill them, X.filled(…), or leave their rows out")
     try:
         inputs = np.asarray(X)
     except ValueError as error:  # rows of different lengths
         raise ValueError(f"X is no array ({error}); give rows of numbers (n, d), all of one length") from None
+    if 0 in inputs.shape[1:]:
+        raise ValueError(f"X has shape {inputs.shape}: its rows are empty, and there is nothing to learn from")
     if inputs.ndim == 4 and inputs.shape[-1] in (1, 3):
         if inputs.dtype != np.uint8:
             raise ValueError(
@@ -39,8 +43,6 @@ def read_inputs(X: Any) -> Inputs:
             f"X has shape {inputs.shape}; give rows of numbers (n, d) or images (n, H, W, 1 or 3); "
             "X[..., None] adds the channel of grey images"
         )
-    if inputs.shape[1] == 0:
-        raise ValueError(f"X has shape {inputs.shape}, and so no columns; there is nothing to learn from")
     if not (np.issubdtype(inputs.dtype, np.number) or inputs.dtype == np.bool_) or np.iscomplexobj(inputs):
         raise ValueError(f"X is {inputs.dtype}; give real numbers")
     with np.errstate(over="ignore"):

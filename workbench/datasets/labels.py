@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import numbers
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from workbench.table_checks import NO_LABEL, checked_labels, checked_names, labels_from
+from workbench.table_checks import NO_LABEL, array_of, checked_labels, checked_names, labels_from
 
 __all__ = ["NO_LABEL", "joined_labels", "n_rows", "read_labels"]
 
@@ -21,8 +22,16 @@ def read_labels(y: Any, class_names: Iterable[str] | None = None) -> tuple[np.nd
     >>> read_labels([2, 0, 1])[1]
     ('class 0', 'class 1', 'class 2')
     """
+    y = _dense(y)
+    if not (hasattr(y, "__len__") and hasattr(y, "__iter__")) or isinstance(y, (str, Mapping)):
+        raise ValueError(f"y = {y!r:.60}; give the labels of all rows, an array or a list")
     names = None if class_names is None else checked_names("class_names", class_names)
-    labels, names, reading = labels_from(_dense(y), names)
+    if names is None and getattr(y, "ndim", 1) == 1:
+        _refuse_ids(y)
+    try:
+        labels, names, reading = labels_from(y, names)
+    except TypeError as error:  # such as dates
+        raise ValueError(f"y cannot be read as labels ({error}); give class indices, or names as text") from None
     if reading:
         warnings.warn(f"{reading}; give text labels to name classes, or other class_names", stacklevel=3)
     if names is None:
@@ -51,4 +60,20 @@ def n_rows(y: Any) -> int:
 
 
 def _dense(y: Any) -> Any:
-    return y.toarray() if hasattr(y, "toarray") else y
+    return y.toarray() if hasattr(y, "toarray") else array_of(y) if hasattr(y, "detach") else y
+
+
+def _refuse_ids(y: Iterable[Any]) -> None:
+    """Refuses numbers that are too large to be class indices, before a class is made for every number below them.
+
+    Every class has a label somewhere, so that there are never more classes than labels.
+    """
+    labels = [label for row in y for label in (row if isinstance(row, (list, tuple, set, frozenset)) else (row,))]
+    largest = max(
+        (float(label) for label in labels if isinstance(label, numbers.Real) and label == label), default=-1.0
+    )
+    if largest >= len(labels):
+        raise ValueError(
+            f"y holds {largest:.0f} among {len(labels)} labels; class indices count from 0, without gaps. If these are names, "
+            "give them as text, np.asarray(y).astype(str), or number them, np.unique(y, return_inverse=True)[1]"
+        )
