@@ -80,7 +80,8 @@ def whole(key: str | None) -> dict[str, Any] | None:
         models = list(dict.fromkeys(each.settings["model"] for each in recipes.values() if "model" in each.settings))
         model = st.selectbox(
             "Model", models, models.index(start.get("model", models[0])), key=f"model_{name}", bind="query-params",
-            accept_new_options=True, help="its name, or module:factory for one of yours",
+            accept_new_options=True,
+            help="its name; or module:factory for one of yours, if the app was started with --allow module",
         )  # fmt: skip
         loss = chosen_loss()
     with st.container(key="more-settings"):
