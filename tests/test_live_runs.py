@@ -61,17 +61,18 @@ def test_what_another_process_forgot_first_is_no_obstacle(shelf, monkeypatch):
     assert len(shelf.runs()) - len(shelf.store.runs()) == 2
 
 
-def test_the_worker_trains_for_the_shelf_it_was_given(shelf, monkeypatch):
+def test_the_worker_trains_for_the_shelf_it_was_given_and_may_import_what_its_starter_may(shelf, monkeypatch):
     started = []
 
     def start(command, **options):
-        started.append(options["env"]["WORKBENCH_HOME"])
+        started.append((options["env"]["WORKBENCH_HOME"], options["env"]["WORKBENCH_ALLOW"]))
         raise OSError("enough")
 
     monkeypatch.setattr(subprocess, "Popen", start)
+    monkeypatch.setenv("WORKBENCH_ALLOW", "my_module")
     with pytest.raises(OSError, match="enough"):
         WarmWorker(shelf).ask(SMALL)
-    assert set(started) == {str(shelf.store.root)}
+    assert set(started) == {(str(shelf.store.root), "my_module")}
 
 
 def test_a_run_is_found_by_what_its_file_says_on_the_shelf_and_in_the_store(shelf):

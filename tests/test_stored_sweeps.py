@@ -129,3 +129,15 @@ def test_a_run_that_was_trained_again_is_measured_again(store):
     changed = after["run"] == run.key
     assert (after["value"] != before["value"])[changed].any()
     assert after[~changed].equals(before[~changed])
+
+
+def test_a_damaged_run_is_left_out_of_its_sweep_and_told_of(store):
+    for epsilon in (0.5, 1.0, 2.0):
+        keep(store, epsilon=epsilon)
+    (sweep,) = found(store)
+    damaged = sweep.runs[1]
+    file = damaged.path / "test" / "scores.npy"
+    file.write_bytes(file.read_bytes()[:-1] + b"?")  # only reading it tells
+    with pytest.warns(UserWarning, match=f"a run is left out: run {damaged.key[:12]}: test/scores.npy is damaged"):
+        frame = found(store)[0].frame(wb.AverageK(2.0))
+    assert set(frame["run"]) == {run.key for run in sweep.runs} - {damaged.key}

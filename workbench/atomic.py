@@ -30,7 +30,7 @@ except ImportError:  # Windows: there nobody can tell whether a writer lives, so
 ABANDONED = 24 * 3600  # seconds after which a leftover of another machine belongs to a writer that was killed
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 MACHINE = f"{zlib.crc32(platform.node().encode()):08x}"
-ASIDE = re.compile(r"\.writing-([0-9a-f]{8})-[0-9a-f]{32}")
+ASIDE = re.compile(r"\.writing-([0-9a-f]{8}-)?[0-9a-f]{32}")  # once without the machine
 RETIRED = ".retired"  # ends the name of what was there before, where two things cannot change places at once
 EXCHANGE, AT_CWD = 2, -100  # of Linux' renameat2; EXCHANGE is also RENAME_SWAP of macOS' renamex_np
 

@@ -10,6 +10,7 @@ import dataclasses
 import hashlib
 import json
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -88,23 +89,21 @@ def features_of(
     `on_batch` is called after every batch that is computed. What it raises stops the work, and nothing is kept of it.
     """
     shelf, key = Store(store.root / ".features"), _key(network, data)
-    if not shelf.has(key):
+    kept = _kept(shelf, key)
+    if kept is None:
         network = network.to(device).eval()
         inputs = {split: getattr(data, split).inputs for split in SPLITS}
         bar = slow(f"features of {name}", "row", total=sum(map(len, inputs.values())), hidden=not progress)
-        with shelf.writing(key) as directory, bar:
+        with shelf.writing(key, replace=shelf.has(key)) as directory, bar:
             (directory / "features.json").write_text(json.dumps({"dataset": data.name, "backbone": name}), "utf-8")
             for split in SPLITS:
                 for n_rows in _written(directory / f"{split}.npy", network, inputs[split], device):
                     bar.update(n_rows)
                     if on_batch is not None:
                         on_batch()
-    stored = shelf.open(key)
-    splits = {}
-    for split in SPLITS:
-        # "c": nobody writes, but torch warns of arrays that could not be written to.
-        inputs = np.load(stored.verified(f"{split}.npy"), mmap_mode="c", allow_pickle=False)
-        splits[split] = dataclasses.replace(getattr(data, split), inputs=inputs)
+        kept = _kept(shelf, key)
+        assert kept is not None
+    splits = {split: dataclasses.replace(getattr(data, split), inputs=kept[split]) for split in SPLITS}
     return dataclasses.replace(data, name=f"{data.name} · features of {name}", key=key, spec=None, **splits)
 
 
@@ -112,6 +111,19 @@ def network_of(run: Run) -> Network:
     """The network of a run, with its initial weights."""
     shape, n_classes = run.data.input_shape, run.data.n_classes
     return build_network(run.model, run.loss, input_shape=shape, n_classes=n_classes, seed=run.seed, head=run.head)
+
+
+def _kept(shelf: Store, key: str) -> dict[str, np.ndarray] | None:
+    """Split → its features, memory-mapped; None if nobody has computed them, or if they are damaged."""
+    if not shelf.has(key):
+        return None
+    stored = shelf.open(key)
+    try:
+        # "c": nobody writes, but torch warns of arrays that could not be written to.
+        return {split: np.load(stored.verified(f"{split}.npy"), mmap_mode="c", allow_pickle=False) for split in SPLITS}
+    except ValueError as error:
+        warnings.warn(f"features are computed anew: {error}", stacklevel=3)
+        return None
 
 
 def whole_network(run: Run, store: Store) -> Network:
@@ -211,8 +223,9 @@ def _written(
             features = network.features(block.to(device)).float().cpu().numpy()
             if file is None:
                 shape = (len(inputs), features.shape[1])
-                file = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)
-                _take_room(path)
+                with room_for(len(inputs) * features[0].nbytes, path):
+                    file = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)
+                    _take_room(path)
             file[rows.numpy()] = features
             yield len(rows)
     if file is not None:
@@ -222,9 +235,8 @@ def _written(
 def _take_room(path: Path) -> None:
     """Takes the room of a file that is written through memory: there a disk that becomes full would end the process."""
     if hasattr(os, "posix_fallocate"):
-        size = path.stat().st_size
-        with room_for(size, path), path.open("r+b") as file:
-            os.posix_fallocate(file.fileno(), 0, size)
+        with path.open("r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
 
 
 def _check_shape(input_shape: list[int], data: Dataset) -> None:

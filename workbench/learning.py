@@ -311,13 +311,14 @@ class Learner(pl.LightningModule):
             return
         try:
             content = torch.load(self.checkpoint, map_location="cpu", weights_only=True)
+            history, optimizer, best = list(content["history"]), content["optimizer"], content["best"]
             self.load(content["weights"])
         except Exception as error:  # torch raises many kinds, and none of them is worth losing the run
             name = type(error).__name__
             warnings.warn(f"{self.checkpoint} cannot be read ({name}): training starts anew", stacklevel=2)
             return
-        self.best = content["best"] or content["weights"]
-        self.history, self.optimizer_state = content["history"], content["optimizer"]
+        self.best = best or content["weights"]
+        self.history, self.optimizer_state = history, optimizer
         self.first_epoch = len(self.history)
 
 

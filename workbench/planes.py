@@ -62,9 +62,10 @@ class Plane:
 
     def known(self, store: Store) -> dict[Point, list[float]]:
         """(a, b) → its line, of all points that are known."""
-        if not self.file(store).is_file():
+        try:
+            lines = pd.read_csv(self.file(store), dtype=float)[COLUMNS].to_numpy().tolist()
+        except (OSError, ValueError, KeyError):  # there is none yet, or a damaged one: its points are computed again
             return {}
-        lines = pd.read_csv(self.file(store)).to_numpy().tolist()
         return {(line[0], line[1]): [*line[:-1], int(line[-1])] for line in lines}
 
     def keep(self, known: dict[Point, list[float]], store: Store) -> None:

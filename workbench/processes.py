@@ -246,6 +246,12 @@ def _end_with_parent() -> None:
 
 def _sendable(error: Exception) -> Exception:
     """The error with its traceback as a note; one that the other side may not know, as its words."""
-    known = error if type(error).__module__ == "builtins" else RuntimeError(f"{type(error).__name__}: {error}")
+    known: Exception
+    if type(error).__module__ == "builtins":
+        known = error
+    elif isinstance(error, OSError):  # a full disk, which says in words what to do
+        known = OSError(str(error))
+    else:
+        known = RuntimeError(f"{type(error).__name__}: {error}")
     known.add_note(traceback.format_exc())
     return known

@@ -18,6 +18,7 @@ import warnings
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import platformdirs
 
@@ -55,10 +56,12 @@ class Store:
 
         What cannot be read is left out with a warning, and `unreadable` tells of it.
         """
-        for why in self.unreadable().values():
+        found = {root: _looked_at(root) for root in (self.root, DEMO)}
+        for why in [why for looked_at in found.values() for _, why in looked_at if why]:
             warnings.warn(f"a run is left out: {why}", stacklevel=2)
-        own = sorted(_readable(self.root), key=lambda run: run.finished, reverse=True) if self.root != DEMO else []
-        demo = sorted(_readable(DEMO), key=lambda run: run.finished)
+        own, demo = ([run for run, why in found[root] if not why] for root in (self.root, DEMO))
+        own = sorted(own, key=lambda run: run.finished, reverse=True) if self.root != DEMO else []
+        demo = sorted(demo, key=lambda run: run.finished)
         keys = {run.key for run in own}
         return own + [run for run in demo if run.key not in keys]
 
@@ -193,17 +196,19 @@ def copy_run(run: StoredRun, directory: Path) -> None:
             shutil.copyfile(run.path / name, directory / name)
 
 
-def _readable(root: Path) -> list[StoredRun]:
-    return [run for run, why in _looked_at(root) if not why]
-
-
 def _looked_at(root: Path) -> list[tuple[StoredRun, str]]:
     """The runs under a root, each with what is wrong with it: nothing, for most."""
     try:
         names = sorted(entry.name for entry in os.scandir(root) if _is_run(entry))
     except OSError:
         return []
-    return [(StoredRun(root / name), _trouble(root / name, _state(root / name))) for name in names]
+    found = []
+    for name in names:
+        run = StoredRun(root / name)
+        why, known = _checked(run, _state(run))
+        run.__dict__.update(known)
+        found.append((run, why))
+    return found
 
 
 def _is_run(entry: os.DirEntry[str]) -> bool:
@@ -212,25 +217,41 @@ def _is_run(entry: os.DirEntry[str]) -> bool:
     return named or (not entry.name.startswith(".") and os.path.lexists(os.path.join(entry.path, CHECKSUMS)))
 
 
+# Size, time and place of a file; None if there is none.
+Status = tuple[int, int, int, int] | None
+
+
 @lru_cache(maxsize=4096)
-def _trouble(directory: Path, state: tuple[tuple[str, int, int], ...]) -> str:
-    """What is wrong with a run, looked at again when one of its files has changed."""
+def _checked(run: StoredRun, state: tuple[Status, ...]) -> tuple[str, dict[str, Any]]:
+    """What is wrong with a run, and what was read to know it; done again when one of its files has changed."""
+    run = StoredRun(run.path)
     try:
-        StoredRun(directory).check()
+        run.check()
     except (OSError, ValueError) as error:
-        return str(error)
-    return ""
+        return str(error), {}
+    return "", {"info": run.info, "checksums": run.checksums}
 
 
-def _state(directory: Path) -> tuple[tuple[str, int, int], ...]:
-    """Name, size and time of every file."""
-    found = []
-    for folder, _, files in os.walk(directory):
-        for name in files:
-            with contextlib.suppress(OSError):  # it is gone again
-                status = os.lstat(os.path.join(folder, name))
-                found.append((os.path.join(folder, name), status.st_size, status.st_mtime_ns))
-    return tuple(found)
+def _state(run: StoredRun) -> tuple[Status, ...]:
+    checksums = _status(os.path.join(run.path, CHECKSUMS))
+    return (checksums, *(_status(os.path.join(run.path, name)) for name in _files(run, checksums)))
+
+
+@lru_cache(maxsize=4096)
+def _files(run: StoredRun, checksums: Status) -> tuple[str, ...]:
+    """The files that a run should have, as long as its checksums are the same."""
+    try:
+        return tuple(StoredRun(run.path).checksums)
+    except ValueError:
+        return ()
+
+
+def _status(path: str) -> Status:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns, status.st_ino, status.st_mode
 
 
 def _write_checksums(directory: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -49,10 +50,18 @@ class StoredSweep:
         of = tuple(metric for metric in METRICS if metric.name in SHOWN) if metrics is None else tuple(metrics)
         parts = []
         for run in self.runs:
+            try:
+                chosen = AverageK(float(min(5, run.tables["val"].n_classes - 1))) if rule is None else rule
+                measured = _measured(run, frozenset(run.checksums.items()), chosen, of)
+            except (ValueError, KeyError) as error:
+                if _opens(run):
+                    raise
+                warnings.warn(f"a run is left out: {error}", stacklevel=2)
+                continue
             setting = settings_of(run)
-            chosen = AverageK(float(min(5, run.tables["val"].n_classes - 1))) if rule is None else rule
-            measured = _measured(run, frozenset(run.checksums.items()), chosen, of)
             parts.append(measured.assign(run=run.key, **{name: setting[name] for name in self.varied}))
+        if not parts:
+            raise ValueError("no run of this sweep can be read; `workbench evaluate KEY` says what is wrong with one")
         return pd.concat(parts, ignore_index=True)[[*self.varied, "run", "split", "metric", "value", "n"]]
 
     def summary(self, rule: Rule | None = None, metrics: Sequence[Metric] | None = None) -> pd.DataFrame:
@@ -60,6 +69,14 @@ class StoredSweep:
         return mean_over_seeds(self.frame(rule, metrics), self.varied).sort_values(
             self.varied, kind="stable", ignore_index=True
         )
+
+
+def _opens(run: StoredRun) -> bool:
+    """Whether the tables of a run can be read."""
+    try:
+        return run.tables["val"] is not None and run.tables["test"] is not None
+    except (ValueError, KeyError):
+        return False
 
 
 @lru_cache(maxsize=1024)  # the same runs are asked for whenever another joins them

@@ -35,10 +35,11 @@ def write_table(table: LogitTable, directory: Path) -> Path:
 
 
 def _entries(directory: Path) -> set[str]:
-    """What a directory holds, without what writers that were killed left there."""
+    """What a directory holds, without what writers that were killed left there, now and in earlier versions."""
     if not directory.is_dir():
         raise FileExistsError(f"{directory} is a file; give a new or empty directory to save a table in")
-    return {path.name for path in directory.iterdir() if not ASIDE.fullmatch(path.name)}
+    names = {path.name for path in directory.iterdir()}
+    return {name for name in names if not ASIDE.fullmatch(name) and not name.startswith(".set_index.")}
 
 
 def _files_of_a_table(directory: Path) -> set[str]:
