@@ -226,7 +226,8 @@ class Knobbed:
 
     def __init_subclass__(cls, **facts: Any) -> None:
         super().__init_subclass__(**facts)
-        declared: dict[str, dataclasses.Field[Any]] = {}  # the dataclass is not made yet: its fields are still plain attributes
+        # The dataclass is not made yet: its own fields are still attributes.
+        declared: dict[str, dataclasses.Field[Any]] = {}
         for base in reversed(cls.__mro__):
             fields = getattr(base, "__dataclass_fields__", {}) if base is not cls else vars(cls)
             declared |= {name: field for name, field in fields.items() if isinstance(field, dataclasses.Field)}
