@@ -254,6 +254,16 @@ def test_a_promise_holds_where_labels_have_probability_zero(kind):
         kind(confidence=0.99).fit(val)
 
 
+@pytest.mark.parametrize("kind", [wb.LAC, wb.APS, wb.RAPS])
+def test_rows_without_a_label_are_not_taken_for_labels_of_probability_zero(kind):
+    labels = np.zeros((100, 4), bool)
+    labels[:5, 0] = True
+    table = wb.LogitTable(rng.normal(size=(100, 4)), labels, link="sigmoid")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kind(confidence=0.5).fit(table)
+
+
 def test_the_bayes_sets_of_a_posterior_with_zeros_do_not_hold_them():
     table = wb.LogitTable(np.zeros((2, 4)), posterior=[[0.5, 0.5, 0, 0], [1, 0, 0, 0]])
     for rule in (wb.LAC(1.0), wb.PointwiseError(1.0)):

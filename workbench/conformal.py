@@ -26,8 +26,6 @@ from workbench.tables import LogitTable, checked_table
 UNIT = 2.0**-36
 FIRST = 64  # classes of a row looked at before all of them are
 FITTING, PREDICTING = 0, 1  # the draws of a row for fitting and for predicting are independent
-
-
 # What a built-in rule computes in a quicker way than from the scores of all classes, with the same result.
 SHORTCUTS = ("scores_of", "threshold_at", "mask")
 
@@ -214,7 +212,7 @@ class FittedConformalRule(FittedRule):
         worst = [
             float(scores[k - 1]) if k <= len(scores) else math.inf for scores, k in zip(self.scores, ranks, strict=True)
         ]
-        if impossible := [place for place, score in enumerate(worst) if math.isinf(score) and place not in set(short)]:
+        if impossible := [place for place, score in enumerate(worst) if score == math.inf and place not in set(short)]:
             warnings.warn(rule.impossible_labels(self, impossible), stacklevel=3)
         thresholds = [rule.threshold_at(score) for score in worst]
         return replace(self, rule=rule, threshold=np.array(thresholds) if rule.per_class else thresholds[0])
@@ -340,7 +338,7 @@ class MassRule(ConformalRule):
         n_inside[larger] = self._n_inside(falling[larger], draws[larger], reached)
         # Equal probabilities share the score of the last of them, so the set is what lies above the first outsider.
         outsider = falling[np.arange(len(falling)), np.minimum(n_inside, n_classes - 1)]
-        outsider[n_inside == n_classes] = -1 if math.isinf(fitted.threshold) else 0
+        outsider[n_inside == n_classes] = -1 if fitted.threshold == math.inf else 0
         return probabilities > outsider[:, None]
 
     def _n_inside(self, falling: np.ndarray, draws: np.ndarray, threshold: float) -> np.ndarray:

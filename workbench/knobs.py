@@ -226,13 +226,14 @@ class Knobbed:
 
     def __init_subclass__(cls, **facts: Any) -> None:
         super().__init_subclass__(**facts)
-        declared = {}  # the dataclass is not made yet: its fields are still plain attributes
+        # The dataclass is not made yet: its own fields are still attributes.
+        declared: dict[str, dataclasses.Field[Any]] = {}
         for base in reversed(cls.__mro__):
             fields = getattr(base, "__dataclass_fields__", {}) if base is not cls else vars(cls)
             declared |= {name: field for name, field in fields.items() if isinstance(field, dataclasses.Field)}
         knobs = {name: field.metadata["knob"] for name, field in declared.items() if "knob" in field.metadata}
         if cls.__doc__ and knobs:
-            lines = [f"- `{name}`: {declared.told()}" for name, declared in knobs.items()]
+            lines = [f"- `{name}`: {one.told()}" for name, one in knobs.items()]
             cls.__doc__ = "\n".join([inspect.cleandoc(cls.__doc__), "", "Knobs:", "", *lines])
 
     @classmethod
@@ -294,8 +295,8 @@ def _unknown(cls: type[Knobbed], given: Mapping[str, Any]) -> str:
         meant = _meant(name, fields)
         guess = f": did you mean {meant}?" if meant else "."
         if name == "alpha" and meant == "confidence":
-            share = isinstance(value, numbers.Real) and 0 < value < 1
-            guess = f": did you mean confidence = 1 − alpha{f' = {1 - float(value):.6g}' if share else ''}?"
+            number = float(value) if isinstance(value, numbers.Real) else math.nan
+            guess = f": did you mean confidence = 1 − alpha{f' = {1 - number:.6g}' if 0 < number < 1 else ''}?"
         guesses.append(f"{cls.__name__} has no knob {name!r}{guess}")
     return " ".join(guesses)
 

@@ -139,7 +139,7 @@ def cut_at_mean_size(table: LogitTable, K: float) -> tuple[float, int]:
 
 
 def _reaching(table: LogitTable, threshold: float) -> int:
-    return sum(np.count_nonzero(block >= threshold) for block in table.blocks())
+    return sum(int(np.count_nonzero(block >= threshold)) for block in table.blocks())
 
 
 def checked_m(K: float, table: LogitTable) -> int:
