@@ -294,6 +294,15 @@ def bootstrap_weights(n: int, resamples: int, seed: int) -> Iterator[np.ndarray]
         yield counts.T.astype(float, order="C")  # what sums over cells would copy it to, each time
 
 
+def in_full(metric: str, group: str) -> str:
+    """The name of a metric with the group it is of, if any.
+
+    >>> in_full("shot_accuracy", "few")
+    'shot_accuracy (few)'
+    """
+    return f"{metric} ({group})" if group else metric
+
+
 def named(value: Any) -> dict[str, Any]:
     """A value as {name: value}; a single one has the name ""."""
     return value if isinstance(value, dict) else {"": value}
