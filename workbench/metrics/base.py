@@ -260,9 +260,8 @@ def intervals_of(
 ) -> dict[str, tuple[float, float]]:
     """The interval of each value of a metric: of shares from what was counted, of others from what resamples gave."""
     if parts.shares is not None:
-        return {
-            name: mean_share_interval(*cells, confidence) for name, cells in named(parts.shares(parts.sums())).items()
-        }
+        cells = named(parts.shares(parts.sums()))
+        return {name: mean_share_interval(hits, n, confidence) for name, (hits, n) in cells.items()}
     values = named(parts.value())
     return {
         name: bootstrap_interval(of_resamples, values[name], confidence, metric.bounds, metric.inflated)
