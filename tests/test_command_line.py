@@ -112,7 +112,7 @@ def test_a_sweep_tunes_on_val_and_reports_test(capsys):
     text = run(capsys, *arguments)
     assert f"best accuracy on val: loss.epsilon = {found['best']['settings']['loss.epsilon']}" in text
     assert f"on test: {found['best']['test']['mean']:.4g}" in text
-    assert "95 % t-interval over 2 seeds" in text
+    assert "95 % interval of the mean over 2 seeds" in text
 
 
 def test_a_sweep_over_something_unknown_says_what_can_be_varied(capsys):
@@ -201,11 +201,11 @@ def test_importing_two_files_takes_them_as_validation_and_test(capsys, logits):
     assert (stored.tables["val"].n, stored.tables["test"].n) == (400, 400)
 
 
-@pytest.mark.parametrize("name", ["json", "csv", "markdown", "text"])
+@pytest.mark.parametrize("name", ["json", "csv", "markdown", "latex", "text"])
 def test_evaluate_writes_the_table_in_the_format_asked_for(capsys, logits, tmp_path, name):
     run(capsys, "evaluate", logits, "--K", 2, "--format", name, "--output", tmp_path / "report")
     text = (tmp_path / "report").read_text()
-    assert ("AverageK(K=2)" if name == "text" else repr(wb.AverageK(2))) in text
+    assert (repr(wb.AverageK(2)) if name in ("json", "csv") else "AverageK(K=2)") in text
     if name == "json":
         assert len(pd.DataFrame(json.loads(text))) > 3
     if name == "csv":
@@ -445,7 +445,8 @@ def test_the_same_file_under_another_title_or_with_names_is_another_run(capsys, 
 
 
 @pytest.mark.parametrize(
-    ("name", "beginning"), [("r.csv", "rule,metric"), ("r.md", "| rule"), ("r.json", "["), ("r", " ")]
+    ("name", "beginning"),
+    [("r.csv", "rule,metric"), ("r.md", "| metric"), ("r.tex", "\\begin{tabular}"), ("r.json", "["), ("r", " ")],
 )
 def test_a_report_is_written_as_the_name_of_its_file_says(capsys, logits, tmp_path, name, beginning):
     run(capsys, "evaluate", logits, "--K", 2, "--K", 3, "--output", tmp_path / name)
@@ -457,5 +458,5 @@ def test_a_report_is_written_as_the_name_of_its_file_says(capsys, logits, tmp_pa
 
 def test_a_report_is_not_written_as_what_it_cannot_be(capsys, logits, tmp_path):
     said = failed(capsys, "evaluate", logits, "--output", tmp_path / "r.xlsx")
-    assert "a table is written as .txt, .csv, .json, .md; or give --format" in said
+    assert "a table is written as .txt, .csv, .json, .md, .tex; or give --format" in said
     assert not (tmp_path / "r.xlsx").exists()

@@ -34,6 +34,11 @@ class Tempered(Loss):
     convex = True
     smooth = True
     calibrated = True
+
+    @property
+    def proper(self):
+        return self.temperature == 1
+
     temperature: float = knob(1.0, low=0.1, high=10.0, scale="log", symbol="T", meaning="temperature")
 
     def values(self, scores, labels, **_):
@@ -292,7 +297,7 @@ def test_a_loss_says_what_it_is(loss_class):
     assert loss.formula
     assert loss.equation
     assert loss.paper in PAPERS
-    assert {type(loss.convex), type(loss.smooth), type(loss.calibrated), type(loss.trains)} == {bool}
+    assert {type(loss.convex), type(loss.smooth), type(loss.calibrated), type(loss.proper), type(loss.trains)} == {bool}
     assert "$$" in loss_class.__doc__
     assert "Paper:" in loss_class.__doc__
     with pytest.raises(dataclasses.FrozenInstanceError):

@@ -412,6 +412,28 @@ def test_the_report_can_be_written_in_every_format():
     frame = wb.report(ONE, rules=[wb.TopK(1)], metrics=[M.accuracy, M.shot_accuracy])
     assert len(json.loads(FORMATS["json"](frame))) == len(frame)
     assert FORMATS["csv"](frame).count("\n") == len(frame) + 1
-    assert FORMATS["markdown"](frame).startswith("| rule | metric | group | value | n |\n| --- |")
-    assert FORMATS["markdown"](frame).count("\n") == len(frame) + 2
+    assert frame.to_markdown().startswith("| metric | TopK(K=1) |\n| --- | ---: |\n| accuracy |")
+    assert frame.to_markdown() == FORMATS["markdown"](frame)
+    assert frame.to_markdown().count("|\n") == len(frame) + 2
     assert "shot_accuracy" in FORMATS["text"](frame)
+
+
+def test_a_report_for_a_paper_is_a_booktabs_table_with_every_text_escaped():
+    table = wb.LogitTable(ONE.scores, ONE.labels, groups=["50 % of R&D_"] * 12, attributes={"organ": ["leaf"] * ONE.n})
+    frame = wb.report(table, rules=[wb.TopK(1), wb.TopK(3)], metrics=[M.accuracy, M.size_quantiles], interval=0.9)
+    told = frame.assign(group=frame["group"].replace("5%", "5% & {a_b} \\ ^~#$ ≥ 3"))
+    text = FORMATS["latex"](told)
+    assert frame.to_latex() == FORMATS["latex"](frame)
+    lines = text.splitlines()
+    assert lines[0].startswith(r"\begin{tabular}{lrr}")
+    assert [line.strip() for line in lines if "rule" in line] == [r"\toprule", r"\midrule", r"\bottomrule"]
+    assert lines[2] == r"    metric & TopK(K=1) & TopK(K=3) \\"
+    assert r"5\% \& \{a\_b\} \textbackslash{} \textasciicircum{}\textasciitilde{}\#\$ $\geq$ 3" in text
+    assert all(line.count(" & ") == 2 for line in lines[2:-2] if "&" in line and r"\&" not in line)
+
+
+def test_every_number_of_a_report_says_its_K():
+    frame = wb.report(ONE, rules=[wb.TopK(1)], metrics=[M.top_k_accuracy, M.top_k_calibration_error, M.accuracy])
+    assert frame["metric"].tolist() == ["accuracy", "top_k_accuracy, K = 1", "top_k_calibration_error, K = 4"]
+    told = wb.report(ONE, rules=[wb.TopK(1)], metrics=[M.top_k_accuracy.at(K=3)])
+    assert told["metric"].tolist() == ["top_k_accuracy, K = 3"]

@@ -89,7 +89,9 @@ def test_the_summary_is_the_mean_over_seeds_of_what_report_says(store):
         values = [wb.metrics.accuracy(rule.fit(run.tables["val"]).sets(run.tables[line["split"]])) for run in runs]
         assert line["seeds"] == 3
         assert line["mean"] == pytest.approx(np.mean(values))
-        assert line["high"] - line["mean"] == pytest.approx(4.302653 * np.std(values, ddof=1) / np.sqrt(3))
+        spread = line["mean"] * (1 - line["mean"])  # of a share the interval is in log-odds
+        reach = np.log(line["high"] / (1 - line["high"])) - np.log(line["mean"] / (1 - line["mean"]))
+        assert reach * spread == pytest.approx(4.302653 * np.std(values, ddof=1) / np.sqrt(3))
     figure = wb.figures.against_knob(summary, "loss.epsilon")
     assert figure.frame["x"].tolist() == [0.5, 1.0, 2.0]
     assert "95 % intervals" in figure.subtitle

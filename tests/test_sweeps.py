@@ -54,7 +54,7 @@ def test_a_grid_trains_every_combination(run, swept):
 
 def test_the_frame_is_tidy_and_says_what_the_metrics_say(swept):
     frame = swept.frame
-    names = ["loss.epsilon", "learning_rate", "seed", "run", "split", "metric", "value", "n"]
+    names = ["loss.epsilon", "learning_rate", "seed", "run", "split", "metric", "group", "value", "n"]
     assert frame.columns.tolist() == names
     assert not frame.duplicated(["run", "split", "metric"]).any()
     trained = swept.runs[4]
@@ -74,7 +74,9 @@ def test_the_summary_is_the_mean_over_seeds_with_students_interval(swept):
         & (frame["split"] == line["split"])
         & (frame["metric"] == line["metric"])
     ]["value"].to_numpy()
-    low, high = stats.t.interval(0.95, 2, loc=values.mean(), scale=stats.sem(values))
+    odds = values.mean() / (1 - values.mean())  # of a share the interval is in log-odds
+    reach = stats.t.ppf(0.975, 2) * stats.sem(values) / (values.mean() * (1 - values.mean()))
+    low, high = (odds * np.exp(sign * reach) / (1 + odds * np.exp(sign * reach)) for sign in (-1, 1))
     assert (line["mean"], line["low"], line["high"], line["seeds"]) == pytest.approx((values.mean(), low, high, 3))
 
 
@@ -247,7 +249,24 @@ def test_data_and_modules_that_look_alike_are_told_apart(run, store):
     assert len(found.best("accuracy").runs) == 1
 
 
-def test_a_metric_that_gives_a_number_for_each_group_cannot_choose_a_setting(run, store):
-    found = sweep(run, {"seed": [0]}, rule=AverageK(2), metrics=[metrics.shot_accuracy], store=store, progress=False)
-    with pytest.raises(ValueError, match="shot_accuracy is not defined on these tables; give another metric"):
+def test_a_sweep_keeps_metrics_that_are_a_number_for_each_group_and_chooses_by_one_of_them(run, store):
+    judged = [metrics.shot_accuracy, metrics.accuracy_by_size]
+    found = sweep(run, {"seed": [0, 1]}, rule=AverageK(2), metrics=judged, store=store, progress=False)
+    kept = found.frame.query("metric == 'shot_accuracy' and split == 'test'")
+    assert kept["group"].tolist() == ["few", "medium", "many"] * 2
+    trained = found.runs[0]
+    sets = AverageK(2).fit(trained.tables["val"]).sets(trained.tables["test"])
+    assert dict(zip(kept["group"], kept["value"][:3], strict=False)) == pytest.approx(
+        metrics.shot_accuracy(sets), nan_ok=True
+    )
+    assert {"few", "medium", "many"} <= set(found.summary()["group"])
+    present = kept.loc[kept["value"].notna(), "group"].iloc[0]
+    assert found.best("shot_accuracy", group=present).test["seeds"] == 2
+    with pytest.raises(ValueError, match="shot_accuracy is a number for each of few, medium, many; give one of them"):
         found.best("shot_accuracy")
+
+
+def test_a_sweep_says_the_K_of_top_k_accuracy_and_is_asked_with_it_or_without(swept):
+    assert "top_k_accuracy, K = 1" in set(swept.frame["metric"])
+    assert swept.best("top_k_accuracy").metric == "top_k_accuracy, K = 1"
+    assert swept.best("top_k_accuracy").settings == swept.best("top_k_accuracy, K = 1").settings

@@ -1,4 +1,4 @@
-"""The command line: `workbench app | train | sweep | import | evaluate | report | runs | losses | worker`."""
+"""The command line: `workbench app | train | sweep | import | evaluate | report | compare | runs | losses | worker`."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ examples:
   workbench import my_logits.npz                     bring your own scores and labels
   workbench evaluate my_logits.npz --K 5             top-5 and average-5 sets, judged
   workbench evaluate my_logits.npz --rule 'RAPS(confidence=0.9)' --rule my_module:MyRule
+  workbench compare a1b2c3 d4e5f6 --K 5              paired differences, pair by pair
   workbench losses                                   what there is to train with
 """
 
@@ -151,13 +152,34 @@ def _parser() -> argparse.ArgumentParser:
     )
     evaluate.add_argument(
         "--format",
-        choices=("text", "json", "csv", "markdown"),
-        help="how to write the table (default: as --output ends, .csv, .json, .md or .txt; else text)",
+        choices=("text", "json", "csv", "markdown", "latex"),
+        help="how to write the table (default: as --output ends, .csv, .json, .md, .tex or .txt; else text)",
     )
     evaluate.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
     evaluate.add_argument(
         "--output", type=Path, metavar="FILE", help="write the table to a file instead of printing it"
     )
+
+    compare = command(
+        _compare,
+        "compare",
+        "compare runs or files of logits on the same rows, pair by pair",
+        """
+        Every pair of runs (keys, or the beginnings of them) or of files of logits: the difference of each metric on the
+        same test rows with its paired interval, and a p-value that is corrected for the number of pairs by Holm's method.
+        The rule is fitted for each on its own validation rows; files are split in the same halves.
+        """,
+    )
+    compare.add_argument("what", nargs="+", help="two or more: keys of runs, or files of logits")
+    compare.add_argument(
+        "--rule", default="AverageK", metavar="RULE", help="how sets are made, as Python prints it (default: AverageK)"
+    )
+    compare.add_argument("--K", metavar="K", help="the same as --rule 'AverageK(K=…)'")
+    compare.add_argument(
+        "--metric", action="append", metavar="NAME", help="accuracy unless given; may be given several times"
+    )
+    compare.add_argument("--interval", type=float, default=0.95, metavar="P", help="probability of an interval (0.95)")
+    compare.add_argument("--json", action="store_true", help="print the pairs as JSON")
 
     runs = command(
         _runs,
@@ -360,9 +382,37 @@ def _evaluate(options: argparse.Namespace, _: list[str]) -> int:
     return 0
 
 
+def _compare(options: argparse.Namespace, _: list[str]) -> int:
+    from workbench.comparison import matrices, pairwise
+    from workbench.conformal import rule_from_text
+    from workbench.metrics import METRICS
+
+    if len(set(options.what)) < max(2, len(options.what)):
+        raise ValueError(f"compare {' '.join(options.what)}: give two or more different runs or files")
+    known = {metric.name: metric for metric in METRICS if metric.subject in ("sets", "table")}
+    asked = options.metric or ["accuracy"]
+    if unknown := [name for name in asked if name not in known]:
+        raise ValueError(f"--metric {unknown[0]} is unknown; give one of {', '.join(known)}")
+    rule = rule_from_text(options.rule if options.K is None else f"AverageK(K={options.K})")
+    tables = {what: _tables(what) for what in options.what}
+    pairs = pairwise(
+        {what: test for what, (_, test) in tables.items()},
+        rule,
+        [known[name] for name in asked],
+        val={what: val for what, (val, _) in tables.items()},
+        interval=options.interval,
+    )
+    if options.json:
+        result = {"rule": repr(rule), "correction": "Holm", "pairs": json.loads(pairs.to_json(orient="records"))}
+        print(json.dumps(result, indent=2, ensure_ascii=False))
+    else:
+        print(f"sets by {rule.short()}\n\n{matrices(pairs)}", end="")
+    return 0
+
+
 def _format_of(output: Path | None) -> str:
     """The format that the name of a file asks for."""
-    known = {"": "text", ".txt": "text", ".csv": "csv", ".json": "json", ".md": "markdown"}
+    known = {"": "text", ".txt": "text", ".csv": "csv", ".json": "json", ".md": "markdown", ".tex": "latex"}
     ending = "" if output is None else output.suffix.lower()
     if ending not in known:
         raise ValueError(f"--output {output}: a table is written as {', '.join(filter(None, known))}; or give --format")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,7 @@ from workbench.metrics import (
     micro_f1,
     top_k_calibration_error,
 )
-from workbench.metrics.base import checked_metrics, intervals_of, named, resampled
+from workbench.metrics.base import checked_metrics, in_full, intervals_of, named, resampled
 from workbench.metrics.intervals import bootstrap_interval, paired_share_interval
 from workbench.prediction_sets import PredictionSets
 from workbench.progress import slow
@@ -118,27 +118,28 @@ def pairwise(
 
 def matrices(pairs: pd.DataFrame) -> str:
     """What `pairwise` gives as text: one matrix for each metric, line minus column, and how it is to be read."""
-    parts = []
-    for (metric, group), part in pairs.groupby(["metric", "group"], sort=False):
-        names = list(dict.fromkeys([*part["first"], *part["second"]]))
-        cells = pd.DataFrame("", names, names)
-        for row in part.itertuples():
-            p = f"p {row.p_holm:.3f}" if row.p_holm >= 0.001 else "p < 0.001"
-            for line, column, sign in ((row.first, row.second, 1), (row.second, row.first, -1)):
-                low, high = sorted((sign * row.low, sign * row.high))
-                cells.loc[line, column] = f"{sign * row.difference:+.4f} [{low:+.4f}, {high:+.4f}] {p}"
-        heading = metric + (f" ({group})" if group else "")
-        parts.append(f"{heading}, line minus column, n = {part['n'].iloc[0]} rows\n{cells.to_string()}\n")
-    if not parts:
+    lines: dict[str, list[dict[str, Any]]] = {}
+    for row in pairs.to_dict("records"):
+        lines.setdefault(in_full(row["metric"], row["group"]), []).append(row)
+    if not lines:
         return "these tables have none of the metrics\n"
-    n_pairs = pairs.groupby(["metric", "group"]).size().max()
-    return "\n".join(
-        [
-            *parts,
-            f"Intervals are of {pairs.attrs['interval']:.0%}, of each pair alone. p-values are corrected for the {n_pairs} "
-            "pairs of a metric by Holm's method.\n",
-        ]
+    parts = []
+    for heading, rows in lines.items():
+        names = list(dict.fromkeys(row[side] for side in ("first", "second") for row in rows))
+        cells = {line: dict.fromkeys(names, "") for line in names}
+        for row in rows:
+            p = f"p {row['p_holm']:.3f}" if row["p_holm"] >= 0.001 else "p < 0.001"
+            difference, low, high = row["difference"], row["low"], row["high"]
+            cells[row["first"]][row["second"]] = f"{difference:+.4f} [{low:+.4f}, {high:+.4f}] {p}"
+            cells[row["second"]][row["first"]] = f"{-difference:+.4f} [{-high:+.4f}, {-low:+.4f}] {p}"
+        matrix = pd.DataFrame.from_dict(cells, orient="index", columns=names)
+        parts.append(f"{heading}, line minus column, n = {rows[0]['n']} rows\n{matrix.to_string()}\n")
+    most = max(len(rows) for rows in lines.values())
+    parts.append(
+        f"Intervals are of {pairs.attrs['interval']:.0%}, of each pair alone. p-values are corrected for the {most} pairs of "
+        "a metric by Holm's method.\n"
     )
+    return "\n".join(parts)
 
 
 def zero_and_many(tables: Mapping[str, LogitTable], threshold: float = 0.5) -> pd.DataFrame:

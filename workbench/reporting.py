@@ -13,14 +13,24 @@ from workbench.cards import report_card
 from workbench.conformal import rule_from_text
 from workbench.groups import WITHOUT_LABEL
 from workbench.metrics import METRICS, Metric, Parts, auroc, empty_share, max_confidence, mean_size
-from workbench.metrics.base import checked_metrics, intervals, named
+from workbench.metrics.base import checked_metrics, in_full, intervals, named
 from workbench.progress import slow
 from workbench.sets import AverageK, FittedRule, Rule, TopK, checked_rule
 from workbench.tables import LogitTable, checked_table
 
+PROBABILITIES = "probabilities"  # the column of metrics that need no rule
+
 
 class Report(pd.DataFrame):
     """The frame that `report` returns; a notebook shows it with one column per rule. Parts of it are plain frames."""
+
+    def to_markdown(self) -> str:  # type: ignore[override]
+        """A short Markdown table with one column per rule; that of pandas needs another package."""
+        return _as_markdown(self)
+
+    def to_latex(self) -> str:  # type: ignore[override]
+        """The same as a LaTeX table, for a document that loads booktabs; every text is escaped."""
+        return _as_latex(self)
 
     def _repr_html_(self) -> str:
         return report_card(self.assign(rule=_headings(self)))
@@ -141,28 +151,81 @@ def _headings(frame: pd.DataFrame) -> pd.Series:
 
 
 def _as_markdown(frame: pd.DataFrame) -> str:
-    """A Markdown table; numbers with four digits."""
-    lines = [frame.columns.tolist(), ["---"] * frame.shape[1]]
-    lines += [[f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row] for row in frame.to_numpy()]
-    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+    """A short Markdown table: one line per metric, one column per rule, numbers with four digits."""
+    wide = _wide(frame)
+    lines = [["metric", *wide.columns], ["---"] + ["---:"] * wide.shape[1]]
+    lines += [[name, *row] for name, row in zip(wide.index, wide.to_numpy().tolist(), strict=True)]
+    table = "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+    return f"{table}\n{_how_many(frame)}\n"
+
+
+# What LaTeX would take for a command; the backslash first is no matter, for each letter is looked at once.
+LATEX = {**{sign: f"\\{sign}" for sign in "&%$#_{}"}, "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+LATEX |= {
+    "\\": r"\textbackslash{}",
+    "≥": r"$\geq$",
+    "–": "--",
+    "−": "$-$",
+    "ε": r"$\varepsilon$",
+    "α": r"$\alpha$",
+    "λ": r"$\lambda$",
+}
+
+
+def _as_latex(frame: pd.DataFrame) -> str:
+    """A table for a paper that loads booktabs: one line per metric, one column per rule; every text is escaped."""
+
+    def escaped(text: str) -> str:
+        return "".join(LATEX.get(letter, letter) for letter in text)
+
+    wide = _wide(frame)
+    lines = [[name, *row] for name, row in zip(wide.index, wide.to_numpy().tolist(), strict=True)]
+    rows = ["    " + " & ".join(map(escaped, line)) + r" \\" for line in (["metric", *wide.columns], *lines)]
+    return "\n".join(
+        [
+            rf"\begin{{tabular}}{{l{'r' * wide.shape[1]}}}  % {_how_many(frame)}",
+            r"    \toprule",
+            rows[0],
+            r"    \midrule",
+            *rows[1:],
+            r"    \bottomrule",
+            r"\end{tabular}",
+            "",
+        ]
+    )
 
 
 def _as_text(frame: pd.DataFrame) -> str:
     """For reading: one line per metric, one column per rule; metrics of the probabilities alone follow."""
-    lines = frame["metric"] + frame["group"].map(lambda group: f" ({group})" if group else "")
-    cells = [
-        f"{row.value:.4g}" + (f" [{row.low:.4g}, {row.high:.4g}]" if pd.notna(getattr(row, "low", None)) else "")
-        for row in frame.itertuples()
-    ]
-    tidy = pd.DataFrame({"line": lines, "rule": _headings(frame), "cell": cells})[frame["value"].notna()]
-    parts = []
-    for of_sets in (True, False):
-        part = tidy[(tidy["rule"] != "") == of_sets]
-        if len(part):
-            wide = part.pivot(index="line", columns="rule", values="cell")  # noqa: PD010
-            wide = wide.loc[part["line"].unique(), part["rule"].unique()]  # in the order of the report
-            parts.append(wide.rename_axis(index=None, columns=None).fillna("").to_string())
-    return "\n\n".join([*parts, f"n = {frame['n'].iloc[0]} rows"]) + "\n"
+    wide = _wide(frame)
+    of_rules = wide[wide.columns[wide.columns != PROBABILITIES]]
+    parts = [of_rules[(of_rules != "").any(axis=1)].to_string()] if of_rules.shape[1] else []
+    if PROBABILITIES in wide:
+        alone = wide.loc[wide[PROBABILITIES] != "", [PROBABILITIES]].rename(columns={PROBABILITIES: ""})
+        parts.append(alone.to_string())
+    return "\n\n".join([*parts, _how_many(frame)]) + "\n"
+
+
+def _wide(frame: pd.DataFrame) -> pd.DataFrame:
+    """One line per metric and group, one column per rule and a last one for the probabilities alone; "" for no value."""
+    cells: dict[str, dict[str, str]] = {}
+    rules = dict.fromkeys(
+        [*(rule for rule in _headings(frame) if rule), *([PROBABILITIES] if "" in set(frame["rule"]) else [])]
+    )
+    for row, rule in zip(frame.to_dict("records"), _headings(frame), strict=True):
+        if pd.notna(row["value"]):
+            interval = f" [{row['low']:.4g}, {row['high']:.4g}]" if pd.notna(row.get("low")) else ""
+            cells.setdefault(in_full(row["metric"], row["group"]), {})[rule or PROBABILITIES] = (
+                f"{row['value']:.4g}{interval}"
+            )
+    return pd.DataFrame.from_dict(cells, orient="index", columns=list(rules)).fillna("")
+
+
+def _how_many(frame: pd.DataFrame) -> str:
+    """Of how many rows the numbers are: all, and those with a label where they are fewer."""
+    most, labelled = frame["n"].max(), frame.loc[frame["group"] != WITHOUT_LABEL, "n"].min()
+    beside = f", {labelled} of them with a label" if labelled < most else ""
+    return f"n = {most} rows{beside}"
 
 
 # How a report is written out: format → text. NaN is an empty cell or null.
@@ -171,4 +234,5 @@ FORMATS: dict[str, Callable[[pd.DataFrame], str]] = {
     "json": lambda frame: frame.to_json(orient="records", indent=1, force_ascii=False) + "\n",
     "csv": lambda frame: frame.to_csv(index=False),
     "markdown": _as_markdown,
+    "latex": _as_latex,
 }

@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
 
+from workbench.metrics import METRICS, Metric
+from workbench.metrics.intervals import over_seeds_interval
+
 CONFIDENCE = 0.95
 
 
-def mean_over_seeds(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    r"""Mean over seeds with its 95 % interval: one line per setting of `names`, split and metric.
+def mean_over_seeds(frame: pd.DataFrame, names: Sequence[str], metrics: Iterable[Metric] = METRICS) -> pd.DataFrame:
+    r"""Mean over seeds with its 95 % interval: one line per setting of `names`, split, metric and group.
 
     $$ \bar v \pm t_{0.975,\, n-1} \, s / \sqrt n $$
 
-    is Student's interval of the mean over n seeds (`low`, `high`), with s the standard deviation of the n values. It
+    is Student's interval of the mean over n seeds (`low`, `high`), with s the standard deviation of the n values. Of a
+    share it is taken in log-odds and of a size in logarithms, so that it ends where the metric does (its `bounds`). It
     tells how much training varies, not how much test rows do; with one seed there is none (NaN).
 
     >>> frame = pd.DataFrame({"epsilon": 0.1, "seed": [0, 1], "split": "test", "metric": "accuracy", "value": [0.5, 0.7]})
     >>> mean_over_seeds(frame, ["epsilon"]).round(2).to_dict("records")
-    [{'epsilon': 0.1, 'split': 'test', 'metric': 'accuracy', 'mean': 0.6, 'seeds': 2, 'low': -0.67, 'high': 1.87}]
+    [{'epsilon': 0.1, 'split': 'test', 'metric': 'accuracy', 'mean': 0.6, 'seeds': 2, 'low': 0.01, 'high': 1.0}]
     """
     from scipy import stats  # only here: it takes longer to load than all other modules of the app
 
-    groups = frame.groupby([*names, "split", "metric"], sort=False, dropna=False)["value"]
+    by = [*names, "split", "metric", *(["group"] if "group" in frame else [])]
+    groups = frame.groupby(by, sort=False, dropna=False)["value"]
     found = groups.agg(mean="mean", deviation="std", seeds="size").reset_index()
     n = found["seeds"].to_numpy()
-    half = stats.t.ppf((1 + CONFIDENCE) / 2, np.maximum(n - 1, 1)) * found["deviation"] / np.sqrt(n)
-    return found.assign(low=found["mean"] - half, high=found["mean"] + half).drop(columns="deviation")
+    reach = stats.t.ppf((1 + CONFIDENCE) / 2, np.maximum(n - 1, 1))
+    mean, error = found["mean"].to_numpy(float), found["deviation"].to_numpy(float) / np.sqrt(n)
+    bounds = {metric.stated().name: metric.bounds for metric in metrics}
+    low, high = np.empty(len(found)), np.empty(len(found))
+    for name in found["metric"].unique():
+        lines = (found["metric"] == name).to_numpy()
+        low[lines], high[lines] = over_seeds_interval(
+            mean[lines], error[lines], reach[lines], bounds.get(name, (-np.inf, np.inf))
+        )
+    return found.assign(low=low, high=high).drop(columns="deviation")

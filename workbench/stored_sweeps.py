@@ -43,8 +43,9 @@ class StoredSweep:
         return [name for name in (self.knob, self.beside) if name is not None]
 
     def frame(self, rule: Rule | None = None, metrics: Sequence[Metric] | None = None) -> pd.DataFrame:
-        """Tidy: one line per run, split and metric. Columns: what was varied, `run` (its key), split, metric, value, n.
+        """Tidy: one line per run, split, metric and group ("" or few, medium, many, …).
 
+        Columns: what was varied, `run` (its key), `split`, `metric`, `group`, `value`, `n`.
         Sets are made by `rule`, fitted on val (default: average-K for K = 5, or fewer where there are few classes).
         """
         of = tuple(metric for metric in METRICS if metric.name in SHOWN) if metrics is None else tuple(metrics)
@@ -62,13 +63,12 @@ class StoredSweep:
             parts.append(measured.assign(run=run.key, **{name: setting[name] for name in self.varied}))
         if not parts:
             raise ValueError("no run of this sweep can be read; `workbench evaluate KEY` says what is wrong with one")
-        return pd.concat(parts, ignore_index=True)[[*self.varied, "run", "split", "metric", "value", "n"]]
+        return pd.concat(parts, ignore_index=True)[[*self.varied, "run", "split", "metric", "group", "value", "n"]]
 
     def summary(self, rule: Rule | None = None, metrics: Sequence[Metric] | None = None) -> pd.DataFrame:
-        """Mean over seeds with its 95 % interval (`mean_over_seeds`): one line per setting, split and metric."""
-        return mean_over_seeds(self.frame(rule, metrics), self.varied).sort_values(
-            self.varied, kind="stable", ignore_index=True
-        )
+        """Mean over seeds with its 95 % interval (`mean_over_seeds`): one line per setting, split, metric and group."""
+        means = mean_over_seeds(self.frame(rule, metrics), self.varied, METRICS if metrics is None else metrics)
+        return means.sort_values(self.varied, kind="stable", ignore_index=True)
 
 
 def _opens(run: StoredRun) -> bool:
@@ -83,11 +83,11 @@ def _opens(run: StoredRun) -> bool:
 def _measured(
     run: StoredRun, content: frozenset[tuple[str, str]], rule: Rule, metrics: tuple[Metric, ...]
 ) -> pd.DataFrame:
-    """split, metric, value and n of one run, whose `content` changes when it is trained again."""
+    """split, metric, group, value and n of one run, whose `content` changes when it is trained again."""
     parts = []
     for split in ("val", "test"):
         found = report(run.tables[split], rules=[rule], metrics=metrics, val=run.tables["val"])
-        parts.append(found.loc[found["group"] == "", ["metric", "value", "n"]].assign(split=split))
+        parts.append(pd.DataFrame(found[["metric", "group", "value", "n"]]).assign(split=split))
     return pd.concat(parts, ignore_index=True)
 
 

@@ -107,19 +107,22 @@ class Sweep:
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """Tidy: one line per run, split and metric. Columns: what was varied, `run` (its key), split, metric, value, n."""
+        """Tidy: one line per run, split, metric and group ("" or few, medium, many, …).
+
+        Columns: what was varied, `run` (its key), `split`, `metric`, `group`, `value`, `n`.
+        """
         parts = []
         for trained, setting in zip(self.runs, self.settings, strict=True):
             val = trained.tables["val"]
             for split in ("val", "test"):
                 found = report(trained.tables[split], rules=[self.rule], metrics=self.metrics, val=val)
-                part = pd.DataFrame(found.loc[found["group"] == "", ["metric", "value", "n"]])
+                part = pd.DataFrame(found[["metric", "group", "value", "n"]])
                 part.insert(0, "split", split)
                 part.insert(0, "run", trained.stored.key)
                 for place, name in enumerate(self.varied):
                     part.insert(place, name, _cell(setting[name]))
                 parts.append(part)
-        columns = [*self.varied, "run", "split", "metric", "value", "n"]
+        columns = [*self.varied, "run", "split", "metric", "group", "value", "n"]
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 
     @property
@@ -128,15 +131,16 @@ class Sweep:
         return list([*self.settings, *(setting for setting, _ in self.failed)][0])
 
     def summary(self) -> pd.DataFrame:
-        """Mean over seeds with its 95 % interval (`mean_over_seeds`): one line per setting, split and metric."""
-        return mean_over_seeds(self.frame, [name for name in self.varied if name != "seed"])
+        """Mean over seeds with its 95 % interval (`mean_over_seeds`): one line per setting, split, metric and group."""
+        return mean_over_seeds(self.frame, [name for name in self.varied if name != "seed"], self.metrics)
 
-    def best(self, metric: str, split: str = "val") -> Best:
+    def best(self, metric: str, split: str = "val", *, group: str = "") -> Best:
         """The setting with the best mean of a metric on val, and what it gives on test: tune on val, report test.
 
-        Settings with a run that diverged are left out. The first of equals is taken.
+        Of a metric that is a number for each group, such as `shot_accuracy`, say which: group="few". Settings with a run
+        that diverged are left out. The first of equals is taken.
         """
-        ranking = ranking_metric(metric, self.metrics)
+        ranking = ranking_metric(metric, self.metrics).stated()
         if split != "val":
             raise ValueError(f"split = {split!r}: settings are chosen on 'val', so that test stays a judge")
         unstable = [_setting_cells(setting) for setting, _ in self.failed]
@@ -144,14 +148,21 @@ class Sweep:
         if not candidates:
             raise ValueError("every setting has a run that diverged; sweep.failed says why")
         summary = self.summary()
-        means = [_rows(summary, cells, split=split, metric=metric)["mean"].mean() for cells in candidates]
-        if np.isnan(means).all():  # also where the frame has no line of it, because it is a number for each group
+        known = dict.fromkeys(summary.loc[summary["metric"] == ranking.name, "group"])
+        if known and group not in known:
+            raise ValueError(
+                f"group = {group!r}: {metric} is a number for each of {', '.join(known)}; give one of them"
+            )
+        chosen_lines = {"split": split, "metric": ranking.name, "group": group}
+        means = [_rows(summary, cells, **chosen_lines)["mean"].mean() for cells in candidates]
+        if np.isnan(means).all():
             raise ValueError(f"{metric} is not defined on these tables; give another metric")
         place = int(np.nanargmax(means) if ranking.direction == "higher" else np.nanargmin(means))
         cells = candidates[place]
         chosen = [at for at, setting in enumerate(self.settings) if _setting_cells(setting) == cells]
         setting = {name: value for name, value in self.settings[chosen[0]].items() if name != "seed"}
-        return Best(metric, setting, tuple(self.runs[at] for at in chosen), _rows(summary, cells))
+        runs = tuple(self.runs[at] for at in chosen)
+        return Best(ranking.name, setting, runs, _rows(summary, cells), group)
 
     def _repr_html_(self) -> str:
         return self.summary().to_html(index=False, float_format="{:.4g}".format)
@@ -165,17 +176,21 @@ class Best:
     settings: dict[str, Any]
     runs: tuple[TrainedRun, ...]
     summary: pd.DataFrame
+    group: str = ""  # of the metric, where it is a number for each
 
     @property
     def test(self) -> dict[str, float]:
         """mean, low and high of the metric on test, and the number of seeds."""
-        (row,) = _rows(self.summary, {}, split="test", metric=self.metric).to_dict("records")
+        (row,) = _rows(self.summary, {}, split="test", metric=self.metric, group=self.group).to_dict("records")
         return {name: row[name] for name in ("mean", "low", "high", "seeds")}
 
 
 def ranking_metric(name: str, metrics: Sequence[Metric] = METRICS) -> Metric:
     """The metric of this name, by which settings are ranked."""
     rankable = {metric.name: metric for metric in metrics if metric.direction != "none"}
+    named_in_full = {metric.stated().name: metric for metric in rankable.values()}  # with its K, as the frame has it
+    if name in named_in_full:
+        return named_in_full[name]
     if name not in rankable:
         raise ValueError(f"metric = {name!r} does not rank settings; give one of {', '.join(rankable)}")
     return rankable[name]

@@ -69,8 +69,8 @@ def sweep_command(arguments: list[str]) -> int:
     else:
         print(found.summary().to_string(index=False, float_format="{:.4g}".format))
         chosen = ", ".join(f"{name} = {value}" for name, value in best.settings.items()) or "the only setting"
-        print(f"best {options.metric} on val: {chosen}")
-        interval = "[{low:.4g}, {high:.4g}], 95 % t-interval over {seeds} seeds".format(**best.test)
+        print(f"best {best.metric} on val: {chosen}")
+        interval = "[{low:.4g}, {high:.4g}], 95 % interval of the mean over {seeds} seeds".format(**best.test)
         print(f"on test: {best.test['mean']:.4g} {interval if best.test['seeds'] > 1 else '(one seed: no interval)'}")
     return 0
 

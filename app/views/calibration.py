@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import NamedTuple
 
 import pandas as pd
@@ -90,13 +89,14 @@ def body(key: str, dark: bool) -> None:
         title, code = f"Before: is the confidence{of} right?", with_class("test", which)
         opens = which is None and K == 1  # only there a bin is a set of rows
         before = diagram(key, None, which, K)
+        after = None if mended is None else diagram(key, mended, which, K).beside(before)
+        before = before if after is None else before.beside(after)
         clicked = drawn("before", key, lambda: before, dark, title=title, height=TALL, table=code, clickable=opens)
         if clicked is not None and (rows := rows_of_bin(key, clicked, before)) is not None:
             open_samples(**rows)
-        if mended is not None:
+        if mended is not None and after is not None:
             title, code = f"After: is the confidence{of} right?", mended.code(which)
-            after = partial(diagram, key, mended, which, K)
-            drawn("after", key, after, dark, title=title, height=TALL, table=code)
+            drawn("after", key, lambda: after, dark, title=title, height=TALL, table=code)
             drawn("temperatures", key, lambda: temperatures(key).marked(mended.temperature), dark)
         family(key, mended)
 

@@ -209,6 +209,17 @@ def test_the_explorer_refuses_tables_of_different_classes(table):
 # Reliability
 
 
+def test_before_and_after_share_the_axis_of_rows(table):
+    surer = wb.LogitTable(8 * table.scores, table.labels)
+    before, after = (wb.figures.reliability(each, bins=10) for each in (table, surer))
+    assert before.most < after.most  # a sure network has nearly all rows in the last bin
+    pair = before.beside(after), after.beside(before)
+    ends = [figure.plot().layout.yaxis2.range for figure in pair]
+    assert ends[0] == ends[1] == (0, after.most)
+    assert all((figure.points()["share"] <= figure.most).all() for figure in pair)
+    assert pair[1] is after
+
+
 def test_reliability_shows_the_bins_of_the_library_and_their_error(table):
     figure = wb.figures.reliability(table, bins=10)
     assert figure.frame.equals(wb.metrics.reliability_bins(table, bins=10))

@@ -130,3 +130,10 @@ def test_equal_probabilities_leave_nothing_to_break():
     figure = wb.figures.conditional_risk(wb.losses.CrossEntropy(), (1 / 3, 1 / 3, 1 / 3), K=1, steps=21)
     assert figure.price == math.inf
     assert len(figure.marks) == 1
+
+
+def test_the_colours_of_the_risk_mean_the_same_whatever_the_law_of_the_label():
+    loss = wb.losses.CrossEntropy()
+    figures = [wb.figures.conditional_risk(loss, law, K=1, steps=21) for law in ((1, 0, 0), (0.5, 0.3, 0.2), (0, 0, 1))]
+    assert len({figure.value_range for figure in figures}) == 1
+    assert all(figure.frame["value"].max() <= figure.value_range[1] for figure in figures)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import plotly.graph_objects as go
 
 from workbench.decimals import whole
@@ -38,7 +39,7 @@ def reliability(table: LogitTable, bins: int = 15, K: int = 1) -> Reliability:
     bins, K = whole("bins", bins), whole("K", K)
     frame = reliability_bins(checked_table(table), bins=bins, K=K, band=BAND)
     error = expected_calibration_error(table, bins=bins) if K == 1 else top_k_calibration_error(table, K=K, bins=bins)
-    filled = frame[frame["count"] > 0]
+    n, filled = int(np.count_nonzero(table.labelled)), frame[frame["count"] > 0]
     mean = {
         name: float((filled[name] * filled["count"]).sum() / filled["count"].sum())
         for name in ("confidence", "accuracy")
@@ -48,20 +49,27 @@ def reliability(table: LogitTable, bins: int = 15, K: int = 1) -> Reliability:
     return Reliability(
         frame=frame,
         title="Is the confidence right?",
-        subtitle=f"n = {counted(table.n, 'row')}, {counted(bins, 'bin')}; expected calibration error {error:.1%}",
+        subtitle=f"n = {counted(n, 'row')}, {counted(bins, 'bin')}; expected calibration error {error:.1%}",
         text=(
-            f"Reliability diagram of {of_what} on n = {table.n} rows in {bins} bins ({len(filled)} of them with rows). "
+            f"Reliability diagram of {of_what} on n = {n} rows in {bins} bins ({len(filled)} of them with rows). "
             f"Mean confidence {mean['confidence']:.1%}, accuracy {mean['accuracy']:.1%}, expected calibration error "
             f"{error:.1%}. {counted(outside, 'bin')} outside the band of {BAND:.0%} that luck alone explains."
         ),
         code=f"import workbench as wb\n\n# table: {table.n} rows of {table.n_classes} classes, with labels\n"
         f"figure = wb.figures.reliability(table, bins={bins}, K={K})\nfigure.plot()\n",
+        most=round_limit(float(filled["count"].max() / filled["count"].sum())),
     )
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Reliability(Figure):
     """The diagram above, how many rows each bin holds below."""
+
+    most: float  # end of the axis of rows
+
+    def beside(self, other: Reliability) -> Reliability:
+        """The same picture with the axes of both, so that before and after can be compared."""
+        return self if self.most >= other.most else replace(self, most=other.most)
 
     def points(self) -> pd.DataFrame:
         """The bins that have rows, with the middle of each, its width, its share of rows, and whether luck explains it."""
@@ -106,7 +114,7 @@ class Reliability(Figure):
             },
         ]
         percent = {"range": (0, 1), "tickformat": ".0%"}
-        few = {"range": (0, round_limit(points["share"].max())), "tickformat": ".0%", "nticks": 3}
+        few = {"range": (0, self.most), "tickformat": ".0%", "nticks": 3}
         layout = {
             "xaxis": {**percent, "anchor": "y", "matches": "x2", "showticklabels": False},
             "yaxis": {**percent, "anchor": "x", "domain": DIAGRAM, "title": {"text": "accuracy"}},
@@ -136,7 +144,7 @@ class Reliability(Figure):
         diagram.legend(loc="upper left")
         diagram.set(xlim=(0, 1), ylim=(0, 1), ylabel="accuracy")
         counts.bar(points["middle"], points["share"], 0.92 * points["width"], color=theme.accent)
-        counts.set(ylim=(0, round_limit(points["share"].max())), xlabel="confidence", ylabel="rows")
+        counts.set(ylim=(0, self.most), xlabel="confidence", ylabel="rows")
         counts.yaxis.set_major_locator(MaxNLocator(2))
         for axis in (diagram.yaxis, counts.yaxis, counts.xaxis):
             axis.set_major_formatter(PercentFormatter(1, decimals=0))

@@ -74,7 +74,9 @@ def conditional_risk(
     pi, K, steps = _checked_probabilities(probabilities), _checked_K(loss, K), whole("steps", steps, least=2)
     risk = Risk(loss, pi)
     scores = plane_grid(steps)
-    values = risk(scores)
+    of_labels = np.stack([loss_values(risk.loss, scores, label) for label in range(3)])  # (3, n)
+    values = sum(pi[label] * of_labels[label] for label in np.flatnonzero(pi))  # infinite where the label never is
+    finite = of_labels[np.isfinite(of_labels)]
     best = _minimiser(risk, scores, values, lambda some: np.ones(len(some), bool))
     breaking = _minimiser(risk, scores, values, lambda some: ~top_K_preserving(some, pi, K))
     assert best is not None
@@ -106,7 +108,7 @@ def conditional_risk(
         code=f"{imports}loss = {name}\n"
         f"figure = wb.figures.conditional_risk(loss, {tuple(pi.tolist())}, K={K}, steps={steps})\nfigure.plot()\n",
         steps=steps,
-        value_range=(0.0, round_up(float(excess.max()))),
+        value_range=(0.0, round_up(float(finite.max() - finite.min()))),  # of every π: colours stay while it moves
         units="risk above the lowest",
         regions=K,
         corners=("s₀ large", "s₁ large", "s₂ large"),

@@ -15,7 +15,8 @@ from workbench.figures.base import Figure, checked_frame, counted, paper
 from workbench.figures.comparisons import in_words
 from workbench.figures.learning import ACROSS, small_multiples
 from workbench.figures.style import Theme
-from workbench.metrics import METRICS
+from workbench.metrics import METRICS, Metric
+from workbench.metrics.base import in_full
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
@@ -30,7 +31,8 @@ def against_knob(summary: pd.DataFrame, knob: str, split: str = "test") -> Again
     """Every metric of a sweep against one of its knobs, one panel each: the mean over seeds with its 95 % interval.
 
     `summary` is that of `wb.sweep(...)`. What else was varied tells the lines apart. The interval is Student's, of the
-    mean over seeds: it tells how much training varies. With one seed there is none. An arrow says which way is better.
+    mean over seeds (on a scale that ends where the metric does): it tells how much training varies. With one seed there is
+    none. Metrics that are a number for each group have a panel for each. An arrow says which way is better.
 
     >>> rows = [(epsilon, "test", "accuracy", epsilon / 2, 1, None, None) for epsilon in (0.1, 0.5, 1.0)]
     >>> summary = pd.DataFrame(rows, columns=["loss.epsilon", "split", "metric", "mean", "seeds", "low", "high"])
@@ -38,7 +40,7 @@ def against_knob(summary: pd.DataFrame, knob: str, split: str = "test") -> Again
     [[0.1, 0.05], [0.5, 0.25], [1.0, 0.5]]
     """
     checked_frame(summary, OF_SUMMARY, "wb.sweep(...).summary() makes one")
-    varied = [name for name in summary.columns if name not in OF_SUMMARY]
+    varied = [name for name in summary.columns if name not in (*OF_SUMMARY, "group")]
     if knob not in varied or not pd.api.types.is_numeric_dtype(summary[knob]):
         numbers = [name for name in varied if pd.api.types.is_numeric_dtype(summary[name])]
         raise ValueError(f"{knob!r} is not a number that was varied; give one of {', '.join(numbers) or 'none'}")
@@ -49,7 +51,7 @@ def against_knob(summary: pd.DataFrame, knob: str, split: str = "test") -> Again
     lines = [", ".join(f"{_short(name)} = {row[name]}" for name in others) for row in chosen.to_dict("records")]
     frame = pd.DataFrame(
         {
-            "metric": chosen["metric"].to_numpy(),
+            "metric": [in_full(row["metric"], row.get("group", "")) for row in chosen.to_dict("records")],
             "line": lines,
             "x": chosen[knob].to_numpy(float),
             **{name: chosen[name].to_numpy() for name in ("mean", "low", "high", "seeds")},
@@ -183,8 +185,16 @@ class AgainstKnob(Figure):
 
 
 def _arrow(metric: str) -> str:
-    return ARROWS[next((known.direction for known in METRICS if known.name == metric), "none")]
+    declared = _declared(metric)
+    return ARROWS["none" if declared is None else declared.direction]
 
 
 def _share(metric: str) -> bool:
-    return any(known.name == metric and known.bounds == (0, 1) for known in METRICS)
+    declared = _declared(metric)
+    return declared is not None and declared.bounds == (0, 1)
+
+
+def _declared(metric: str) -> Metric | None:
+    """The metric of a panel, whose name also says its K (`top_k_accuracy, K = 3`) or its group (`shot_accuracy (few)`)."""
+    name = metric.partition(",")[0].partition(" (")[0]
+    return next((known for known in METRICS if known.name == name), None)

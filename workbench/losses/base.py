@@ -40,7 +40,7 @@ class Loss(Knobbed):
     at there: whoever maps a loss over labels checks before that they lie from 0 to L − 1.
     """
 
-    # Facts. `convex` and `calibrated` are facts of an instance: they may depend on K and ε.
+    # Facts. `convex`, `calibrated` and `proper` are facts of an instance: they may depend on K and ε.
     title: ClassVar[str]
     formula: ClassVar[str]  # LaTeX, shown beside the slider and in the README table
     paper: ClassVar[str]  # a key of PAPERS
@@ -48,6 +48,9 @@ class Loss(Knobbed):
     convex: ClassVar[bool]
     smooth: ClassVar[bool]
     calibrated: ClassVar[bool]  # top-K calibrated in the sense of Yang & Koyejo
+    proper: ClassVar[bool] = (
+        False  # strictly: one label drawn from P, it is least exactly where the link of the scores is P
+    )
     heads: ClassVar[int] = 1  # 2: scores are (n, 2, L); [:, 0] predicts, [:, 1] proposes candidates
     head: ClassVar[str] = "linear"  # or "cosine": unit-norm features and weights, the loss multiplies by `scale`
     labels: ClassVar[str] = "one"  # or "many": labels are (n, L) bool, an all-False row has no label

@@ -71,6 +71,7 @@ class CrossEntropy(Loss):
     convex = True
     smooth = True
     calibrated = True
+    proper = True
     also_many_labels = True
 
     def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
@@ -109,6 +110,11 @@ class Focal(Loss):
     def convex(self) -> bool:  # type: ignore[override]
         return self.gamma == 0
 
+    @property
+    def proper(self) -> bool:  # type: ignore[override]
+        """Only cross-entropy is: the damping makes it pay to be less sure than one is."""
+        return self.gamma == 0
+
     def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
         # log(1 − p_y) straight from the other scores: 1 − p_y itself would round to 0 for a row that is sure.
         # Not −inf, because all others may be masked by that, and then 1 − p_y is 0.
@@ -145,6 +151,11 @@ class LDAM(UnevenMargins):
     max_margin: float = largest_margin()
     scale: float = cosine_scale(30.0)
     class_counts: tuple[int, ...] | None = None
+
+    @property
+    def proper(self) -> bool:  # type: ignore[override]
+        """Without margins it is cross-entropy; a margin makes it pay to be surer than one is."""
+        return self.max_margin == 0
 
     @property
     def calibrated(self) -> bool:  # type: ignore[override]

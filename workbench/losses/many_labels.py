@@ -39,6 +39,7 @@ class BinaryCrossEntropy(Loss):
     convex = True
     smooth = True
     calibrated = True
+    proper = True
     labels = "many"
     link = "sigmoid"
 
@@ -82,6 +83,7 @@ class Quasibinary(Loss):
     convex = True  # the mean of a batch is: at most N of its q are above 1, so log C never weighs less than 0
     smooth = False
     calibrated = True
+    proper = True  # C makes the q of a batch sum to its labels, under which minus the log-likelihood is least at q = P
     labels = "many"
     link = "quasibinary"
     couples_batch = True
@@ -148,6 +150,7 @@ class SoftmaxUniform(Loss):
     convex = True
     smooth = True
     calibrated = True
+    proper = True
     labels = "many"
 
     no_label_weight: float = knob(
@@ -186,6 +189,7 @@ class SoftmaxMaxConfidence(Loss):
     convex = False
     smooth = False
     calibrated = True
+    proper = True
     labels = "many"
 
     no_label_weight: float = knob(

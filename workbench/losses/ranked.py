@@ -72,6 +72,11 @@ class DifferentiableTopK(Loss):
     steepness: float = knob(2.0, low=0.1, high=100, scale="log", symbol="β", meaning="inverse temperature of the sort")
     top1: str = knob("softmax", choices=("softmax", "sort", "cross_entropy"), meaning="way the top-1 term is computed")
 
+    @property
+    def proper(self) -> bool:  # type: ignore[override]
+        """Only where nothing but cross-entropy is left of it (of at most m classes, where softmax is of the kept ones)."""
+        return largest_k(self.p_k) == 1 and self.top1 != "sort"
+
     def __post_init__(self) -> None:
         p_k = self.p_k
         if isinstance(p_k, (Sequence, np.ndarray)) and len(p_k) and isinstance(p_k[0], (Sequence, np.ndarray)):

@@ -53,6 +53,7 @@ class Sparsemax(Loss):
     convex = True
     smooth = True
     calibrated = True
+    proper = True
     also_many_labels = True
     link = "sparsemax"
 
@@ -97,6 +98,7 @@ class SparseTop(Loss):
     convex = True
     smooth = True
     calibrated = True
+    proper = True
     labels = "many"
     link = "sparsemax"
 

@@ -260,9 +260,8 @@ def intervals_of(
 ) -> dict[str, tuple[float, float]]:
     """The interval of each value of a metric: of shares from what was counted, of others from what resamples gave."""
     if parts.shares is not None:
-        return {
-            name: mean_share_interval(*cells, confidence) for name, cells in named(parts.shares(parts.sums())).items()
-        }
+        cells = named(parts.shares(parts.sums()))
+        return {name: mean_share_interval(hits, n, confidence) for name, (hits, n) in cells.items()}
     values = named(parts.value())
     return {
         name: bootstrap_interval(of_resamples, values[name], confidence, metric.bounds, metric.inflated)
@@ -292,6 +291,15 @@ def bootstrap_weights(n: int, resamples: int, seed: int) -> Iterator[np.ndarray]
         rows = range(min(at_once, resamples - start))
         counts = np.stack([np.bincount(generator.integers(n, size=n), minlength=n) for _ in rows])
         yield counts.T.astype(float, order="C")  # what sums over cells would copy it to, each time
+
+
+def in_full(metric: str, group: str) -> str:
+    """The name of a metric with the group it is of, if any.
+
+    >>> in_full("shot_accuracy", "few")
+    'shot_accuracy (few)'
+    """
+    return f"{metric} ({group})" if group else metric
 
 
 def named(value: Any) -> dict[str, Any]:

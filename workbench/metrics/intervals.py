@@ -119,8 +119,8 @@ def over_seeds_interval(mean: np.ndarray, error: np.ndarray, reach: np.ndarray, 
     if bounds not in ((0, 1), (0, np.inf)):
         return mean - reach * error, mean + reach * error
     slope = mean * (1 - mean) if bounds == (0, 1) else mean
-    # Where the mean is a bound itself, all seeds are: there is no error to show.
-    factor = np.exp(np.divide(reach * error, slope, out=np.zeros_like(mean), where=slope > 0))
+    # Where the mean is a bound itself all seeds are, and the error is 0 (or NaN, of one seed).
+    factor = np.exp(np.divide(reach * error, slope, out=reach * error, where=slope > 0))
     if bounds == (0, np.inf):
         return mean / factor, mean * factor
     return mean / (mean + (1 - mean) * factor), mean * factor / (mean * factor + 1 - mean)

@@ -100,7 +100,8 @@ def size_stratified_coverage(sets: PredictionSets, edges: tuple[int, ...] = (0, 
 def coverage_gap(sets: PredictionSets, confidence: float | None = None) -> Parts:
     """The mean over classes of |accuracy of the class − promised confidence|.
 
-    The promise is the rule's `confidence`, or the overall accuracy when the rule promises none. Ding et al. 2023.
+    The promise is the rule's `confidence`, or the overall accuracy when the rule promises none. Ding et al. 2023. Few rows
+    inflate it; with a handful a class it is mostly luck, more than its interval can tell.
     """
     promised = getattr(getattr(sets.rule, "rule", None), "confidence", None) if confidence is None else confidence
     if promised is None:
