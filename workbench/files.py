@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from workbench.formats import FORMATS, Format, Room
+from workbench.formats import FORMATS, Format, Refused, Room
 from workbench.formats.frames import contents_of_frame
 from workbench.formats.understanding import table_of
 from workbench.tables import LogitTable
@@ -70,6 +70,8 @@ def import_table(
     asked = (scores,) if isinstance(scores, str) else tuple(scores or ())
     try:
         contents = form.read(path, room, (*asked, *([] if labels is None else [labels])))
+    except Refused as error:
+        raise ValueError(f"{path.name}: {error}") from None
     except Exception as error:  # each format has its own errors for a damaged file, and some have many
         raise ValueError(_damaged(path, error)) from error
     try:

@@ -8,6 +8,8 @@ from typing import Any
 from workbench.formats.base import Column, Contents, Format, Room
 from workbench.formats.frames import column_of
 
+WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8}  # bytes of a number
+
 
 def read_parquet(path: Path, room: Room, asked: tuple[str, ...]) -> Contents:
     import pyarrow as pa
@@ -48,12 +50,10 @@ def _decoded_bytes(metadata: Any) -> dict[str, int]:
                 raise ValueError(
                     f"column {column.path_in_schema} has {column.num_values} values for {group.num_rows} rows"
                 )
-            words = (
-                column.total_uncompressed_size if column.physical_type in ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY") else 0
-            )
-            name = column.path_in_schema.split(".")[0]
-            # As Arrow and as NumPy hold it, and the matrix that lists and columns are copied to.
-            needed[name] = needed.get(name, 0) + 24 * column.num_values + 2 * words
+            name, kind = column.path_in_schema.split(".")[0], column.physical_type
+            texts = 0 if kind in WIDTHS else 2 * column.total_uncompressed_size
+            # As it is read, and in the matrix that columns are copied to.
+            needed[name] = needed.get(name, 0) + column.num_values * (WIDTHS.get(kind, 8) + 8) + texts
     if rows != metadata.num_rows:
         raise ValueError(f"it says it has {metadata.num_rows} rows, and its parts have {rows}")
     return needed

@@ -17,7 +17,16 @@ from workbench.formats.base import Contents, Room, Stored
 from workbench.formats.columns import roles
 from workbench.formats.names import CLASS_NAMES, FURTHER, IDS, LABELS, LINK, PROBABILITIES, SCORES
 from workbench.links import LINKS
-from workbench.table_checks import BLOCK, NO_LABEL, SUM_TOLERANCE, checked_names, checked_scores, labels_from, listed
+from workbench.table_checks import (
+    BLOCK,
+    NO_LABEL,
+    SUM_TOLERANCE,
+    Labels,
+    checked_names,
+    checked_scores,
+    labels_from,
+    listed,
+)
 from workbench.tables import LogitTable
 
 ROUNDED = "probabilities, divided by their sum"  # which rounding has moved away from 1
@@ -210,8 +219,10 @@ def _labels(
     given = _decoded(given)
     if given.ndim != 1 and given.ndim != 2:
         raise ValueError(f"labels are {given.dtype} of shape {given.shape}; give one per row, or marks of shape (n, L)")
-    as_given = _written(given, names) if given.ndim == 1 and given.dtype.kind in "OU" else given
-    read = labels_from(as_given, names, n_classes, numbers_name=True)
+    if given.ndim == 1 and given.dtype.kind in "OU":
+        read = _written(given.tolist(), names, n_classes)
+    else:
+        read = labels_from(given, names, n_classes, numbers_name=True)
     values, how = read.values, f"labels from {called}"
     if np.ndim(given) == 2 and values.ndim == 2 and (values.sum(axis=1) == 1).all():
         values, how = values.argmax(axis=1), f"labels from one mark a row of {called}"
@@ -225,23 +236,28 @@ def _labels(
     return values, read.class_names, f"{how} ({about})" if about else how
 
 
-def _written(cells: np.ndarray, names: tuple[str, ...] | None) -> list[Any]:
-    """Labels that stand as text: several as a;b, whole numbers as such unless they are names of classes."""
-    words = [cell.strip() if isinstance(cell, str) else cell for cell in cells.tolist()]
+def _written(cells: list[Any], names: tuple[str, ...] | None, n_classes: int) -> Labels:
+    """Labels that stand as text: several as a;b, whole numbers as such. What stands in many rows is read once."""
+    if isinstance(next((cell for cell in cells if cell is not None), None), (list, np.ndarray)):
+        return labels_from(cells, names, n_classes, numbers_name=True)
     known = set(names or ())
-    distinct = {word for word in words if isinstance(word, str)}
-    if any(";" in word and word not in known for word in distinct):
-        lists = [[] if not word else [part.strip() for part in word.split(";") if part.strip()] for word in words]
+    place = {cell: at for at, cell in enumerate(dict.fromkeys(cells))}
+    words = [cell.strip() if isinstance(cell, str) else cell for cell in place]
+    if any(";" in word and word not in known for word in words if word):
+        lists = [[part.strip() for part in (word or "").split(";") if part.strip()] for word in words]
         numbers = _whole_numbers({part for row in lists for part in row}, known)
-        return [[numbers.get(part, part) for part in row] for row in lists]
-    numbers = _whole_numbers(distinct - {""}, known)
-    return [numbers.get(word, word) if isinstance(word, str) else word for word in words]
+        distinct: list[Any] = [[numbers.get(part, part) for part in row] for row in lists]
+    else:
+        numbers = _whole_numbers({word for word in words if word}, known)
+        distinct = [numbers.get(word, word) for word in words]
+    read = labels_from(distinct, names, n_classes, numbers_name=True)
+    return read._replace(values=read.values[[place[cell] for cell in cells]])
 
 
-def _whole_numbers(words: set[str], known: set[str]) -> dict[str, int]:
-    """The numbers that words stand for, if every one is a whole number (2 or 2.0, not 02)."""
+def _whole_numbers(words: set[str], known: set[str]) -> dict[str | None, int]:
+    """The numbers that words stand for, if every one is a whole number (2 or 2.0, not 02), and 2.0 is no class."""
     matches = [re.fullmatch(r"(-?(?:0|[1-9]\d{0,17}))(?:\.0*)?", word) for word in words]
-    if not all(matches):
+    if not all(matches) or (words <= known and any("." in word for word in words)):
         return {}
     return {match[0]: int(match[1]) for match in matches if match}
 
