@@ -34,24 +34,30 @@ def little_room(monkeypatch):
     monkeypatch.setattr(base, "SPARE", MB)
 
 
-def peak(path) -> tuple[wb.LogitTable, int]:
-    """The table, and the most memory that Python and NumPy held at once while it was read."""
+def read(path) -> wb.LogitTable | str:
+    """The table, or the words in which it was refused."""
+    with warnings.catch_warnings(action="ignore"):
+        try:
+            return wb.import_table(path)
+        except ValueError as error:
+            return str(error)
+
+
+def peak(path) -> tuple[wb.LogitTable | str, int]:
+    """The table, or its refusal, and the most memory that Python and NumPy held at once while it was read."""
+    read(path)  # what is imported on the way is not counted
     tracemalloc.start()
     try:
-        return wb.import_table(path), tracemalloc.get_traced_memory()[1]
+        return read(path), tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
 
 
 def test_an_archive_that_unfolds_to_much_is_refused_before_it_is_unfolded(tmp_path, little_room):
     np.savez_compressed(tmp_path / "mine.npz", scores=np.zeros((2000, 400)), labels=np.zeros(2000, int))
-    tracemalloc.start()
-    with pytest.raises(
-        ValueError, match=r"mine.npz: scores would take 6 MB of memory, out of a file of 0.0 MB; at most 10"
-    ):
-        wb.import_table(tmp_path / "mine.npz")
-    assert tracemalloc.get_traced_memory()[1] < MB
-    tracemalloc.stop()
+    refusal, most = peak(tmp_path / "mine.npz")
+    assert refusal.startswith("mine.npz: scores would take 6 MB of memory, out of a file of 0.0 MB; at most 10 times")
+    assert most < MB
 
 
 def test_whole_numbers_that_become_floating_point_are_counted(tmp_path, little_room):
@@ -103,7 +109,7 @@ def test_a_class_name_of_many_letters_is_refused(tmp_path):
         frame.to_csv(tmp_path / "mine.csv", index=False)
         frame.to_parquet(tmp_path / "mine.parquet")
         with pytest.raises(
-            ValueError, match="its first line does not name columns|a class is called by 300000 characters"
+            ValueError, match=r"its first line does not name columns|a class is called by 300000 characters"
         ):
             wb.import_table(tmp_path / f"mine.{suffix}")
 
@@ -183,11 +189,8 @@ def test_a_damaged_file_is_a_table_or_refused_in_words(suffix, whole, tmp_path_f
                 del content[start : start + data.draw(st.integers(1, 40))]
     path = tmp_path_factory.getbasetemp() / f"damaged{suffix}"
     path.write_bytes(content)
-    with warnings.catch_warnings(action="ignore"):
-        try:
-            assert isinstance(wb.import_table(path), wb.LogitTable)
-        except ValueError as error:
-            assert str(error).startswith(path.name)
+    found = read(path)
+    assert isinstance(found, wb.LogitTable) or found.startswith(path.name)
 
 
 @settings(max_examples=150, deadline=None)
@@ -200,28 +203,43 @@ def test_a_damaged_file_is_a_table_or_refused_in_words(suffix, whole, tmp_path_f
 def test_any_text_is_a_table_or_refused_in_words(tmp_path_factory, text):
     path = tmp_path_factory.getbasetemp() / "any.csv"
     path.write_text(text, encoding="utf-8", newline="")
-    with warnings.catch_warnings(action="ignore"):
-        try:
-            assert isinstance(wb.import_table(path), wb.LogitTable)
-        except ValueError as error:
-            assert str(error).startswith("any.csv")
+    found = read(path)
+    assert isinstance(found, wb.LogitTable) or found.startswith("any.csv")
 
 
-@settings(max_examples=150, deadline=None)
-@given(
-    header=st.recursive(
-        st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-        lambda inner: (
-            st.lists(inner, max_size=3)
-            | st.dictionaries(st.sampled_from(["scores", "dtype", "shape", "data_offsets", "__metadata__"]), inner)
-        ),
-    )
+@pytest.mark.parametrize(
+    "header",
+    [
+        [],
+        {"scores": None},
+        {"scores": {}},
+        {"scores": {"dtype": "F64", "shape": [12, 3]}},
+        {"scores": {"dtype": "F64", "shape": "ab", "data_offsets": [0, 288]}},
+        {"scores": {"dtype": "F64", "shape": [12, 3], "data_offsets": 7}},
+        {"scores": {"dtype": "F64", "shape": [1.5, 24], "data_offsets": [0, 288]}},
+        {"scores": {"dtype": "F64", "shape": [10**12, 3], "data_offsets": [0, 288]}},
+        {"scores": {"dtype": "F64", "shape": [-12, -3], "data_offsets": [0, 288]}},
+        {"scores": {"dtype": "F64", "shape": [12, 3], "data_offsets": [-8, 280]}},
+        {"scores": {"dtype": "F64", "shape": [12, 3], "data_offsets": [288, 576]}},
+        {"scores": {"dtype": "F8_E4M3", "shape": [288, 1], "data_offsets": [0, 288]}},
+        {
+            "scores": {"dtype": "F64", "shape": [12, 3], "data_offsets": [0, 288]},
+            "__metadata__": {"class_names": "[1, 2]"},
+        },
+        {
+            "scores": {"dtype": "F64", "shape": [12, 3], "data_offsets": [0, 288]},
+            "__metadata__": {"class_names": "oak"},
+        },
+        {
+            "scores": {"dtype": "F64", "shape": [12, 3], "data_offsets": [0, 288]},
+            "__metadata__": {"link": "quasibinary"},
+        },
+        {"scores": {"dtype": "F64", "shape": [12, 3], "data_offsets": [0, 288]}, "__metadata__": {"link": ["softmax"]}},
+        {"scores": {"dtype": "F64", "shape": [12, 3], "data_offsets": [0, 288]}, "__metadata__": 7},
+    ],
 )
-@example(header={"scores": {"dtype": "F64", "shape": [10**12, 3], "data_offsets": [0, 288]}})
-@example(header={"scores": {"dtype": "F64", "shape": [-4, -3], "data_offsets": [0, 96]}})
-@example(header={"scores": {"dtype": "F64", "shape": [12, 3], "data_offsets": [-8, 280]}})
-def test_any_header_of_safetensors_is_a_table_or_refused_in_words(tmp_path_factory, header):
-    path = tmp_path_factory.getbasetemp() / "any.safetensors"
+def test_any_header_of_safetensors_is_refused_in_words(tmp_path, header):
+    path = tmp_path / "any.safetensors"
     text = json.dumps(header).encode()
     path.write_bytes(struct.pack("<Q", len(text)) + text + SCORES.tobytes())
     with pytest.raises(ValueError, match=r"^any.safetensors"):

@@ -36,7 +36,7 @@ def read_csv(path: Path, room: Room, asked: tuple[str, ...]) -> Contents:
     as_text = [str(place) for place, name in enumerate(names) if name.lower() in AS_WRITTEN or name in asked]
     body = pa.py_buffer(content).slice(start + _byte_order_mark(lines[0]) * (start == 0))
     columns = _columns(body, names, separator, ".", as_text)
-    if separator != "," and any(_has_decimal_commas(column) for column in columns):
+    if separator != "," and len(names) <= WIDE and any(_has_decimal_commas(column) for column in columns):
         columns = _columns(body, names, separator, ",", as_text)
     return Contents(columns=columns, said=said)
 
@@ -75,15 +75,15 @@ def _records(lines: list[bytes], separator: str) -> list[tuple[list[str], int]]:
     return records
 
 
-def _fitness(lines: list[bytes], separator: str) -> tuple[bool, int, int]:
-    """How well a separator fits: records of one width, then many numbers, then many cells."""
+def _fitness(lines: list[bytes], separator: str) -> tuple[bool, bool, int]:
+    """How well a separator fits: it parts most records as it does the first, then all of them, then into many numbers."""
     try:
         records = [record for record, _ in _records(lines, separator)]
     except Refused:
-        return False, 0, 0
-    widths = {len(record) for record in records[: max(2, len(records) - 1)]}  # the last may be cut
+        return False, False, 0
+    as_wide = [len(record) == len(records[0]) for record in records[: max(2, len(records) - 1)]]  # the last may be cut
     numbers = sum(_is_number(cell) and (separator != "," or "," not in cell) for row in records[1:] for cell in row)
-    return len(widths) == 1, numbers, len(records[0])
+    return len(records[0]) > 1 and 2 * sum(as_wide) > len(as_wide), all(as_wide), numbers
 
 
 def _is_number(cell: str) -> bool:
@@ -106,7 +106,7 @@ def _columns(body: Any, names: list[str], separator: str, decimal: str, as_text:
     from pyarrow import csv as arrow
 
     if len(names) > WIDE:
-        return _wide_columns(body, names, separator, decimal, {int(place) for place in as_text})
+        return _wide_columns(body, names, separator, {int(place) for place in as_text})
     parse = arrow.ParseOptions(delimiter=separator, newlines_in_values=True)
     convert = arrow.ConvertOptions(
         column_types=dict.fromkeys(as_text, pa.string()),
@@ -128,7 +128,7 @@ def _columns(body: Any, names: list[str], separator: str, decimal: str, as_text:
     raise AssertionError
 
 
-def _wide_columns(body: Any, names: list[str], separator: str, decimal: str, as_text: set[int]) -> list[Column]:
+def _wide_columns(body: Any, names: list[str], separator: str, as_text: set[int]) -> list[Column]:
     """More columns than Arrow is made for, row by row: one that begins with a number holds numbers."""
     records = csv.reader(io.TextIOWrapper(io.BytesIO(body), "utf-8", newline=""), delimiter=separator)
     texts: list[list[str]] = []
@@ -142,7 +142,7 @@ def _wide_columns(body: Any, names: list[str], separator: str, decimal: str, as_
         texts.append([record[at].strip() for at in words])
         for at in words:
             record[at] = "0"
-        cells = [cell.replace(",", ".") for cell in record] if decimal == "," else record
+        cells = record if separator == "," else [cell.replace(",", ".") for cell in record]
         try:
             rows.append(np.array(cells, dtype=np.float64))
         except ValueError:
