@@ -44,3 +44,16 @@ def test_a_good_file_becomes_a_run_split_in_halves_and_says_so(opened, store, tm
     val, test = wb.import_table(tmp_path / "mine.npz").split()
     sets = wb.AverageK(5.0).fit(val).sets(test)
     reads(page, {"Accuracy": f"{wb.metrics.accuracy(sets):.1%}", "Mean size": f"{wb.metrics.mean_size(sets):.2f}"})
+
+
+def test_a_file_that_leaves_something_open_is_read_once_it_is_said(opened, tmp_path):
+    random = np.random.default_rng(3)
+    np.savez(tmp_path / "mine.npz", X=random.normal(size=(2, 40, 5)), y=np.arange(40) % 5)
+    page = opened()
+    bring(page, tmp_path / "mine.npz")
+    page.get_by_role("alert").filter(has_text="which array holds the scores?").wait_for()
+    click(page.get_by_role("button", name="Say what it holds"))
+    field = page.get_by_role("textbox", name="Scores are called")
+    field.fill("X[1]")
+    field.press("Enter")
+    page.get_by_text("40 rows × 5 classes").wait_for()
