@@ -8,6 +8,7 @@ import struct
 import tracemalloc
 import warnings
 import zipfile
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,7 @@ from hypothesis import strategies as st
 from safetensors.torch import save_file
 
 import workbench as wb
-from workbench.formats import FORMATS, base, csv_files
+from workbench.formats import FORMATS, base, csv_files, parquet_files
 
 rng = np.random.default_rng(0)
 SCORES = rng.normal(size=(12, 3))
@@ -96,10 +97,11 @@ def test_a_word_that_stands_in_many_rows_is_held_once(tmp_path, little_room):
 def test_a_long_text_in_one_cell_does_not_widen_all_others(tmp_path, little_room):
     remarks = ["short"] * 2000
     remarks[7] = "long " * 40_000
-    pd.DataFrame({"a": rng.normal(size=2000), "b": 0.5, "remark": remarks}).to_csv(tmp_path / "mine.csv", index=False)
+    frame = pd.DataFrame({"a": rng.normal(size=2000), "b": 0.5, "remark": remarks, "id": remarks})
+    frame.to_csv(tmp_path / "mine.csv", index=False)
     table, most = peak(tmp_path / "mine.csv")  # 2 000 texts of that length are 1.6 GB
-    assert (table.n, table.attributes) == (2000, None)
-    assert "ignored: remark (long texts)" in table.note
+    assert (table.n, table.attributes, table.ids) == (2000, None, None)
+    assert "ignored: id (long texts); ignored: remark (long texts)" in table.note
     assert most < 4 * MB
 
 
@@ -141,6 +143,19 @@ def test_twenty_thousand_columns_are_looked_at_once_each(tmp_path):
     )
     table = wb.import_table(tmp_path / "mine.csv")
     assert (table.n_classes, table.labels.tolist()) == (20_001, [7, 1])
+
+
+def test_parquet_whose_parts_have_other_rows_than_it_says_is_refused():
+    column = SimpleNamespace(path_in_schema="oak", num_values=5, physical_type="DOUBLE", total_uncompressed_size=40)
+    group = SimpleNamespace(num_rows=5, num_columns=1, column=lambda _: column)
+    metadata = SimpleNamespace(num_rows=5, num_row_groups=1, row_group=lambda _: group)
+    assert parquet_files.decoded_bytes(metadata) == {"oak": 5 * 16}
+    metadata.num_rows = 4
+    with pytest.raises(ValueError, match="says it has 4 rows, and its parts have 5"):
+        parquet_files.decoded_bytes(metadata)
+    group.num_rows = 4
+    with pytest.raises(ValueError, match="column oak has 5 values for 4 rows"):
+        parquet_files.decoded_bytes(metadata)
 
 
 def test_a_zip_that_holds_an_array_twice_is_refused(tmp_path):

@@ -60,7 +60,7 @@ def import_table(
         )
     path = Path(source)
     if path.is_dir():
-        return LogitTable.load(path)
+        return _saved(path, **said)
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     form = _format(path)
@@ -78,6 +78,14 @@ def import_table(
         raise ValueError(f"{path.name}: {error}") from None
     except Exception as error:  # what is read only when it is wanted may be damaged as well
         raise ValueError(_damaged(path, error)) from error
+
+
+def _saved(directory: Path, scores: Any, labels: Any, link: str | None, link_constant: float | None) -> LogitTable:
+    """A table that `LogitTable.save` wrote, which says all about itself."""
+    if scores is not None or labels is not None:
+        raise ValueError(f"{directory.name} is a saved table, whose scores and labels are known; leave out their names")
+    table = LogitTable.load(directory)
+    return table if link is None else table.with_link(link, link_constant)
 
 
 def _format(path: Path) -> Format:

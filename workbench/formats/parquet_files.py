@@ -19,7 +19,7 @@ def read_parquet(path: Path, room: Room, asked: tuple[str, ...]) -> Contents:
         facts = {_text(key): _text(text) for key, text in (file.schema_arrow.metadata or {}).items()}
         indices = (file.schema_arrow.pandas_metadata or {}).get("index_columns", [])
         fields = [field for field in file.schema_arrow if field.name not in [i for i in indices if isinstance(i, str)]]
-        needed = _decoded_bytes(file.metadata)
+        needed = decoded_bytes(file.metadata)
         for field in fields:
             room.take(f"column {field.name}", needed.get(field.name, 0))
     texts = [field.name for field in fields if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)]
@@ -36,7 +36,7 @@ def read_parquet(path: Path, room: Room, asked: tuple[str, ...]) -> Contents:
     return Contents(columns=columns, facts=facts)
 
 
-def _decoded_bytes(metadata: Any) -> dict[str, int]:
+def decoded_bytes(metadata: Any) -> dict[str, int]:
     """How much each column takes in memory: equal values are written once, so its bytes on disk say little."""
     needed: dict[str, int] = {}
     rows = 0

@@ -65,11 +65,11 @@ def table_of(
         labels_name = None if labels_name == scores_name else labels_name
     matrix = _numbers(arrays.pop(scores_name), scores_name, part, room)
     n, n_classes = matrix.shape
-    fields, of_fields = _fields(arrays, facts, n, n_classes)
+    fields, of_fields = _fields(arrays, facts, n, n_classes, room)
     said += of_fields
     names = fields.get("class_names")
     if labels_name is None:
-        labels_name = _named_by_words(arrays, names)
+        labels_name = _named_by_words(arrays, names, n)
     if labels_name is None:
         said.insert(0, "no labels: if it holds some, call them label")
     else:
@@ -150,7 +150,7 @@ def _numbers(stored: Stored, name: str, part: Any, room: Room) -> np.ndarray:
 
 
 def _fields(
-    arrays: dict[str, Stored], facts: dict[str, Any], n: int, n_classes: int
+    arrays: dict[str, Stored], facts: dict[str, Any], n: int, n_classes: int, room: Room
 ) -> tuple[dict[str, Any], list[str]]:
     """Names, groups and counts of classes, and what else of a table is stored beside its scores; taken out of `arrays`."""
     fields: dict[str, Any] = {}
@@ -165,7 +165,11 @@ def _fields(
             continue
         expected = n_classes if field in LogitTable.PER_CLASS else n
         if arrays[name].shape[:1] == (expected,):
-            fields[field] = _decoded(arrays.pop(name).read())
+            values = _texts(arrays.pop(name).read(), room)
+            if values is None:
+                said.append(f"ignored: {name} (long texts)")
+                continue
+            fields[field] = values
             said.append(f"{field} from {name}" if name != field else field)
         elif name == field and field in LogitTable.PER_CLASS and arrays[name].shape != (n,):
             raise ValueError(
@@ -201,12 +205,12 @@ def _decoded(values: np.ndarray) -> np.ndarray:
     return np.char.decode(values, "utf-8") if values.dtype.kind == "S" else values
 
 
-def _named_by_words(arrays: dict[str, Stored], class_names: tuple[str, ...] | None) -> str | None:
+def _named_by_words(arrays: dict[str, Stored], class_names: tuple[str, ...] | None, n: int) -> str | None:
     """The only array of words that are all names of classes, whatever it is called."""
     known = set(class_names or ())
     found = []
     for name, array in arrays.items():
-        if class_names is not None and len(array.shape) == 1 and array.dtype.kind in "UO":
+        if class_names is not None and array.shape == (n,) and array.dtype.kind in "UO":
             words = {word for word in array.read().tolist() if not isinstance(word, list)} - {None, ""}
             found += [name] if words and words <= known else []
     return found[0] if len(found) == 1 else None
@@ -267,11 +271,13 @@ def _link_of(
 ) -> tuple[str | None, float | None, str]:
     """The link and its constant: what was asked for, else what the file says; and the words for the latter."""
     stored = {name: _one_value(arrays.pop(name)) if name in arrays else facts.get(name) for name in LINK}
-    if link is not None:
-        return link, link_constant, ""
-    if stored["link"] is None:
-        return None, link_constant, ""
-    if stored["link"] not in LINKS:
+    if link not in (None, "quasibinary") and link_constant is not None:
+        raise ValueError(f"link_constant = {link_constant} belongs to the quasibinary link, not to {link}")
+    if link is None and stored["link"] is None:
+        if link_constant is not None:
+            raise ValueError(f"link_constant = {link_constant} belongs to link='quasibinary' (--link quasibinary)")
+        return None, None, ""
+    if link is None and stored["link"] not in LINKS:
         raise ValueError(
             f"it says link = {str(stored['link'])[:40]!r}; known: {', '.join(LINKS)} (say link='softmax', --link softmax)"
         )
@@ -280,6 +286,8 @@ def _link_of(
         constant = None if constant is None else float(constant)
     except ValueError:
         raise ValueError(f"it says link_constant = {str(constant)[:40]!r}; give a number, link_constant=0.3") from None
+    if link is not None:
+        return link, constant if link == "quasibinary" else None, ""
     said = " as the file says" if constant is None else f" with log C = {constant:g}, as the file says"
     return str(stored["link"]), constant, said
 
@@ -301,17 +309,24 @@ def _attributes(arrays: dict[str, Stored], n: int, room: Room) -> tuple[dict[str
         if array.shape != (n,) or array.dtype.kind not in "biufUSO":
             ignored.append(name)
             continue
-        values = _decoded(array.read())
-        if values.dtype == object:
-            words = ["" if word is None else str(word) for word in values.tolist()]
-            n_bytes = 4 * n * max(map(len, words))
-            if not room.holds(n_bytes):
-                ignored.append(f"{name} (long texts)")
-                continue
-            room.take(name, n_bytes)
-            values = np.array(words)
-        attributes[name] = values
+        values = _texts(array.read(), room)
+        if values is None:
+            ignored.append(f"{name} (long texts)")
+        else:
+            attributes[name] = values
     return attributes, ignored
+
+
+def _texts(values: np.ndarray, room: Room) -> np.ndarray | None:
+    """An array of texts as NumPy holds them, all as long as the longest; None where that would take too much."""
+    if values.dtype != object:
+        return _decoded(values)
+    words = ["" if word is None else str(word) for word in values.tolist()]
+    n_bytes = 4 * len(words) * max(map(len, words))
+    if not room.holds(n_bytes):
+        return None
+    room.take("texts", n_bytes)
+    return np.array(words)
 
 
 def _link(scores: np.ndarray, many_labels: bool, name: str) -> tuple[str, str]:
@@ -321,6 +336,8 @@ def _link(scores: np.ndarray, many_labels: bool, name: str) -> tuple[str, str]:
     for start in range(0, len(scores), BLOCK):
         block = np.asarray(scores[start : start + BLOCK], dtype=np.float64)
         sums = block.sum(axis=1)
+        if not np.isfinite(sums).all():
+            return "softmax", "scores"  # the table refuses it, and says where
         inside = (block.min(axis=1) >= 0) & (block.max(axis=1) <= 1 + SUM_TOLERANCE)
         close = inside & (np.abs(sums - 1) < ROUNDING)
         like += int(close.sum())
