@@ -19,6 +19,7 @@ from views import calibration, classes, compare, labels, landscapes, lessons, sa
 from workbench import glossary
 from workbench.figures.base import counted
 from workbench.figures.style import theme
+from workbench.links import LINKS
 
 HERE = Path(__file__).parent
 
@@ -55,12 +56,23 @@ def open_file() -> None:
     with st.expander("Open a file of logits", icon=":material/upload_file:"):
         file = st.file_uploader("Scores and labels", type=list(reading.FILE_TYPES), help=reading.FILE_HELP, key="file")
         if file is not None:
-            _bring(file.file_id, file.name, file.getvalue())
+            _bring(file.file_id, file.name, file.getvalue(), **_what_it_holds())
+
+
+def _what_it_holds() -> dict[str, str | None]:
+    """What a file leaves open, in the words of its owner; None where it says so itself."""
+    with st.popover("Say what it holds", icon=":material/help:", width="stretch"):
+        scores = st.text_input(
+            "Scores are called", key="file_scores", help="An array, a part of one (logits[0]), or p_*"
+        )
+        truth = st.text_input("Labels are called", key="file_labels", help="An array or a column")
+        link = st.selectbox("Link", list(LINKS), index=None, key="file_link", placeholder="as the numbers call for")
+    return {"scores": scores or None, "labels": truth or None, "link": link}
 
 
 @friendly
-def _bring(file_id: str, name: str, content: bytes) -> None:
-    brought = reading.bring(file_id, name, content)
+def _bring(file_id: str, name: str, content: bytes, **said: str | None) -> None:
+    brought = reading.bring(file_id, name, content, **said)
     st.success(plain(brought.understood), icon=":material/check_circle:")
     st.button("Show it", on_click=_choose, args=(brought.key,), type="primary", width="stretch")
 

@@ -20,6 +20,7 @@ from workbench import similar
 from workbench.conformal import rule_from_text
 from workbench.datasets import load_spec
 from workbench.figures.base import Figure, counted
+from workbench.formats import FORMATS
 from workbench.imports import keep_tables
 from workbench.sets import Rule
 from workbench.store import DEMO, Store, StoredRun
@@ -27,7 +28,7 @@ from workbench.store import DEMO, Store, StoredRun
 SHORT = 12  # characters of a run's key in the address of a page
 # The linked sliders, and the rule that each of them moves: one threshold, reached in three ways.
 SLIDERS: dict[str, type[Rule]] = {"K": wb.AverageK, "threshold": wb.Threshold, "confidence": wb.LAC}
-FILE_TYPES = ("npz", "npy", "csv", "parquet", "safetensors")
+FILE_TYPES = tuple(suffix.removeprefix(".") for form in FORMATS for suffix in form.suffixes)
 FILE_HELP = "Scores, one row per example and one column per class, with labels. It is kept as a run on this machine."
 
 
@@ -130,12 +131,19 @@ def training_features(key: str) -> Any:
 
 
 @st.cache_resource(show_spinner="Reading the file…", max_entries=4)
-def bring(file_id: str, name: str, _content: bytes) -> Brought:
+def bring(
+    file_id: str,
+    name: str,
+    _content: bytes,
+    scores: str | None = None,
+    labels: str | None = None,
+    link: str | None = None,
+) -> Brought:
     """Keep an uploaded file as a run. `file_id` stands for the content, which is too large to compare each time."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / Path(name).name
         path.write_bytes(_content)
-        table = wb.import_table(path)
+        table = wb.import_table(path, scores=scores, labels=labels, link=link)
         kept = keep_tables(table, title=Path(name).stem)
     return Brought(kept.key[:SHORT], f"{table.note}. {kept.info['note']}")
 

@@ -44,6 +44,23 @@ def test_the_link_that_a_file_names_is_used(tmp_path):
         wb.import_table(saved(tmp_path, scores=SCORES, link="quasibinary"))
 
 
+def test_the_constant_goes_with_its_link(tmp_path):
+    path = saved(tmp_path, scores=SCORES, link_constant=0.3)
+    assert wb.import_table(path, link="quasibinary").link_constant == 0.3
+    assert wb.import_table(path, link="quasibinary", link_constant=2).link_constant == 2
+    assert wb.import_table(path).link_constant is None
+    for link in (None, "softmax"):
+        with pytest.raises(ValueError, match="link_constant = 2 belongs to"):
+            wb.import_table(path, link=link, link_constant=2)
+
+
+def test_a_saved_table_may_be_read_through_another_link(tmp_path):
+    wb.LogitTable(SCORES, LABELS).save(tmp_path / "table")
+    assert wb.import_table(tmp_path / "table", link="sigmoid").link == "sigmoid"
+    with pytest.raises(ValueError, match="table is a saved table, whose scores and labels are known"):
+        wb.import_table(tmp_path / "table", scores="logits")
+
+
 def test_metadata_of_safetensors_and_parquet_name_link_and_classes(tmp_path):
     facts = {"link": "quasibinary", "link_constant": "0.5", "class_names": json.dumps(["oak", "elm", "fir"])}
     save_file({"scores": torch.tensor(SCORES)}, tmp_path / "mine.safetensors", metadata=facts)

@@ -435,6 +435,12 @@ def test_scores_may_be_a_frame_whose_columns_are_the_classes():
     assert wb.LogitTable(pd.DataFrame(-np.eye(3))).class_names is None
     assert wb.LogitTable(frame.astype("Float64")).scores.dtype == np.float64
     assert wb.LogitTable(frame, class_names=["a", "b", "c"]).class_names == ("a", "b", "c")
+    numbered = wb.LogitTable(pd.DataFrame(-np.eye(3), columns=[1, 2, 3]), [1, 2, 2])
+    assert (numbered.labels.tolist(), numbered.note) == ([0, 1, 1], "labels are names of classes, not positions from 0")
+    assert (numbered.with_link("sigmoid").labels.tolist(), numbered.with_link("sigmoid").note) == (
+        [0, 1, 1],
+        numbered.note,
+    )
     with pytest.raises(ValueError, match="class_names are elm, oak, fir and the columns of the scores oak, elm, fir"):
         wb.LogitTable(frame, class_names=["elm", "oak", "fir"])
     with pytest.raises(ValueError, match="column label of the frame holds no numbers"):

@@ -171,6 +171,7 @@ def _parser() -> argparse.ArgumentParser:
         """,
     )
     compare.add_argument("what", nargs="+", help="two or more: keys of runs, or files of logits")
+    _add_what_a_file_holds(compare)
     compare.add_argument(
         "--rule", default="AverageK", metavar="RULE", help="how sets are made, as Python prints it (default: AverageK)"
     )
@@ -362,7 +363,7 @@ def _evaluate(options: argparse.Namespace, _: list[str]) -> int:
     from workbench.reporting import FORMATS
 
     written_as = options.format or _format_of(options.output)
-    val, test, note = _tables(options)
+    val, test, note = _tables(options.what, options)
     rules: list[Any] = [rule_from_text(text, foreign=True) for text in options.rule or ()]
     sizes = [wb.AverageK.knobs()["K"].parsed("K", text) for text in options.K or ()]
     if not rules and not sizes:
@@ -393,8 +394,8 @@ def _compare(options: argparse.Namespace, _: list[str]) -> int:
     asked = options.metric or ["accuracy"]
     if unknown := [name for name in asked if name not in known]:
         raise ValueError(f"--metric {unknown[0]} is unknown; give one of {', '.join(known)}")
-    rule = rule_from_text(options.rule if options.K is None else f"AverageK(K={options.K})")
-    tables = {what: _tables(what) for what in options.what}
+    rule = rule_from_text(options.rule if options.K is None else f"AverageK(K={options.K})", foreign=True)
+    tables = {what: _tables(what, options)[:2] for what in options.what}
     pairs = pairwise(
         {what: test for what, (_, test) in tables.items()},
         rule,
@@ -419,12 +420,11 @@ def _format_of(output: Path | None) -> str:
     return known[ending]
 
 
-def _tables(options: argparse.Namespace) -> tuple[LogitTable, LogitTable, str]:
+def _tables(what: str, options: argparse.Namespace) -> tuple[LogitTable, LogitTable, str]:
     """The table to fit on and the table to judge on, of a stored run or of a file, and how a file was split."""
     from workbench.imports import val_and_test
     from workbench.store import Store
 
-    what = options.what
     if Path(what).exists():
         return val_and_test(_imported(what, options))
     if Path(what).suffix:

@@ -6,13 +6,11 @@ Files are data: nothing is ever unpickled. What was understood is in the table's
 from __future__ import annotations
 
 import os
-import zipfile
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from workbench.formats import FORMATS, Format, Room
+from workbench.formats import FORMATS, Format, Refused, Room
 from workbench.formats.frames import contents_of_frame
 from workbench.formats.understanding import table_of
 from workbench.tables import LogitTable
@@ -62,7 +60,7 @@ def import_table(
         )
     path = Path(source)
     if path.is_dir():
-        return LogitTable.load(path)
+        return _saved(path, **said)
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     form = _format(path)
@@ -70,14 +68,24 @@ def import_table(
     asked = (scores,) if isinstance(scores, str) else tuple(scores or ())
     try:
         contents = form.read(path, room, (*asked, *([] if labels is None else [labels])))
+    except Refused as error:
+        raise ValueError(f"{path.name}: {error}") from None
     except Exception as error:  # each format has its own errors for a damaged file, and some have many
         raise ValueError(_damaged(path, error)) from error
     try:
         return table_of(path.name, contents, room, **said)
     except ValueError as error:
         raise ValueError(f"{path.name}: {error}") from None
-    except (OSError, EOFError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error) as error:
+    except Exception as error:  # what is read only when it is wanted may be damaged as well
         raise ValueError(_damaged(path, error)) from error
+
+
+def _saved(directory: Path, scores: Any, labels: Any, link: str | None, link_constant: float | None) -> LogitTable:
+    """A table that `LogitTable.save` wrote, which says all about itself."""
+    if scores is not None or labels is not None:
+        raise ValueError(f"{directory.name} is a saved table, whose scores and labels are known; leave out their names")
+    table = LogitTable.load(directory)
+    return table if link is None else table.with_link(link, link_constant)
 
 
 def _format(path: Path) -> Format:

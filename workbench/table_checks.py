@@ -120,7 +120,7 @@ def labels_from(
     `given` holds class indices, class names, lists of either (a row has none or many), or a 0/1 matrix with one column
     per class; arrays, lists, tensors and pandas objects alike. -1, None, NaN and an empty text mean "no label". Names
     without `class_names` number the classes in sorted order, as scikit-learn does. Whole numbers are indices; with
-    `numbers_name`, as in a file, they are names if all of them are.
+    `numbers_name`, as in a file or a frame, they are names if all of them are.
 
     >>> labels_from(["oak", "elm", None]).values.tolist(), labels_from(["oak", "elm"]).class_names
     ([1, 0, -1], ('elm', 'oak'))
@@ -286,9 +286,10 @@ def _numbered(array: np.ndarray, names: tuple[str, ...] | None, n_classes: int |
     differ = any(place.get(str(number), number) != number for number in numbers)
     if are_names and (numbers_name or not are_indices):
         texts = [str(label) for label in array.tolist()]
-        reading = "labels are names of classes, not positions" if are_indices and differ else ""
+        reading = "labels are names of classes, not positions from 0" if are_indices and differ else ""
         return _named(texts, names, n_classes)._replace(reading=reading)
-    return Labels(array.astype(np.int64), names, "labels are positions from 0, not names of classes" if differ else "")
+    reading = "labels are positions from 0, not names of classes" if numbers_name and differ else ""
+    return Labels(array.astype(np.int64), names, reading)
 
 
 def listed(names: Iterable[Any], most: int = 5) -> str:

@@ -101,7 +101,8 @@ class LogitTable:
             )
         if isinstance(constant, numbers.Real):
             self._fill(link_constant=float(constant))  # JSON, and the key, know no other kind
-        if hasattr(self.scores, "columns"):  # a pandas frame: one column per class
+        frame = hasattr(self.scores, "columns")  # of pandas, with one column per class
+        if frame:
             columns, names = scores_of_frame(self.scores, self.class_names)
             self._fill(scores=columns, class_names=names)
         scores = checked_scores(self.scores)
@@ -110,7 +111,7 @@ class LogitTable:
             if getattr(self, name) is not None:
                 self._fill(**{name: checked_names(name, getattr(self, name))})
         if self.labels is not None:
-            read = labels_from(self.labels, self.class_names, scores.shape[1])
+            read = labels_from(self.labels, self.class_names, scores.shape[1], numbers_name=frame)
             note = "; ".join(filter(None, (self.note, read.reading)))
             labels = checked_labels(read.values, *scores.shape)
             self._fill(labels=labels, class_names=read.class_names, note=note)

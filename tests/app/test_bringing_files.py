@@ -91,3 +91,17 @@ def test_the_address_is_that_of_the_run_in_sight_however_soon_another_control_is
     says(page, "45 of 45 test rows")
     settled(page)
     assert in_address(page)["run"] != [KEYS["no labels"][:12]]
+
+
+@pytest.mark.writes
+def test_a_file_that_leaves_something_open_is_read_once_it_is_said(opened, tmp_path):
+    random = np.random.default_rng(3)
+    np.savez(tmp_path / "mine.npz", X=random.normal(size=(2, 40, 5)), y=np.arange(40) % 5)
+    page = opened()
+    bring(page, tmp_path / "mine.npz")
+    page.get_by_role("alert").filter(has_text="which array holds the scores?").wait_for()
+    click(page.get_by_role("button", name="Say what it holds"))
+    field = page.get_by_role("textbox", name="Scores are called")
+    field.fill("X[1]")
+    field.press("Enter")
+    page.get_by_text("40 rows × 5 classes").wait_for()

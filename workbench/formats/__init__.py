@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.formats.base import Column, Contents, Format, Room, Stored
+from workbench.formats.base import Column, Contents, Format, Refused, Room, Stored
 from workbench.formats.csv_files import CSV
 from workbench.formats.numpy_files import NPY, NPZ
 from workbench.formats.parquet_files import PARQUET
@@ -10,4 +10,4 @@ from workbench.formats.safetensors_files import SAFETENSORS
 
 FORMATS = (NPZ, NPY, CSV, PARQUET, SAFETENSORS)
 
-__all__ = ["FORMATS", "Column", "Contents", "Format", "Room", "Stored"]
+__all__ = ["FORMATS", "Column", "Contents", "Format", "Refused", "Room", "Stored"]

@@ -12,6 +12,10 @@ import numpy as np
 TIMES, SPARE = 10, 200 * 2**20  # reading a file may take ten times its size, and 200 MB
 
 
+class Refused(ValueError):
+    """A file that is whole, and is not read for a reason that is said."""
+
+
 class Room:
     """The memory that reading a file may take: asked for before it is taken, so that a small file cannot fill a machine."""
 
@@ -24,7 +28,7 @@ class Room:
     def take(self, what: str, n_bytes: int) -> None:
         """Set the memory aside, or refuse."""
         if not self.holds(n_bytes):
-            raise ValueError(
+            raise Refused(
                 f"{what} would take {n_bytes / 2**20:,.0f} MB of memory, out of a file of {self.file_bytes / 2**20:,.1f} MB; "
                 f"at most {TIMES} times the file and {SPARE / 2**20:,.0f} MB are given. If that is right, save it uncompressed, "
                 "or as .npy, which stays on disk"

@@ -33,10 +33,9 @@ def roles(columns: list[Column], scores: Sequence[str], labels: str | None) -> R
     if labels is not None and labels not in names:
         raise ValueError(f"there is no column {labels}; it has {listed(names, 20)}")
     chosen = None if not scores else _chosen(names, scores)
+    asked = set(chosen or ())
     columns = [
-        _as_numbers(column)
-        if place in (chosen or ()) or (column.name != labels and _are_scores(column, names))
-        else column
+        _as_numbers(column) if place in asked or (column.name != labels and _are_scores(column, names)) else column
         for place, column in enumerate(columns)
     ]
     one = _scores_in_one_column(columns, chosen)
@@ -49,15 +48,15 @@ def roles(columns: list[Column], scores: Sequence[str], labels: str | None) -> R
         class_names = tuple(names[place] for place in classes) if any(names) else None
     key = "scores" if one is None else names[one]
     arrays = {key: Stored.of(matrix)}
-    taken = {*classes, label}
+    taken = set(classes)
     for place, column in enumerate(columns):
-        if place not in {*classes} and column.kind != "empty":
+        if place not in taken and column.kind != "empty":
             name = column.name or (IDS[0] if place == 0 else "")
             arrays[name if name not in arrays else f"{name} ({place})"] = Stored.of(column.values)
     label_name = (
         None if label is None else next(name for name, array in arrays.items() if array.read() is columns[label].values)
     )
-    empty = tuple(column.name for place, column in enumerate(columns) if column.kind == "empty" and place not in taken)
+    empty = tuple(column.name for place, column in enumerate(columns) if column.kind == "empty" and place != label)
     return Roles(arrays, key, label_name, class_names, empty)
 
 
@@ -153,18 +152,19 @@ def _labels(columns: list[Column], chosen: list[int] | None, one: int | None) ->
 
 def _classes(columns: list[Column], label: int | None) -> list[int]:
     """The places of the columns that hold the scores of a class each."""
-    words = set() if label is None else {str(word) for word in columns[label].values.tolist() if word is not None}
+    words = set() if label is None or columns[label].kind in ("matrix", "lists") else _words(columns[label])
     free = [place for place, column in enumerate(columns) if place != label and not _says_something_else(column, place)]
-    fractions = [place for place in free if columns[place].kind == "numbers" or _mostly_fractions(columns[place])]
+    spoilt = {place for place in free if columns[place].kind == "text" and _mostly_fractions(columns[place])}
+    fractions = [place for place in free if columns[place].kind == "numbers" or place in spoilt]
     among = range(fractions[0], fractions[-1]) if fractions else range(len(columns))
     classes = []
     for place in free:
         column, expected = columns[place], place in among or columns[place].name in words
         if column.kind == "numbers" or (column.kind == "whole" and expected):
             classes.append(place)
-        elif column.kind in ("text", "empty") and fractions and (expected or _mostly_fractions(column)):
+        elif column.kind in ("text", "empty") and fractions and (expected or place in spoilt):
             _check_readable(column, is_class=column.name in words)
-    others = [place for place in free if columns[place].kind == "whole" and place not in set(classes)]
+    others = sorted({place for place in free if columns[place].kind == "whole"} - set(classes))
     if others and not any(column.name for column in columns):
         raise ValueError(
             f"column {others[0] + 1} holds whole numbers: labels, or scores? Add a first line that names the columns"
@@ -184,10 +184,16 @@ def _says_something_else(column: Column, place: int) -> bool:
     )
 
 
+def _words(column: Column) -> set[str]:
+    return {str(word) for word in set(column.values.tolist()) if word is not None}
+
+
 def _mostly_fractions(column: Column) -> bool:
-    numbers = [_number(word) for word in column.values] if column.kind == "text" else []
-    known = [number for number in numbers if number is not None]
-    return 2 * len(known) > len(numbers) and any(number % 1 for number in known)
+    """Whether a column of text is one of numbers with a few cells that are none."""
+    number = {word: _number(word) for word in set(column.values.tolist())}
+    if not any(value % 1 for value in number.values() if value is not None):
+        return False
+    return sum(number[word] is not None for word in column.values.tolist()) * 2 > len(column.values)
 
 
 def _check_readable(column: Column, is_class: bool) -> None:
@@ -212,9 +218,9 @@ def _side_by_side(columns: list[Column]) -> np.ndarray:
     matrix = np.empty((len(columns[0].values), len(columns)), np.result_type(*kinds) if floats else np.float64)
     for place, column in enumerate(columns):
         matrix[:, place] = column.values
-        if (missing := np.isnan(matrix[:, place])).any():
-            row = int(np.argmax(missing)) + 1
-            raise ValueError(
-                f"column {column.name}, row {row} is empty or NaN; scores must be finite: fill it, or leave out the row"
-            )
+    if (missing := np.isnan(matrix)).any():
+        row, place = np.argwhere(missing)[0]
+        raise ValueError(
+            f"column {columns[place].name}, row {row + 1} is empty or NaN; scores must be finite: fill it, or leave out the row"
+        )
     return matrix

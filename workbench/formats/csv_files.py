@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import csv
+import io
 import mmap
 import re
 from pathlib import Path
 from typing import Any
 
-from workbench.formats.base import Column, Contents, Format, Room
+import numpy as np
+
+from workbench.formats.base import Column, Contents, Format, Refused, Room
 from workbench.formats.frames import column_of
 from workbench.formats.names import IDS, LABELS, LINK
 
 AS_WRITTEN = {*LABELS, *IDS, *LINK, "split"}  # texts, whatever they look like: 001 is not 1
 SAMPLE, SAMPLE_BYTES = 50, 2**20  # lines that tell the separator
-AT_ONCE = 20_000  # columns: Arrow takes some kilobytes for each
+WIDE = 20_000  # columns; Arrow takes some kilobytes, and a tenth of a millisecond, for each
 NUMBER = re.compile(r"[-+]?(\d+[.,]?\d*|[.,]\d+)([eE][-+]?\d+)?")
 DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+([eE][-+]?\d+)?\s*")
 
@@ -33,7 +36,7 @@ def read_csv(path: Path, room: Room, asked: tuple[str, ...]) -> Contents:
     as_text = [str(place) for place, name in enumerate(names) if name.lower() in AS_WRITTEN or name in asked]
     body = pa.py_buffer(content).slice(start + _byte_order_mark(lines[0]) * (start == 0))
     columns = _columns(body, names, separator, ".", as_text)
-    if separator != "," and any(_has_decimal_commas(column) for column in columns):
+    if separator != "," and len(names) <= WIDE and any(_has_decimal_commas(column) for column in columns):
         columns = _columns(body, names, separator, ",", as_text)
     return Contents(columns=columns, said=said)
 
@@ -57,27 +60,30 @@ def _records(lines: list[bytes], separator: str) -> list[tuple[list[str], int]]:
     try:
         texts = [line.decode("utf-8-sig" if number == 0 else "utf-8") for number, line in enumerate(lines)]
     except UnicodeDecodeError as error:
-        raise ValueError(f"it is not text in UTF-8 ({error.reason}); save it as CSV UTF-8") from None
+        raise Refused(f"it is not text in UTF-8 ({error.reason}); save it as CSV UTF-8") from None
     reader = csv.reader(texts, delimiter=separator)
     records: list[tuple[list[str], int]] = []
     try:
         for record in reader:
             if record:
                 records.append(([cell.strip() for cell in record], reader.line_num))
-    except csv.Error as error:  # a cell too long for a look at the beginning
+    except csv.Error as error:  # such as a text too long for a name
         if not records:
-            raise ValueError(f"the first line cannot be read: {error}") from None
+            raise Refused(f"its first line does not name columns ({error})") from None
     if not records:
-        raise ValueError("it has no line that holds anything")
+        raise Refused("it has no line that holds anything")
     return records
 
 
-def _fitness(lines: list[bytes], separator: str) -> tuple[bool, int, int]:
-    """How well a separator fits: records of one width, then many numbers, then many cells."""
-    records = [record for record, _ in _records(lines, separator)]
-    widths = {len(record) for record in records[: max(2, len(records) - 1)]}  # the last may be cut
+def _fitness(lines: list[bytes], separator: str) -> tuple[bool, bool, int]:
+    """How well a separator fits: it parts most records as it does the first, then all of them, then into many numbers."""
+    try:
+        records = [record for record, _ in _records(lines, separator)]
+    except Refused:
+        return False, False, 0
+    as_wide = [len(record) == len(records[0]) for record in records[: max(2, len(records) - 1)]]  # the last may be cut
     numbers = sum(_is_number(cell) and (separator != "," or "," not in cell) for row in records[1:] for cell in row)
-    return len(widths) == 1, numbers, len(records[0])
+    return len(records[0]) > 1 and 2 * sum(as_wide) > len(as_wide), all(as_wide), numbers
 
 
 def _is_number(cell: str) -> bool:
@@ -96,27 +102,13 @@ def _header(first: list[str], others: list[list[str]]) -> tuple[bool, tuple[str,
 
 
 def _columns(body: Any, names: list[str], separator: str, decimal: str, as_text: list[str]) -> list[Column]:
-    places = [str(place) for place in range(len(names))]
-    columns: list[Column] = []
-    for start in range(0, len(places), AT_ONCE):
-        some = places[start : start + AT_ONCE]
-        columns += [
-            column_of(names[int(place)], values)
-            for place, values in zip(some, _arrow(body, places, some, separator, decimal, as_text), strict=True)
-        ]
-    return columns
-
-
-def _arrow(
-    body: Any, places: list[str], some: list[str], separator: str, decimal: str, as_text: list[str]
-) -> list[Any]:
-    """Some of the columns, as Arrow reads them."""
     import pyarrow as pa
     from pyarrow import csv as arrow
 
+    if len(names) > WIDE:
+        return _wide_columns(body, names, separator, {int(place) for place in as_text})
     parse = arrow.ParseOptions(delimiter=separator, newlines_in_values=True)
     convert = arrow.ConvertOptions(
-        include_columns=some,
         column_types=dict.fromkeys(as_text, pa.string()),
         null_values=[""],
         strings_can_be_null=True,
@@ -124,14 +116,47 @@ def _arrow(
         false_values=[],
         decimal_point=decimal,
     )
-    for block in (max(2**20, body.size // 8), body.size + 1):  # a line that is longer than a block cannot be read
-        read = arrow.ReadOptions(column_names=places, block_size=min(block, 2**31 - 1))
+    places = [str(place) for place in range(len(names))]  # names may be equal
+    for block in (2**20, max(2**20, body.size) + 1):  # a line that is longer than a block cannot be read
+        read = arrow.ReadOptions(column_names=places, block_size=min(block, 2**31 - 1), use_threads=False)
         try:
-            return arrow.read_csv(pa.BufferReader(body), read, parse, convert).columns
+            table = arrow.read_csv(pa.BufferReader(body), read, parse, convert)
+            return [column_of(name, values) for name, values in zip(names, table.columns, strict=True)]
         except pa.ArrowInvalid as error:
-            if "straddling" not in str(error) or block > body.size:
+            if "straddling" not in str(error) or block > 2**20:
                 raise
     raise AssertionError
+
+
+def _wide_columns(body: Any, names: list[str], separator: str, as_text: set[int]) -> list[Column]:
+    """More columns than Arrow is made for, row by row: one that begins with a number holds numbers."""
+    records = csv.reader(io.TextIOWrapper(io.BytesIO(body), "utf-8", newline=""), delimiter=separator)
+    texts: list[list[str]] = []
+    rows: list[np.ndarray] = []
+    words: list[int] = []
+    for record in filter(None, records):
+        if len(record) != len(names):
+            raise Refused(f"row {len(rows) + 1} has {len(record)} cells for {len(names)} columns")
+        if not rows:
+            words = [at for at, cell in enumerate(record) if at in as_text or not _is_number(cell.strip())]
+        texts.append([record[at].strip() for at in words])
+        for at in words:
+            record[at] = "0"
+        cells = record if separator == "," else [cell.replace(",", ".") for cell in record]
+        try:
+            rows.append(np.array(cells, dtype=np.float64))
+        except ValueError:
+            at = next(at for at, cell in enumerate(record) if not _is_number(cell.strip()))
+            raise Refused(f"column {names[at]}, row {len(rows) + 1}: {record[at][:40]!r} is no number") from None
+    if not rows:
+        raise Refused("it has a first line and no row below it")
+    matrix = np.stack(rows)
+    whole = (matrix % 1 == 0).all(axis=0)
+    columns = [Column(name, matrix[:, at], "whole" if whole[at] else "numbers") for at, name in enumerate(names)]
+    for at, column in zip(words, zip(*texts, strict=True), strict=True):
+        entries = np.array([cell or None for cell in column], dtype=object)
+        columns[at] = Column(names[at], entries, "text" if any(column) else "empty")
+    return columns
 
 
 def _has_decimal_commas(column: Column) -> bool:

@@ -55,7 +55,7 @@ def _header(file: IO[bytes], n_bytes: int, name: str) -> tuple[tuple[int, ...], 
     if dtype.hasobject:
         raise ValueError("it holds pickled Python objects, which are never loaded; save plain numbers and strings")
     promised, held = math.prod(shape) * dtype.itemsize, n_bytes - file.tell()
-    if any(side < 0 for side in shape) or promised != held:
+    if any(side < 0 or isinstance(side, bool) for side in shape) or promised != held:
         raise ValueError(f"the header of {name} says {shape} {dtype}, {promised} bytes, and {held} bytes follow it")
     return shape, dtype, promised
 

@@ -8,6 +8,8 @@ from typing import Any
 from workbench.formats.base import Column, Contents, Format, Room
 from workbench.formats.frames import column_of
 
+WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8}  # bytes of a number
+
 
 def read_parquet(path: Path, room: Room, asked: tuple[str, ...]) -> Contents:
     import pyarrow as pa
@@ -17,7 +19,7 @@ def read_parquet(path: Path, room: Room, asked: tuple[str, ...]) -> Contents:
         facts = {_text(key): _text(text) for key, text in (file.schema_arrow.metadata or {}).items()}
         indices = (file.schema_arrow.pandas_metadata or {}).get("index_columns", [])
         fields = [field for field in file.schema_arrow if field.name not in [i for i in indices if isinstance(i, str)]]
-        needed = _decoded_bytes(file.metadata)
+        needed = decoded_bytes(file.metadata)
         for field in fields:
             room.take(f"column {field.name}", needed.get(field.name, 0))
     texts = [field.name for field in fields if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)]
@@ -34,7 +36,7 @@ def read_parquet(path: Path, room: Room, asked: tuple[str, ...]) -> Contents:
     return Contents(columns=columns, facts=facts)
 
 
-def _decoded_bytes(metadata: Any) -> dict[str, int]:
+def decoded_bytes(metadata: Any) -> dict[str, int]:
     """How much each column takes in memory: equal values are written once, so its bytes on disk say little."""
     needed: dict[str, int] = {}
     rows = 0
@@ -48,12 +50,10 @@ def _decoded_bytes(metadata: Any) -> dict[str, int]:
                 raise ValueError(
                     f"column {column.path_in_schema} has {column.num_values} values for {group.num_rows} rows"
                 )
-            words = (
-                column.total_uncompressed_size if column.physical_type in ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY") else 0
-            )
-            name = column.path_in_schema.split(".")[0]
-            # As Arrow and as NumPy hold it, and the matrix that lists and columns are copied to.
-            needed[name] = needed.get(name, 0) + 24 * column.num_values + 2 * words
+            name, kind = column.path_in_schema.split(".")[0], column.physical_type
+            texts = 0 if kind in WIDTHS else 2 * column.total_uncompressed_size
+            # As it is read, and in the matrix that columns are copied to.
+            needed[name] = needed.get(name, 0) + column.num_values * (WIDTHS.get(kind, 8) + 8) + texts
     if rows != metadata.num_rows:
         raise ValueError(f"it says it has {metadata.num_rows} rows, and its parts have {rows}")
     return needed

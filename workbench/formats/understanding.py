@@ -17,7 +17,16 @@ from workbench.formats.base import Contents, Room, Stored
 from workbench.formats.columns import roles
 from workbench.formats.names import CLASS_NAMES, FURTHER, IDS, LABELS, LINK, PROBABILITIES, SCORES
 from workbench.links import LINKS
-from workbench.table_checks import BLOCK, NO_LABEL, SUM_TOLERANCE, checked_names, checked_scores, labels_from, listed
+from workbench.table_checks import (
+    BLOCK,
+    NO_LABEL,
+    SUM_TOLERANCE,
+    Labels,
+    checked_names,
+    checked_scores,
+    labels_from,
+    listed,
+)
 from workbench.tables import LogitTable
 
 ROUNDED = "probabilities, divided by their sum"  # which rounding has moved away from 1
@@ -56,11 +65,11 @@ def table_of(
         labels_name = None if labels_name == scores_name else labels_name
     matrix = _numbers(arrays.pop(scores_name), scores_name, part, room)
     n, n_classes = matrix.shape
-    fields, of_fields = _fields(arrays, facts, n, n_classes)
+    fields, of_fields = _fields(arrays, facts, n, n_classes, room)
     said += of_fields
     names = fields.get("class_names")
     if labels_name is None:
-        labels_name = _named_by_words(arrays, names)
+        labels_name = _named_by_words(arrays, names, n)
     if labels_name is None:
         said.insert(0, "no labels: if it holds some, call them label")
     else:
@@ -141,7 +150,7 @@ def _numbers(stored: Stored, name: str, part: Any, room: Room) -> np.ndarray:
 
 
 def _fields(
-    arrays: dict[str, Stored], facts: dict[str, Any], n: int, n_classes: int
+    arrays: dict[str, Stored], facts: dict[str, Any], n: int, n_classes: int, room: Room
 ) -> tuple[dict[str, Any], list[str]]:
     """Names, groups and counts of classes, and what else of a table is stored beside its scores; taken out of `arrays`."""
     fields: dict[str, Any] = {}
@@ -156,7 +165,11 @@ def _fields(
             continue
         expected = n_classes if field in LogitTable.PER_CLASS else n
         if arrays[name].shape[:1] == (expected,):
-            fields[field] = _decoded(arrays.pop(name).read())
+            values = _texts(arrays.pop(name).read(), room)
+            if values is None:
+                said.append(f"ignored: {name} (long texts)")
+                continue
+            fields[field] = values
             said.append(f"{field} from {name}" if name != field else field)
         elif name == field and field in LogitTable.PER_CLASS and arrays[name].shape != (n,):
             raise ValueError(
@@ -192,12 +205,12 @@ def _decoded(values: np.ndarray) -> np.ndarray:
     return np.char.decode(values, "utf-8") if values.dtype.kind == "S" else values
 
 
-def _named_by_words(arrays: dict[str, Stored], class_names: tuple[str, ...] | None) -> str | None:
+def _named_by_words(arrays: dict[str, Stored], class_names: tuple[str, ...] | None, n: int) -> str | None:
     """The only array of words that are all names of classes, whatever it is called."""
     known = set(class_names or ())
     found = []
     for name, array in arrays.items():
-        if class_names is not None and len(array.shape) == 1 and array.dtype.kind in "UO":
+        if class_names is not None and array.shape == (n,) and array.dtype.kind in "UO":
             words = {word for word in array.read().tolist() if not isinstance(word, list)} - {None, ""}
             found += [name] if words and words <= known else []
     return found[0] if len(found) == 1 else None
@@ -210,8 +223,10 @@ def _labels(
     given = _decoded(given)
     if given.ndim != 1 and given.ndim != 2:
         raise ValueError(f"labels are {given.dtype} of shape {given.shape}; give one per row, or marks of shape (n, L)")
-    as_given = _written(given, names) if given.ndim == 1 and given.dtype.kind in "OU" else given
-    read = labels_from(as_given, names, n_classes, numbers_name=True)
+    if given.ndim == 1 and given.dtype.kind in "OU":
+        read = _written(given.tolist(), names, n_classes)
+    else:
+        read = labels_from(given, names, n_classes, numbers_name=True)
     values, how = read.values, f"labels from {called}"
     if np.ndim(given) == 2 and values.ndim == 2 and (values.sum(axis=1) == 1).all():
         values, how = values.argmax(axis=1), f"labels from one mark a row of {called}"
@@ -225,23 +240,28 @@ def _labels(
     return values, read.class_names, f"{how} ({about})" if about else how
 
 
-def _written(cells: np.ndarray, names: tuple[str, ...] | None) -> list[Any]:
-    """Labels that stand as text: several as a;b, whole numbers as such unless they are names of classes."""
-    words = [cell.strip() if isinstance(cell, str) else cell for cell in cells.tolist()]
+def _written(cells: list[Any], names: tuple[str, ...] | None, n_classes: int) -> Labels:
+    """Labels that stand as text: several as a;b, whole numbers as such. What stands in many rows is read once."""
+    if isinstance(next((cell for cell in cells if cell is not None), None), (list, np.ndarray)):
+        return labels_from(cells, names, n_classes, numbers_name=True)
     known = set(names or ())
-    distinct = {word for word in words if isinstance(word, str)}
-    if any(";" in word and word not in known for word in distinct):
-        lists = [[] if not word else [part.strip() for part in word.split(";") if part.strip()] for word in words]
+    place = {cell: at for at, cell in enumerate(dict.fromkeys(cells))}
+    words = [cell.strip() if isinstance(cell, str) else cell for cell in place]
+    if any(";" in word and word not in known for word in words if word):
+        lists = [[part.strip() for part in (word or "").split(";") if part.strip()] for word in words]
         numbers = _whole_numbers({part for row in lists for part in row}, known)
-        return [[numbers.get(part, part) for part in row] for row in lists]
-    numbers = _whole_numbers(distinct - {""}, known)
-    return [numbers.get(word, word) if isinstance(word, str) else word for word in words]
+        distinct: list[Any] = [[numbers.get(part, part) for part in row] for row in lists]
+    else:
+        numbers = _whole_numbers({word for word in words if word}, known)
+        distinct = [numbers.get(word, word) for word in words]
+    read = labels_from(distinct, names, n_classes, numbers_name=True)
+    return read._replace(values=read.values[[place[cell] for cell in cells]])
 
 
-def _whole_numbers(words: set[str], known: set[str]) -> dict[str, int]:
-    """The numbers that words stand for, if every one is a whole number (2 or 2.0, not 02)."""
+def _whole_numbers(words: set[str], known: set[str]) -> dict[str | None, int]:
+    """The numbers that words stand for, if every one is a whole number (2 or 2.0, not 02), and 2.0 is no class."""
     matches = [re.fullmatch(r"(-?(?:0|[1-9]\d{0,17}))(?:\.0*)?", word) for word in words]
-    if not all(matches):
+    if not all(matches) or (words <= known and any("." in word for word in words)):
         return {}
     return {match[0]: int(match[1]) for match in matches if match}
 
@@ -251,11 +271,13 @@ def _link_of(
 ) -> tuple[str | None, float | None, str]:
     """The link and its constant: what was asked for, else what the file says; and the words for the latter."""
     stored = {name: _one_value(arrays.pop(name)) if name in arrays else facts.get(name) for name in LINK}
-    if link is not None:
-        return link, link_constant, ""
-    if stored["link"] is None:
-        return None, link_constant, ""
-    if stored["link"] not in LINKS:
+    if link not in (None, "quasibinary") and link_constant is not None:
+        raise ValueError(f"link_constant = {link_constant} belongs to the quasibinary link, not to {link}")
+    if link is None and stored["link"] is None:
+        if link_constant is not None:
+            raise ValueError(f"link_constant = {link_constant} belongs to link='quasibinary' (--link quasibinary)")
+        return None, None, ""
+    if link is None and stored["link"] not in LINKS:
         raise ValueError(
             f"it says link = {str(stored['link'])[:40]!r}; known: {', '.join(LINKS)} (say link='softmax', --link softmax)"
         )
@@ -264,6 +286,8 @@ def _link_of(
         constant = None if constant is None else float(constant)
     except ValueError:
         raise ValueError(f"it says link_constant = {str(constant)[:40]!r}; give a number, link_constant=0.3") from None
+    if link is not None:
+        return link, constant if link == "quasibinary" else None, ""
     said = " as the file says" if constant is None else f" with log C = {constant:g}, as the file says"
     return str(stored["link"]), constant, said
 
@@ -285,17 +309,24 @@ def _attributes(arrays: dict[str, Stored], n: int, room: Room) -> tuple[dict[str
         if array.shape != (n,) or array.dtype.kind not in "biufUSO":
             ignored.append(name)
             continue
-        values = _decoded(array.read())
-        if values.dtype == object:
-            words = ["" if word is None else str(word) for word in values.tolist()]
-            n_bytes = 4 * n * max(map(len, words))
-            if not room.holds(n_bytes):
-                ignored.append(f"{name} (long texts)")
-                continue
-            room.take(name, n_bytes)
-            values = np.array(words)
-        attributes[name] = values
+        values = _texts(array.read(), room)
+        if values is None:
+            ignored.append(f"{name} (long texts)")
+        else:
+            attributes[name] = values
     return attributes, ignored
+
+
+def _texts(values: np.ndarray, room: Room) -> np.ndarray | None:
+    """An array of texts as NumPy holds them, all as long as the longest; None where that would take too much."""
+    if values.dtype != object:
+        return _decoded(values)
+    words = ["" if word is None else str(word) for word in values.tolist()]
+    n_bytes = 4 * len(words) * max(map(len, words))
+    if not room.holds(n_bytes):
+        return None
+    room.take("texts", n_bytes)
+    return np.array(words)
 
 
 def _link(scores: np.ndarray, many_labels: bool, name: str) -> tuple[str, str]:
@@ -305,6 +336,8 @@ def _link(scores: np.ndarray, many_labels: bool, name: str) -> tuple[str, str]:
     for start in range(0, len(scores), BLOCK):
         block = np.asarray(scores[start : start + BLOCK], dtype=np.float64)
         sums = block.sum(axis=1)
+        if not np.isfinite(sums).all():
+            return "softmax", "scores"  # the table refuses it, and says where
         inside = (block.min(axis=1) >= 0) & (block.max(axis=1) <= 1 + SUM_TOLERANCE)
         close = inside & (np.abs(sums - 1) < ROUNDING)
         like += int(close.sum())
