@@ -52,7 +52,9 @@ def head_of(base: StoredRun, loss: Mapping[str, Any], **settings: Any) -> dict[s
             "that have a name or a path, and with a model given as module:factory"
         )
     backbone = info.get("features") or base.key  # a head that was trained on features shares its backbone with others
-    described = {name: info[name] for name in ("dataset", "dataset_key", "model")}
+    described: dict[str, Any] = {
+        name: info[name] for name in ("dataset", "dataset_key", "model", "head") if name in info
+    }
     return {**described, "features": backbone, "loss": dict(loss), **HEAD, **settings}
 
 

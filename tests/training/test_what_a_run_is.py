@@ -19,6 +19,7 @@ from torch import nn
 
 from workbench import losses
 from workbench.datasets import LabelNoise, LongTail, load_dataset
+from workbench.live_runs import head_of
 from workbench.losses import CrossEntropy
 from workbench.training import Run, TrainedRun, train
 
@@ -103,6 +104,13 @@ def test_the_head_of_a_classifier_learns_alone_on_what_its_last_layer_sees(store
     trained = train(small(model=mine, features="cached"), store=store, progress=False)
     np.testing.assert_array_equal(weights(trained)["backbone.0.weight"], mine[0].weight.detach())
     assert not np.allclose(weights(trained)["head.weight"], mine[2].weight.detach())
+
+
+def test_a_new_head_in_the_app_keeps_what_was_said_of_the_model(store):
+    run = Run("digits", model="workbench.backbones:linear", head="new", epochs=1, device="cpu")
+    described = head_of(train(run, store=store, progress=False).stored, CrossEntropy().spec())
+    assert described["head"] == "new"
+    assert "head" not in head_of(store.runs()[-1], CrossEntropy().spec())  # a demo run of a built-in model
 
 
 def test_a_module_whose_weights_have_no_shape_yet_is_refused():
