@@ -106,7 +106,8 @@ def pairwise(
             pairs = [pair for pair in itertools.combinations(measured, 2) if all(group in each.found for each in pair)]
             p_values = np.array([one.p_value(other, group) for one, other in pairs])
             for (one, other), p, corrected in zip(pairs, p_values, _holm(p_values), strict=True):
-                record = {"metric": one.metric.name, "group": group, "first": one.table, "second": other.table}
+                record: dict[str, Any] = {"metric": one.metric.name, "group": group}
+                record |= {"first": one.table, "second": other.table}
                 record["difference"] = one.found[group] - other.found[group]
                 record["low"], record["high"] = one.interval_of_difference(other, group, interval)
                 records.append(record | {"p": p, "p_holm": corrected, "n": one.n})
@@ -118,7 +119,7 @@ def pairwise(
 
 def matrices(pairs: pd.DataFrame) -> str:
     """What `pairwise` gives as text: one matrix for each metric, line minus column, and how it is to be read."""
-    lines: dict[str, list[dict[str, Any]]] = {}
+    lines: dict[str, list[dict[Any, Any]]] = {}
     for row in pairs.to_dict("records"):
         lines.setdefault(in_full(row["metric"], row["group"]), []).append(row)
     if not lines:

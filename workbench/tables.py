@@ -227,7 +227,7 @@ class LogitTable:
         if self.labels is None:
             return read_only(np.zeros(self.n, bool))
         if self.many_labels:
-            return read_only(np.ones(self.n, bool) if self.n_classes == 1 else self.labels.any(axis=1))
+            return read_only(np.asarray(self.labels.any(axis=1) | (self.n_classes == 1)))
         return read_only(np.asarray(self.labels >= 0))
 
     def labelled_rows(self) -> Self:

@@ -28,14 +28,14 @@ def f1_against_threshold(tables: Mapping[str, LogitTable], at: float | None = No
 
     $$F_1(\lambda) = \frac{2\,\mathrm{TP}(\lambda)}{\sum_i |S_\lambda(x_i)| + \sum_i |Y_i|}$$
 
-    S is the set at the threshold λ, Y_i the labels of row i, and TP counts the labels that are in the set of their row.
-    Softmax shares a total of 1 among all labels of a row, so its best threshold is low; sigmoids judge each class alone.
-    `at` marks a threshold of one's own.
+    S is the set at the threshold λ, Y_i the labels of row i, and TP counts the labels that are in the set of their row; rows
+    without a label are left out. Softmax shares a total of 1 among all labels of a row, so its best threshold is low;
+    sigmoids judge each class alone. `at` marks a threshold of one's own.
 
     >>> import workbench as wb
     >>> table = wb.LogitTable([[2.0, -2.0], [-1.0, -2.0]], [[True, False], [False, False]], link="sigmoid")
     >>> f1_against_threshold({"mine": table}).best["mine"]
-    (0.27, 1.0)
+    (0.12, 1.0)
     """
     if not isinstance(tables, Mapping):
         raise ValueError(f"tables by their names, {{name: table}}, are wanted here, not {type(tables).__name__}")
@@ -50,7 +50,7 @@ def f1_against_threshold(tables: Mapping[str, LogitTable], at: float | None = No
     )
     highest = frame.loc[frame.groupby("table", sort=False)["micro_f1"].idxmax()]
     best = {name: (float(threshold), float(f1)) for name, threshold, f1 in highest.to_numpy().tolist()}
-    n = next(iter(tables.values())).n
+    n = int(np.count_nonzero(next(iter(tables.values())).labelled))
     tops = "; ".join(f"{name} {f1:.3g} at {threshold:g}" for name, (threshold, f1) in best.items())
     unmarked = F1AgainstThreshold(
         frame=frame,

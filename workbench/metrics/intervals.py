@@ -50,7 +50,7 @@ def mean_share_interval(hits: np.ndarray, n: np.ndarray, confidence: float) -> P
 
     >>> low, high = mean_share_interval(np.array([1.0, 90.0]), np.array([1.0, 100.0]), 0.95)
     >>> round(low, 2), round(high, 2)
-    (0.64, 1.0)
+    (0.51, 1.0)
     """
     z = normal_quantile(confidence)
     hits, n = hits[n > 0], n[n > 0]
@@ -98,7 +98,7 @@ def paired_share_interval(better: float, worse: float, n: float, confidence: flo
 
     >>> low, high = paired_share_interval(12, 4, 100, 0.95)
     >>> round(low, 3), round(high, 3)
-    (-0.001, 0.158)
+    (-0.002, 0.159)
     """
     z = normal_quantile(confidence)
     if not n:
@@ -114,7 +114,7 @@ def over_seeds_interval(mean: np.ndarray, error: np.ndarray, reach: np.ndarray, 
 
     >>> low, high = over_seeds_interval(np.array([0.95]), np.array([0.02]), np.array([4.3]), (0, 1))
     >>> round(low.item(), 3), round(high.item(), 3)
-    (0.756, 0.991)
+    (0.757, 0.991)
     """
     if bounds not in ((0, 1), (0, np.inf)):
         return mean - reach * error, mean + reach * error
