@@ -157,6 +157,24 @@ def test_a_cell_that_is_no_number_is_named_and_drops_no_class(tmp_path):
         wb.import_table(written(tmp_path, "oak,elm,label", "1.5,0.5,1", "0.5,,0"))
 
 
+def test_whole_numbers_before_the_classes_are_asked_about_where_labels_are_positions(tmp_path):
+    lines = ["3,5.5,0.5,0", "2,1.5,0.25,1", "3,1.5,0.25,1"]
+    path = written(tmp_path, "oak,elm,fir,label", *lines)
+    with pytest.raises(ValueError, match="column oak holds whole numbers and stands before the classes: is it one"):
+        wb.import_table(path)
+    assert wb.import_table(path, scores=["oak", "elm", "fir"]).class_names == ("oak", "elm", "fir")
+    assert wb.import_table(path, scores=["elm", "fir"]).attributes["oak"].tolist() == [3, 2, 3]
+    by_name = written(tmp_path, "age,elm,fir,label", *(line[:-1] + "fir" for line in lines))
+    assert wb.import_table(by_name).class_names == ("elm", "fir")
+    numbered = written(tmp_path, "row,elm,fir,label", "7,5.5,0.5,0", "8,1.5,0.25,1", "9,1.5,0.25,1")
+    assert wb.import_table(numbered).class_names == ("elm", "fir")
+
+
+def test_rows_longer_than_the_first_line_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="Expected 3 columns, got 4"):
+        wb.import_table(written(tmp_path, '"oak","elm","label"', '"1",1.5,0.5,"oak"', '"2",0.5,2.5,"elm"'))
+
+
 def test_words_between_the_classes_say_something_about_the_row(tmp_path):
     table = wb.import_table(written(tmp_path, "oak,place,elm,label", "1.5,wood,0.5,elm", "0.5,field,1.5,oak"))
     assert (table.class_names, table.attributes["place"].tolist()) == (("oak", "elm"), ["wood", "field"])
