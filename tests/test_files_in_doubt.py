@@ -89,6 +89,15 @@ def test_what_is_asked_for_wins_over_what_is_found(tmp_path):
         wb.import_table(path, scores="logit")
 
 
+def test_labels_may_be_called_as_other_arrays_are(tmp_path):
+    path = saved(tmp_path, scores=SCORES[:3], species=["b", "a", "c"])
+    assert wb.import_table(path).class_names == ("b", "a", "c")
+    table = wb.import_table(path, labels="species")
+    assert (table.class_names, table.labels.tolist()) == (("a", "b", "c"), [1, 0, 2])
+    with pytest.raises(ValueError, match="does not name one array"):
+        wb.import_table(path, scores=["scores", "species"])
+
+
 def test_the_inputs_of_a_dataset_are_not_taken_for_scores(tmp_path):
     path = saved(tmp_path, X=rng.normal(size=(12, 30)), y=LABELS)
     with pytest.raises(ValueError, match=r"which array holds the scores\? It has X \(12, 30\) float64.*--scores NAME"):
