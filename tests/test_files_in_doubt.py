@@ -89,6 +89,15 @@ def test_what_is_asked_for_wins_over_what_is_found(tmp_path):
         wb.import_table(path, scores="logit")
 
 
+def test_labels_may_be_called_as_other_arrays_are(tmp_path):
+    path = saved(tmp_path, scores=SCORES[:3], species=["b", "a", "c"])
+    assert wb.import_table(path).class_names == ("b", "a", "c")
+    table = wb.import_table(path, labels="species")
+    assert (table.class_names, table.labels.tolist()) == (("a", "b", "c"), [1, 0, 2])
+    with pytest.raises(ValueError, match="does not name one array"):
+        wb.import_table(path, scores=["scores", "species"])
+
+
 def test_the_inputs_of_a_dataset_are_not_taken_for_scores(tmp_path):
     path = saved(tmp_path, X=rng.normal(size=(12, 30)), y=LABELS)
     with pytest.raises(ValueError, match=r"which array holds the scores\? It has X \(12, 30\) float64.*--scores NAME"):
@@ -155,6 +164,24 @@ def test_a_cell_that_is_no_number_is_named_and_drops_no_class(tmp_path):
             wb.import_table(written(tmp_path, *lines))
     with pytest.raises(ValueError, match="column elm, row 2 is empty or NaN"):
         wb.import_table(written(tmp_path, "oak,elm,label", "1.5,0.5,1", "0.5,,0"))
+
+
+def test_whole_numbers_before_the_classes_are_asked_about_where_labels_are_positions(tmp_path):
+    lines = ["3,5.5,0.5,0", "2,1.5,0.25,1", "3,1.5,0.25,1"]
+    path = written(tmp_path, "oak,elm,fir,label", *lines)
+    with pytest.raises(ValueError, match="column oak holds whole numbers and stands before the classes: is it one"):
+        wb.import_table(path)
+    assert wb.import_table(path, scores=["oak", "elm", "fir"]).class_names == ("oak", "elm", "fir")
+    assert wb.import_table(path, scores=["elm", "fir"]).attributes["oak"].tolist() == [3, 2, 3]
+    by_name = written(tmp_path, "age,elm,fir,label", *(line[:-1] + "fir" for line in lines))
+    assert wb.import_table(by_name).class_names == ("elm", "fir")
+    numbered = written(tmp_path, "row,elm,fir,label", "7,5.5,0.5,0", "8,1.5,0.25,1", "9,1.5,0.25,1")
+    assert wb.import_table(numbered).class_names == ("elm", "fir")
+
+
+def test_rows_longer_than_the_first_line_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="Expected 3 columns, got 4"):
+        wb.import_table(written(tmp_path, '"oak","elm","label"', '"1",1.5,0.5,"oak"', '"2",0.5,2.5,"elm"'))
 
 
 def test_words_between_the_classes_say_something_about_the_row(tmp_path):

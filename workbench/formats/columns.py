@@ -56,7 +56,9 @@ def roles(columns: list[Column], scores: Sequence[str], labels: str | None) -> R
     label_name = (
         None if label is None else next(name for name, array in arrays.items() if array.read() is columns[label].values)
     )
-    empty = tuple(column.name for place, column in enumerate(columns) if column.kind == "empty" and place != label)
+    empty = tuple(
+        column.name for place, column in enumerate(columns) if column.kind == "empty" and column.name and place != label
+    )
     return Roles(arrays, key, label_name, class_names, empty)
 
 
@@ -171,7 +173,23 @@ def _classes(columns: list[Column], label: int | None) -> list[int]:
         )
     if not classes:
         raise ValueError("no column holds numbers; give one numeric column per class")
+    if (
+        words
+        and all(word.lstrip("-").isdecimal() for word in words)
+        and not words <= {column.name for column in columns}
+    ):
+        _check_before([columns[place] for place in others if place < classes[0]])
     return classes
+
+
+def _check_before(columns: list[Column]) -> None:
+    """Labels that are positions mean other classes if a column before the classes is one. Numbers of rows are none."""
+    for column in columns:
+        if len(np.unique(column.values)) < len(column.values):
+            raise ValueError(
+                f"column {column.name} holds whole numbers and stands before the classes: is it one? Labels are positions, so "
+                "name the columns of all classes: scores=[…] (--scores …)"
+            )
 
 
 def _says_something_else(column: Column, place: int) -> bool:

@@ -76,14 +76,16 @@ def _records(lines: list[bytes], separator: str) -> list[tuple[list[str], int]]:
 
 
 def _fitness(lines: list[bytes], separator: str) -> tuple[bool, bool, int]:
-    """How well a separator fits: it parts most records as it does the first, then all of them, then into many numbers."""
+    """How well a separator fits: it parts the first record and most others, then all as the first, then into numbers."""
     try:
-        records = [record for record, _ in _records(lines, separator)]
+        (first, *others) = [record for record, _ in _records(lines, separator)]
     except Refused:
         return False, False, 0
-    as_wide = [len(record) == len(records[0]) for record in records[: max(2, len(records) - 1)]]  # the last may be cut
-    numbers = sum(_is_number(cell) and (separator != "," or "," not in cell) for row in records[1:] for cell in row)
-    return len(records[0]) > 1 and 2 * sum(as_wide) > len(as_wide), all(as_wide), numbers
+    whole = others[: max(1, len(others) - 1)]  # the last one may be cut
+    parted = sum(len(record) > 1 for record in whole)
+    numbers = sum(_is_number(cell) and (separator != "," or "," not in cell) for row in others for cell in row)
+    fits = len(first) > 1 and 2 * parted >= len(whole)
+    return fits, all(len(record) == len(first) for record in whole), numbers
 
 
 def _is_number(cell: str) -> bool:

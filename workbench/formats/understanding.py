@@ -32,6 +32,7 @@ from workbench.tables import LogitTable
 ROUNDED = "probabilities, divided by their sum"  # which rounding has moved away from 1
 ROUNDING = 1e-2  # how far from 1 rounding may have moved the sum
 LONGEST_NAME = 1000  # characters of the name of a class
+ALL = ...  # of an array
 PART = re.compile(r"(.+?)\[([-\d:, ]+)\]")  # logits[0] or logits[:, 1]
 
 
@@ -48,32 +49,29 @@ def table_of(
     """A table from what a file holds, with a note of what each part was taken for."""
     arrays, facts, said = dict(contents.arrays), dict(contents.facts), list(contents.said)
     if contents.columns is not None:
-        asked = (scores,) if isinstance(scores, str) else tuple(scores or ())
-        found = roles(contents.columns, asked, labels)
-        arrays, scores_name, labels_name = found.arrays, found.scores, found.labels
+        found = roles(contents.columns, (scores,) if isinstance(scores, str) else tuple(scores or ()), labels)
+        arrays, of_scores, of_labels = found.arrays, (found.scores, ALL), (found.labels, ALL)
         if found.class_names is not None:
             facts["class_names"] = found.class_names
         if found.empty:
             said.append(f"ignored, for they are empty: {listed(found.empty)}")
-        part: Any = ...
-        label_part: Any = ...
     else:
-        if not isinstance(scores, (str, type(None))):
-            raise ValueError(f"scores = {scores!r}; give the name of one array")
-        scores_name, part = _asked(arrays, scores) if scores is not None else (_scores_name(arrays), ...)
-        labels_name, label_part = _asked(arrays, labels) if labels is not None else (_called(arrays, LABELS), ...)
-        labels_name = None if labels_name == scores_name else labels_name
+        of_scores = (_scores_name(arrays), ALL) if scores is None else _asked(arrays, scores)
+        of_labels = (_called(arrays, LABELS), ALL) if labels is None else _asked(arrays, labels)
+    scores_name, part = of_scores
     matrix = _numbers(arrays.pop(scores_name), scores_name, part, room)
     n, n_classes = matrix.shape
+    labels_name, labels_part = of_labels
+    stored = None if labels_name is None else arrays.pop(labels_name, None)
     fields, of_fields = _fields(arrays, facts, n, n_classes, room)
     said += of_fields
     names = fields.get("class_names")
-    if labels_name is None:
-        labels_name = _named_by_words(arrays, names, n)
-    if labels_name is None:
+    if stored is None and (labels_name := _named_by_words(arrays, names, n)):
+        stored = arrays.pop(labels_name)
+    if stored is None:
         said.insert(0, "no labels: if it holds some, call them label")
     else:
-        given = _part(arrays.pop(labels_name).read(), label_part, labels_name)
+        given = _part(stored.read(), labels_part, labels_name)
         fields["labels"], fields["class_names"], how = _labels(given, names, n_classes, labels_name)
         said.insert(0, how)
     link, link_constant, from_file = _link_of(arrays, facts, link, link_constant)
@@ -90,7 +88,7 @@ def table_of(
         meaning = "probabilities" if link == "identity" else f"scores, {link}{from_file}"
     if meaning == ROUNDED:
         matrix = _divided_by_sums(matrix)
-    shown = scores_name if part is ... else scores
+    shown = scores_name if part is ALL else scores
     note = f"{file}: {n} rows × {n_classes} classes; {shown} ({matrix.dtype}) read as {meaning}; {'; '.join(said)}"
     return LogitTable(matrix, link=link, link_constant=link_constant, note=note, **fields)
 
@@ -101,10 +99,12 @@ def _called(arrays: dict[str, Stored], known: Sequence[str]) -> str | None:
     return next((by_lower[name] for name in known if name in by_lower), None)
 
 
-def _asked(arrays: dict[str, Stored], name: str) -> tuple[str, Any]:
+def _asked(arrays: dict[str, Stored], name: Any) -> tuple[str, Any]:
     """The array of that name, and which part of it: all, or `[0]` of a stacked one."""
+    if not isinstance(name, str):
+        raise ValueError(f"{name!r} does not name one array; it has {_overview(arrays)}")
     if name in arrays:
-        return name, ...
+        return name, ALL
     if (parts := PART.fullmatch(name)) and parts[1] in arrays:
         index = [part.strip() for part in parts[2].split(",")]
         if all(part == ":" or part.lstrip("-").isdecimal() for part in index):
@@ -128,7 +128,7 @@ def _scores_name(arrays: dict[str, Stored]) -> str:
     )
 
 
-def _part(values: np.ndarray, part: Any, name: str) -> np.ndarray:
+def _part(values: np.ndarray, part: Any, name: str | None) -> np.ndarray:
     try:
         return values[part]
     except IndexError:
@@ -217,7 +217,7 @@ def _named_by_words(arrays: dict[str, Stored], class_names: tuple[str, ...] | No
 
 
 def _labels(
-    given: np.ndarray, names: tuple[str, ...] | None, n_classes: int, called: str
+    given: np.ndarray, names: tuple[str, ...] | None, n_classes: int, called: str | None
 ) -> tuple[np.ndarray, tuple[str, ...] | None, str]:
     """Labels as a table takes them, the names of the classes, and how they were read."""
     given = _decoded(given)
