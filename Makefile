@@ -53,7 +53,7 @@ bench: $(VENV)/.test ## run every benchmark; each prints ratios measured inside 
 	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done
 
 demo: $(VENV)/.app ## train the demo runs again and write them to workbench/demo
-	$(BIN)/python -m workbench.demo_runs
+	$(BIN)/python -m workbench.training.demo_runs
 
 docs: $(VENV)/.test ## build the user guide and the reference into docs/site; open docs/site/index.html
 	cd docs && NO_MKDOCS_2_WARNING=1 ../$(BIN)/python -m mkdocs build -q

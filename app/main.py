@@ -9,17 +9,15 @@ from pathlib import Path
 
 import streamlit as st
 
-import memory
-import opening
-import reading
-from addressed import came_back, look_back, say_what_was_dropped
-from messages import friendly, plain, without_places
-from several import told_apart
+from controls.addressed import came_back, look_back, say_what_was_dropped
+from controls.several import told_apart
+from drawing.messages import friendly, plain, without_places
+from session import memory, navigation, reading
 from views import calibration, classes, compare, labels, landscapes, lessons, samples, sets, train
 from workbench import glossary
 from workbench.figures.base import counted
 from workbench.figures.style import theme
-from workbench.links import LINKS
+from workbench.tables.links import LINKS
 
 HERE = Path(__file__).parent
 
@@ -106,7 +104,7 @@ page = st.navigation(
     ]
 )
 look_back(page)
-opening.arrive(page)
+navigation.arrive(page)
 with st.sidebar:
     choose_run()
     set_aside()

@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 
 import workbench as wb
-from workbench.imports import keep_tables
 from workbench.launching import ADDRESS, RunningApp, app_command, free_port, start_server
 from workbench.store import Store, StoredRun
+from workbench.store.imported import keep_tables
 
 ROWS, CLASSES = 31_112, 1_081  # the test split of Pl@ntNet-300K
 PRESSES = 40

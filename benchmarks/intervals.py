@@ -16,7 +16,7 @@ import numpy as np
 
 import workbench as wb
 from workbench.metrics import Metric
-from workbench.seeds import mean_over_seeds
+from workbench.metrics.seeds import mean_over_seeds
 
 REPETITIONS, RESAMPLES = 200, 300
 MANY_ROWS = 200_000  # that stand for all there are

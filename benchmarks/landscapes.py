@@ -25,8 +25,8 @@ from typing import Any
 import torch
 
 import workbench as wb
-from workbench.figures.evaluation import on_three_classes
-from workbench.figures.landscapes import simplex_grid
+from workbench.figures.of_losses.evaluation import on_three_classes
+from workbench.figures.of_losses.landscapes import simplex_grid
 from workbench.launching import app_command, free_port, start_server
 
 STEPS = 101

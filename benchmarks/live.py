@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from workbench.launching import app_command, free_port, start_server
-from workbench.shelf import Shelf
 from workbench.store import Store
+from workbench.store.shelf import Shelf
 
 PRESSES = 7
 LIMITS = {"new": 3.0, "seen": 0.5}  # seconds

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 import workbench as wb
-from workbench.selection import threshold_at_mean_size
+from workbench.sets.selection import threshold_at_mean_size
 
 N, L = 31_112, 1_081
 LARGE = 50_000, 10_450

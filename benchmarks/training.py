@@ -16,11 +16,11 @@ import torch
 from torch import nn
 
 from workbench import losses
-from workbench.batches import Batches
 from workbench.datasets import Dataset, load_dataset
 from workbench.losses import CrossEntropy, Loss
 from workbench.store import Store
 from workbench.training import Run, train
+from workbench.training.batches import Batches
 
 ROWS, COLUMNS, CLASSES, EPOCHS, BATCH = 10_000, 256, 100, 20, 256
 REPEATS = 3

@@ -16,8 +16,8 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from workbench.datasets import Garden, Meadow
-from workbench.datasets.flora import HIDDEN, ORGANS
-from workbench.datasets.photographs import photographs
+from workbench.datasets.plants.flora import HIDDEN, ORGANS
+from workbench.datasets.plants.photographs import photographs
 
 GAP = 3  # pixels between photographs
 

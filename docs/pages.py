@@ -18,8 +18,8 @@ sys.path.insert(0, str(Path(__file__).parent))  # mkdocs runs a hook from its fi
 from examples import fenced
 
 import workbench as wb
-from workbench.conformal import RULES
 from workbench.losses import LOSSES, catalogue
+from workbench.sets import RULES
 
 ROOT = Path(__file__).resolve().parents[1]
 # Documents of the repository → pages of the site.

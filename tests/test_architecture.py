@@ -1,8 +1,9 @@
-"""The house as a table: which module may import which, and what `import workbench` costs."""
+"""The house as a table: which folder may use which, held against what is really loaded, and what `import workbench` costs."""
 
 from __future__ import annotations
 
 import ast
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -14,134 +15,117 @@ import workbench
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "workbench"
 
-# The two halves, each in floors: a module may import from its own floor and from those above it in this list. Data flows
-# one way, and the halves meet only at `tables`: the reading half never reaches into the training half.
-READING_HALF = (
-    {
-        "knobs",
-        "counts",
-        "decimals",
-        "gradients",
-        "links",
-        "ordering",
-        "cards",
-        "glossary",
-        "lookup",
-        "progress",
-        "atomic",
-    },
-    {"tables", "table_checks", "table_directories"},
-    {"selection", "groups", "ranks"},
-    {"prediction_sets", "sets", "conformal", "index", "formats", "files", "stored_runs", "store"},
-    {"calibration", "bayes", "metrics", "rows", "votes"},
-    {"reporting", "comparison", "imports", "shelf", "seeds", "stored_sweeps"},
-    {"figures", "lessons"},
+SHARED = {"knobs", "glossary", "counts", "progress", "lookup", "cards", "catalogue"}  # words that every stage uses
+READING = {"tables", "store", "sets", "calibration", "metrics"}
+# Folder (or module) → the other folders it may use. Data flows one way: what reads tables knows nothing of what writes them.
+MAY_USE: dict[str, set[str]] = {
+    "operators": set(),
+    "losses": {"operators"},
+    "datasets": {"tables", "store"},
+    "networks": {"losses"},
+    "store": {"tables"},
+    "tables": {"store"},  # only its atomic writer
+    "sets": {"tables", "store"},
+    "calibration": {"tables"},
+    "metrics": {"tables", "store", "sets", "calibration"},
+    "figures": {*READING, "losses", "operators"},  # losses: the figures of losses, when they are drawn
+    "training": {*READING, "operators", "losses", "datasets", "networks", "workers"},  # workers: what a plane is
+    "workers": {*READING, "losses", "datasets", "networks", "training"},
+    "lessons": {*READING, "losses"},
+    "launching": {*READING, "training"},
+    "cli": {*READING, "losses", "datasets", "networks", "training", "workers", "figures", "launching"},
+}
+# What is used, stage after stage, in one process: after each stage only these folders, and none of these packages, are there.
+FLOW = (
+    ("tables", "table = wb.LogitTable(scores, scores.argmax(1)); val, test = table.split(); val.save(folder + '/val')"),
+    ("sets", "sets = wb.AverageK(2).fit(val)(test); wb.LAC(0.9).fit(val)(test).sizes; wb.SetIndex(val).threshold(2)"),
+    ("calibration", "wb.TemperatureScaling().fit(val)(test)"),
+    ("metrics", "wb.report(test, [wb.TopK(1), wb.AverageK(2)], val=val); wb.comparison, wb.bayes, wb.votes"),
+    ("figures", "wb.figures.set_sizes(sets).plot(); wb.figures.reliability(test).static(); wb.figures.explore(val, test)"),
 )
-TRAINING_HALF = (
-    {"operators"},
-    {"losses"},
-    {"datasets"},
-    {"backbones", "pretrained", "models", "parallel", "batches", "scoring", "hardware", "processes"},
-    {"features"},
-    {"runs", "run_checks"},
-    {"learning", "fitting", "loggers"},
-    {"training", "weight_planes"},
-    {"recipes", "sweeps"},
-    {"demo_runs", "training_features", "worker", "training_commands"},
-)
-# Nobody in the library starts a process; the starters find tables and runs in the store, or on the shelf beside it.
-APART = {"launching", "live_runs", "planes", "similar"}
-# Drawing a loss needs the loss: the only figures that reach into the training half.
-EXCEPTIONS = {("figures.landscapes", "losses"), ("figures.evaluation", "losses"), ("figures.smoothing", "operators")}
-EXCEPTIONS |= {("training_features", "similar"), ("weight_planes", "planes")}  # the two ends of one process
-EXCEPTIONS |= {("lessons", "losses")}  # where the noise of a loss becomes too large
-NO_TORCH = set.union(*READING_HALF) | {"datasets"} | APART
+HEAVY = {"torch", "lightning", "sklearn", "streamlit", "jupyterlab"}
 
 
-def may_import(part: str) -> set[str]:
-    """The parts of the workbench that a part may import."""
-    if part in APART:
-        return {part, "store", "stored_runs", "shelf", "imports", "tables", "lookup"}
-    for half in (READING_HALF, TRAINING_HALF):
-        for floor, names in enumerate(half):
-            if part in names:
-                own_half = set.union(*half[: floor + 1])
-                if half is READING_HALF:
-                    return own_half
-                # Formulas know only knobs; what trains with them may read tables, sets and metrics, but draws nothing.
-                return own_half | set.union(
-                    *(READING_HALF[:1] if part in {"operators", "losses"} else READING_HALF[:-1])
-                )
-    raise AssertionError(f"{part} is new: put it on a floor of one of the halves")
-
-
-def modules() -> dict[str, Path]:
-    paths = {}
+def parts() -> dict[str, list[Path]]:
+    """Folder or module right below `workbench` → its files."""
+    found: dict[str, list[Path]] = {}
     for path in sorted(PACKAGE.rglob("*.py")):
-        parts = path.relative_to(PACKAGE).with_suffix("").parts
-        paths[".".join(part for part in parts if part != "__init__")] = path
-    return paths
+        found.setdefault(path.relative_to(PACKAGE).parts[0].removesuffix(".py"), []).append(path)
+    return {name: files for name, files in found.items() if name not in {"__init__", "__main__", "demo", "app"}}
 
 
-def imports(path: Path, *, top_level_only: bool = False) -> set[str]:
-    """Dotted names a file imports. Those under `if TYPE_CHECKING:` run never, so they do not count."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+def used(path: Path) -> set[str]:
+    """The parts of the workbench that a file imports anywhere but for type checkers."""
     found: set[str] = set()
 
     def visit(node: ast.AST) -> None:
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             return
-        if top_level_only and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            return
         if isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            if node.module == "workbench":
-                found.update(f"workbench.{alias.name}" for alias in node.names)
-            else:
-                found.add(node.module)
+            found.update(alias.name.split(".")[1] for alias in node.names if alias.name.startswith("workbench."))
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "workbench":
+            inside = str(node.module).split(".")[1:]
+            found.update(inside[:1] or [alias.name for alias in node.names])
         for child in ast.iter_child_nodes(node):
             visit(child)
 
-    visit(tree)
+    visit(ast.parse(path.read_text(encoding="utf-8")))
     return found
 
 
-def parts_of_the_workbench(names: set[str]) -> set[str]:
-    return {name.split(".")[1] for name in names if name.startswith("workbench.")}
+def loaded_after(stages: tuple[tuple[str, str], ...], folder: Path, path: str = "") -> dict[str, list[str]]:
+    """Names of the modules that are there after each stage, in a process of its own."""
+    code = ["import json, sys", "import numpy as np", "import workbench as wb"]
+    code += [f"sys.path.insert(0, {path!r})"] if path else []
+    code += ["scores = np.random.default_rng(0).normal(size=(80, 5))", f"folder = {str(folder)!r}", "loaded = {}"]
+    for stage, line in stages:
+        code += [line, f"loaded[{stage!r}] = sorted(sys.modules)"]
+    code.append("print(json.dumps(loaded))")
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", "\n".join(code)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize(
-    "module", [name for name in modules() if name and not name.startswith(("__main__", "demo", "app"))]
-)
-def test_a_module_imports_only_from_its_own_floor_and_those_above(module):
-    part = module.split(".")[0]
-    foreign = parts_of_the_workbench(imports(modules()[module])) - may_import(part)
-    assert not {name for name in foreign if (module, name) not in EXCEPTIONS}
+@pytest.mark.parametrize("part", parts())
+def test_a_folder_uses_only_what_the_table_says(part):
+    if part in SHARED:
+        allowed = SHARED | {"tables", "sets", "store"}  # a card looks at what it shows
+    else:
+        assert part in MAY_USE, f"{part} is new: say in the table what it may use"
+        allowed = SHARED | MAY_USE[part] | {part}
+    for path in parts()[part]:
+        assert used(path) <= allowed, path.relative_to(ROOT)
 
 
-@pytest.mark.parametrize("module", [name for name in modules() if name.split(".")[0] in NO_TORCH])
-def test_the_reading_half_and_the_datasets_load_no_torch(module):
-    loaded = {name.split(".")[0] for name in imports(modules()[module], top_level_only=True)}
-    assert not loaded & {"torch", "lightning"}
+def test_the_reading_half_loads_no_network_no_training_and_no_dataset(tmp_path):
+    seen: set[str] = set()
+    for stage, names in loaded_after(FLOW, tmp_path).items():
+        seen.add(stage)
+        folders = {name.split(".")[1] for name in names if name.startswith("workbench.")} - SHARED
+        assert folders <= seen | {"store"}, stage
+        assert not {name.split(".")[0] for name in names} & HEAVY, stage
 
 
-def test_the_app_knows_no_torch_and_no_training():
-    for path in (ROOT / "app").rglob("*.py"):
-        names = imports(path)
-        assert not {name.split(".")[0] for name in names} & {"torch", "lightning"}, path
-        assert not parts_of_the_workbench(names) & (set.union(*TRAINING_HALF) - {"datasets"}), path
+def test_the_app_loads_no_torch_and_no_training_for_any_view_of_sets():
+    views = ("sets", "samples", "classes", "calibration", "compare", "labels", "train", "landscapes", "lessons")
+    stages = tuple((view, f"import views.{view}") for view in views)
+    for view, names in loaded_after(stages, ROOT, str(ROOT / "app")).items():
+        assert not {name.split(".")[0] for name in names} & (HEAVY - {"streamlit"}), view
+        assert not {name.split(".")[1] for name in names if name.startswith("workbench.")} & {"training", "networks"}, view
 
 
-def test_importing_the_workbench_is_quick_because_it_loads_nothing_but_itself_and_parts_of_python():
+def test_importing_the_workbench_is_quick_because_it_loads_nothing_heavy():
     code = """
-import sys
-before = set(sys.modules)
+import sys, time
+started = time.process_time()
 import workbench
-print(*{name.split(".")[0] for name in sys.modules.keys() - before} - sys.stdlib_module_names)
+seconds = time.process_time() - started  # of this process alone: a busy machine does not slow it
+print(seconds, *sorted({"torch", "lightning", "sklearn", "pandas", "plotly", "streamlit"} & set(sys.modules)))
 """
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert loaded.split() == ["workbench"]
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    seconds, *heavy = done.stdout.split()
+    assert heavy == []
+    assert float(seconds) < 0.5
 
 
 def test_every_public_name_resolves_and_a_wrong_one_lists_what_there_is():
@@ -155,7 +139,10 @@ def test_no_pickle_is_ever_loaded():
     for path in [*PACKAGE.rglob("*.py"), *(ROOT / "app").rglob("*.py")]:
         text = path.read_text(encoding="utf-8")
         assert "allow_pickle=True" not in text, path
-        assert not imports(path) & {"pickle", "joblib", "dill", "cloudpickle"}, path
-        for node in ast.walk(ast.parse(text)):
+        tree = ast.parse(text)
+        names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+        names |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        assert not names & {"pickle", "joblib", "dill", "cloudpickle"}, path
+        for node in ast.walk(tree):
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "torch.load":
                 assert "weights_only=True" in ast.unparse(node), path

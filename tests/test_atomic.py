@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from workbench import atomic
-from workbench.atomic import FullDisk, whole_file, whole_folder
-from workbench.store import Store
+from workbench.store import Store, atomic
+from workbench.store.atomic import FullDisk, whole_file, whole_folder
 
 FORK = multiprocessing.get_context("fork")
 # What a writer asks of the system: it may be killed before any of these calls.

@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 import workbench as wb
-from workbench.calibration import _loss_and_gradient, at_temperature, of_one_class
-from workbench.links import sigmoid, softmax
+from workbench.calibration.recalibrators import _loss_and_gradient, at_temperature, of_one_class
+from workbench.tables.links import sigmoid, softmax
 
 rng = np.random.default_rng(0)
 

@@ -12,11 +12,12 @@ import pandas as pd
 import pytest
 
 import workbench as wb
-from workbench import launching, sweeps
+from workbench import launching
 from workbench.__main__ import main
 from workbench.datasets import LongTail
 from workbench.losses import LOSSES
 from workbench.store import DEMO, Store
+from workbench.training import sweeps
 
 
 @pytest.fixture(autouse=True)
@@ -311,7 +312,7 @@ def test_a_rule_that_is_asked_for_twice_is_judged_once(capsys, tmp_path):
 def test_a_rule_with_knobs_and_a_rule_of_ones_own_are_written_as_text(capsys, tmp_path, monkeypatch):
     (tmp_path / "my_rules.py").write_text(
         "from dataclasses import dataclass\n"
-        "from workbench.conformal import ConformalRule\n"
+        "from workbench.sets import ConformalRule\n"
         "from workbench.knobs import knob\n"
         "@dataclass(frozen=True)\n"
         "class Behind(ConformalRule):\n"
@@ -331,7 +332,7 @@ def test_a_rule_with_knobs_and_a_rule_of_ones_own_are_written_as_text(capsys, tm
     assert [name.split("(")[0] for name in names] == ["RAPS", "Behind", "Behind"]
     assert names[2] == "Behind(confidence=0.7, power=2.0)"
     for wrong, said in {
-        "my_rules:number": "is not a workbench.sets.Rule",
+        "my_rules:number": "is not a workbench.sets.rules.Rule",
         "my_rules:Behnd": "does not name a rule",
         "my_rules:Behind(alpha=0.1)": "did you mean confidence = 1 − alpha = 0.9?",
     }.items():
@@ -339,7 +340,7 @@ def test_a_rule_with_knobs_and_a_rule_of_ones_own_are_written_as_text(capsys, tm
 
 
 def test_a_rule_of_another_module_is_imported_for_the_person_at_the_keyboard_only():
-    from workbench.conformal import rule_from_text
+    from workbench.sets import rule_from_text
 
     with pytest.raises(ValueError, match="is not a rule"):
         rule_from_text("antigravity:Rule")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from workbench.comparison import compare, disagreements
+from workbench.metrics.comparison import compare, disagreements
 
 M = wb.metrics
 rng = np.random.default_rng(0)

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from workbench import store as store_module
 from workbench.__main__ import main
-from workbench.shelf import Shelf
+from workbench.metrics.sweeps import stored_sweeps
 from workbench.store import Store
-from workbench.stored_runs import CHECKSUMS, FIELDS, StoredRun, sha256_of
-from workbench.stored_sweeps import stored_sweeps
+from workbench.store import store as store_module
+from workbench.store.runs import CHECKSUMS, FIELDS, StoredRun, sha256_of
+from workbench.store.shelf import Shelf
 from workbench.tables import LogitTable
 
 WHOLE, DAMAGED = "aa" * 32, "dd" * 32

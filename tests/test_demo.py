@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from workbench.demo_runs import BARE, demo_runs
 from workbench.sets import AverageK, TopK
 from workbench.store import DEMO, Store
 from workbench.training import Run, TrainedRun
+from workbench.training.demo_runs import BARE, demo_runs
 
 ROWS = 300
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from workbench.links import softmax
 from workbench.metrics import METRICS
 from workbench.metrics.base import bootstrap_weights
 from workbench.metrics.of_probabilities import equal_mass_bins, equal_width_bins
-from workbench.reporting import FORMATS
+from workbench.metrics.reporting import FORMATS
+from workbench.tables.links import softmax
 
 M = wb.metrics
 rng = np.random.default_rng(0)

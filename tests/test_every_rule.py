@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import workbench as wb
-from workbench.conformal import RULES, UNIT, rows_needed
-from workbench.decimals import exact
+from workbench.counts import exact
+from workbench.sets.conformal import RULES, UNIT, rows_needed
 
 PROMISING = (wb.LAC, wb.APS, wb.RAPS, wb.ClassConditionalLAC)
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")

@@ -13,14 +13,14 @@ import pytest
 import torch
 from torch import nn
 
-from workbench import features, progress
+from workbench import progress
 from workbench.datasets import Dataset
-from workbench.features import cache_features
-from workbench.imports import keep_tables
 from workbench.losses import LDAM, AverageKTwoHead, CrossEntropy, NoisedTopK
 from workbench.store import DEMO, Store
+from workbench.store.imported import keep_tables
 from workbench.tables import LogitTable
-from workbench.training import Cancelled, Run, TrainedRun, train
+from workbench.training import Cancelled, Run, TrainedRun, features, train
+from workbench.training.features import cache_features
 from workbench.training_commands import train_command
 
 pytestmark = pytest.mark.usefixtures("one_thread")

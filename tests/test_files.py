@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import save_file
 
 import workbench as wb
-from workbench.links import softmax
+from workbench.tables.links import softmax
 
 rng = np.random.default_rng(0)
 SCORES = rng.normal(size=(12, 3)).astype("float32")

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from safetensors.torch import save_file
 
 import workbench as wb
-from workbench.formats import FORMATS, base, csv_files, parquet_files
+from workbench.tables.formats import FORMATS, base, csv_files, parquet_files
 
 rng = np.random.default_rng(0)
 SCORES = rng.normal(size=(12, 3))

@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 
 import workbench as wb
 from workbench.__main__ import main
-from workbench.imports import keep_tables, val_and_test, with_classes_of
+from workbench.store.imported import keep_tables, val_and_test, with_classes_of
 
 rng = np.random.default_rng(0)
 SCORES = rng.normal(size=(12, 3))

@@ -15,7 +15,7 @@ from workbench.__main__ import main
 from workbench.losses import class_named, from_spec
 from workbench.store import DEMO, Store, StoredRun
 from workbench.training import Run, TrainedRun
-from workbench.worker import run_described
+from workbench.workers.heads_process import run_described
 
 MODULE = "code_of_somebody_else"
 SOURCE = """

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
-from workbench.decimals import classes_of_rows
-from workbench.index import FILE, LARGEST_SIZE
-from workbench.ranks import label_ranks
-from workbench.selection import rounded_up
+from workbench.counts import classes_of_rows
+from workbench.sets.index import FILE, LARGEST_SIZE
+from workbench.sets.ranks import label_ranks
+from workbench.sets.selection import rounded_up
 
 rng = np.random.default_rng(0)
 
@@ -233,7 +233,7 @@ def test_the_index_is_saved_beside_the_table_and_rebuilt_when_the_table_changes(
         raise AssertionError("the index was built again")
 
     with monkeypatch.context() as patched:
-        patched.setattr("workbench.index.largest_probabilities", not_again)
+        patched.setattr("workbench.sets.index.largest_probabilities", not_again)
         read = wb.SetIndex.open(tmp_path / "table")
         assert np.array_equal(read.thresholds, built.thresholds)
         assert np.array_equal(read.sizes(K=3.3), built.sizes(K=3.3))

@@ -11,7 +11,7 @@ import pytest
 import workbench as wb
 from workbench.metrics import METRICS
 from workbench.metrics.intervals import mean_share_interval, paired_share_interval, wilson_interval
-from workbench.seeds import mean_over_seeds
+from workbench.metrics.seeds import mean_over_seeds
 
 M = wb.metrics
 

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import workbench as wb
-from workbench.conformal import RULES
 from workbench.knobs import Knob, Knobbed, knob, three_digits
 from workbench.losses import LOSSES
+from workbench.sets import RULES
 
 
 @dataclass(frozen=True)

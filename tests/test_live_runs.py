@@ -15,12 +15,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from workbench.live_runs import Progress, WarmWorker
 from workbench.losses import CrossEntropy, Focal
-from workbench.shelf import Shelf
 from workbench.store import Store
+from workbench.store.shelf import Shelf
 from workbench.tables import LogitTable
 from workbench.training import Run, train
+from workbench.workers.heads import Progress, WarmWorker
 
 DIGITS = {"name": "digits", "knobs": {"seed": 0}}
 SMALL = {"dataset": DIGITS, "model": "linear", "epochs": 2, "device": "cpu"}
@@ -181,7 +181,7 @@ def test_a_cancelled_run_leaves_nothing_and_the_next_is_trained(worker):
 
 
 def test_a_cancel_is_heard_while_features_are_computed(monkeypatch):
-    from workbench import worker
+    from workbench.workers import heads_process as worker
 
     answers = io.StringIO()
     serving = worker.Worker(io.StringIO(), answers)
@@ -231,7 +231,7 @@ def test_what_cannot_be_trained_is_told_in_words_and_the_worker_lives_on(worker,
     ],
 )
 def test_a_line_that_is_no_request_is_answered_in_words(line, asked, words):
-    from workbench.worker import Worker
+    from workbench.workers.heads_process import Worker
 
     answers = io.StringIO()
     Worker(io.StringIO(), answers)._hear(line)

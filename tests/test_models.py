@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-from workbench.backbones import UNTRAINED
 from workbench.losses import CrossEntropy, Loss
-from workbench.models import BACKBONES, build_network
+from workbench.networks.backbones import UNTRAINED
+from workbench.networks.models import BACKBONES, build_network
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from workbench.conformal import ConformalRule
-from workbench.decimals import exact
+from workbench.counts import exact
 from workbench.knobs import knob
+from workbench.sets import ConformalRule
 
 
 @dataclass(frozen=True)

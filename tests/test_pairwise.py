@@ -10,7 +10,7 @@ from scipy import stats
 
 import workbench as wb
 from workbench.__main__ import main
-from workbench.comparison import _holm, matrices, pairwise
+from workbench.metrics.comparison import _holm, matrices, pairwise
 
 rng = np.random.default_rng(0)
 SCORES = rng.normal(size=(400, 6))

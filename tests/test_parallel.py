@@ -24,14 +24,17 @@ import safetensors.torch
 import torch
 from torch import nn
 
-from workbench import fitting, hardware, learning, losses, parallel, training
+from workbench import losses
 from workbench.__main__ import main
-from workbench.batches import generator
 from workbench.datasets import Dataset
 from workbench.losses import LOSSES, CrossEntropy
-from workbench.processes import run_on_ranks
 from workbench.store import Store
-from workbench.training import Cancelled, Run, TrainedRun, train
+from workbench.training import Cancelled, Run, TrainedRun, fitting, hardware, train
+from workbench.training import learner as learning
+from workbench.training import trainer as training
+from workbench.training.batches import generator
+from workbench.training.ranks import together as parallel
+from workbench.training.ranks.processes import run_on_ranks
 
 COUPLED = [losses.AverageKTwoHead(K=2.0), losses.ExpectedPositive(K=2.0, beta=1.0), losses.Quasibinary()]
 UNCOUPLED = [CrossEntropy(), losses.NoisedTopK(K=2)]
@@ -121,7 +124,9 @@ def gradients(run: Run, folder: Path) -> dict[str, np.ndarray]:
     if run.devices == 1:
         gradients_here(run, root, None)
     else:
-        run_on_ranks(gradients_here, run, root, device_type="cpu", devices=run.devices, preload="workbench.fitting")
+        run_on_ranks(
+            gradients_here, run, root, device_type="cpu", devices=run.devices, preload="workbench.training.fitting"
+        )
     return safetensors.numpy.load_file(root / "gradients.safetensors")
 
 
@@ -172,7 +177,7 @@ def test_ranks_drop_different_features_and_share_no_noise(tmp_path):
         scores, torch.zeros(12, dtype=torch.long), generator=torch.manual_seed(0)
     )
     assert not torch.equal(draws[:6], draws[6:])
-    run_on_ranks(dropped, tmp_path, device_type="cpu", devices=2, preload="workbench.fitting")
+    run_on_ranks(dropped, tmp_path, device_type="cpu", devices=2, preload="workbench.training.fitting")
     first, second = (torch.load(tmp_path / f"{rank}.pt", weights_only=True) for rank in range(2))
     assert not torch.equal(first, second)
 
@@ -322,7 +327,7 @@ def test_a_run_interrupted_on_ranks_goes_on_from_its_checkpoint_on_any_number_of
             device_type="cpu",
             devices=2,
             on_report=interrupt,
-            preload="workbench.fitting",
+            preload="workbench.training.fitting",
         )
     assert files(store) == [store.unfinished(run.key)]
     epochs: list[float] = []
@@ -369,7 +374,7 @@ def test_ranks_end_with_the_process_that_was_killed_and_the_run_goes_on(store, t
     from test_parallel import *
     run = small(model=Slow(), loss=losses.ExpectedPositive(K=2.0), epochs=8)
     arguments = (on(2, run), Store({str(store.root)!r}), False, False)
-    run_on_ranks(train_with_checkpoints, *arguments, device_type="cpu", devices=2, preload="workbench.fitting")
+    run_on_ranks(train_with_checkpoints, *arguments, device_type="cpu", devices=2, preload="workbench.training.fitting")
 """
     )
     process = subprocess.Popen([sys.executable, script], start_new_session=True)

@@ -13,13 +13,13 @@ import safetensors.torch
 import torch
 from torch import nn
 
-from workbench.backbones import resnet18
 from workbench.datasets import Dataset
-from workbench.features import cache_features
 from workbench.losses import CrossEntropy
-from workbench.models import backbone_named, build_network
-from workbench.pretrained import IMAGENET_DEVIATION, IMAGENET_MEAN, with_weights
+from workbench.networks.backbones import resnet18
+from workbench.networks.models import backbone_named, build_network
+from workbench.networks.pretrained import IMAGENET_DEVIATION, IMAGENET_MEAN, with_weights
 from workbench.training import Run, train
+from workbench.training.features import cache_features
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

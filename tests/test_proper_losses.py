@@ -8,9 +8,9 @@ import torch
 import torch.nn.functional as F
 
 import workbench as wb
-from workbench.links import LINKS
 from workbench.losses import LOSSES
 from workbench.losses.base import Loss
+from workbench.tables.links import LINKS
 
 K_OF_THREE = {"K": 1, "epsilon": 0.2, "scale": 1.0, "p_k": (0.5, 0.5)}
 GENERATOR = torch.Generator().manual_seed(0)

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from workbench.datasets import Dataset
-from workbench.learning import SCHEDULES
 from workbench.losses import CrossEntropy, DifferentiableTopK, Focal, NoisedTopKImbalanced
 from workbench.losses.base import PAPERS
-from workbench.recipes import RECIPES
-from workbench.sweeps import sweep
 from workbench.training import Run, train
+from workbench.training.learner import SCHEDULES
+from workbench.training.recipes import RECIPES
+from workbench.training.sweeps import sweep
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from workbench.rows import DISAGREEMENTS, ORDERS, RowFilter, disagree, in_order, listed, suggestions
+from workbench.metrics.rows import DISAGREEMENTS, ORDERS, RowFilter, disagree, in_order, listed, suggestions
 
 
 def tables(n=200, n_classes=6, seed=0):

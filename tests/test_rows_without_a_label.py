@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from workbench.calibration import of_one_class
-from workbench.conformal import RULES, ConformalRule
-from workbench.groups import rows_by
+from workbench.calibration.recalibrators import of_one_class
 from workbench.metrics import METRICS
-from workbench.rows import RowFilter, listed
-from workbench.scoring import validated
+from workbench.metrics.rows import RowFilter, listed
+from workbench.sets import RULES, ConformalRule
+from workbench.tables.groups import rows_by
+from workbench.training.scoring import validated
 
 M = wb.metrics
 rng = np.random.default_rng(3)

@@ -12,16 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
-from workbench import selection
-from workbench.decimals import classes_of_rows, exact
-from workbench.selection import (
+from workbench.counts import classes_of_rows, exact
+from workbench.sets import selection
+from workbench.sets.rules import filled
+from workbench.sets.selection import (
     _counted_order_statistic,
     largest_probabilities,
     midpoint,
     rounded_up,
     threshold_at_mean_size,
 )
-from workbench.sets import filled
 
 rng = np.random.default_rng(0)
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from workbench.similar import can_be_seen, compute_training_features, most_similar, training_features
 from workbench.store import DEMO, Store
+from workbench.workers.similar import can_be_seen, compute_training_features, most_similar, training_features
 
 
 def test_the_nearest_rows_of_each_class_come_in_order():
@@ -49,7 +49,7 @@ def test_training_features_are_those_of_the_run_s_own_network_and_computed_once(
     features = training_features(run, store)
     assert features.shape == (1427, run.tables["test"].features.shape[1])
     # What the table says of a test row is what the same network says of a training row.
-    from workbench.features import cache_features
+    from workbench.training.features import cache_features
 
     again = cache_features(trained.run.data, trained, store=store)
     np.testing.assert_allclose(again.test.inputs, run.tables["test"].features, rtol=1e-5, atol=1e-5)

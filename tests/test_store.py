@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from workbench import atomic, stored_runs
-from workbench import store as store_module
-from workbench.store import Store, StoredRun, home
+from workbench.store import Store, StoredRun, atomic, home
+from workbench.store import runs as stored_runs
+from workbench.store import store as store_module
 from workbench.tables import LogitTable
 
 KEY = "ab" * 32

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from workbench.seeds import mean_over_seeds
-from workbench.stored_sweeps import stored_sweeps
+from workbench.metrics.seeds import mean_over_seeds
+from workbench.metrics.sweeps import stored_sweeps
 
 
 def keep(store, *, epsilon, K=3, seed=0, **settings):

@@ -10,13 +10,13 @@ import pytest
 from scipy import stats
 from torch import nn
 
-from workbench import metrics, sweeps
+from workbench import metrics
 from workbench.datasets import Dataset, LabelNoise
 from workbench.losses import CrossEntropy, NoisedTopK
 from workbench.sets import AverageK
 from workbench.store import Store
-from workbench.sweeps import sweep
-from workbench.training import Run
+from workbench.training import Run, sweeps
+from workbench.training.sweeps import sweep
 from workbench.training_commands import sweep_command
 
 pytestmark = pytest.mark.usefixtures("one_thread")

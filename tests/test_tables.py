@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
-from workbench.links import LINKS, softmax, sparsemax
+from workbench.tables.links import LINKS, softmax, sparsemax
 
 rng = np.random.default_rng(0)
 

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
-from workbench.conformal import RULES, ConformalRule
-from workbench.decimals import classes_of_rows
-from workbench.ordering import falling_order, likeliest, most_probable
-from workbench.ranks import label_ranks
-from workbench.scoring import validated
-from workbench.selection import cut_at_mean_size, threshold_at_mean_size
+from workbench.counts import classes_of_rows
+from workbench.sets import RULES, ConformalRule
+from workbench.sets.ranks import label_ranks
+from workbench.sets.selection import cut_at_mean_size, threshold_at_mean_size
+from workbench.tables.ordering import falling_order, likeliest, most_probable
+from workbench.training.scoring import validated
 
 rng = np.random.default_rng(0)
 LINKS = ("softmax", "sigmoid", "quasibinary", "identity", "sparsemax")
@@ -213,14 +213,14 @@ def test_an_explicit_threshold_of_zero_holds_every_class():
 def test_thresholds_too_large_to_be_held_leave_zeros_out_too(link, monkeypatch):
     table = wb.LogitTable((rng.normal(size=(40, 12)) * 200).astype("float32"), link=link)
     expected = [cut_at_mean_size(table, K) for K in (1, 1.4, 2, 6, 11)]
-    monkeypatch.setattr("workbench.selection.HELD", 1)
+    monkeypatch.setattr("workbench.sets.selection.HELD", 1)
     assert [cut_at_mean_size(table, K) for K in (1, 1.4, 2, 6, 11)] == expected
     assert expected[-1][1] == np.count_nonzero(table.probabilities())
 
 
 @pytest.mark.parametrize("held", [1, 2**22])
 def test_a_table_of_nothing_but_zeros_has_empty_sets_only(held, monkeypatch):
-    monkeypatch.setattr("workbench.selection.HELD", held)
+    monkeypatch.setattr("workbench.sets.selection.HELD", held)
     table = wb.LogitTable(np.zeros((5, 4), np.float32), np.zeros((5, 4), bool), link="identity")
     threshold = threshold_at_mean_size(table, 2)
     assert 0 < threshold < 1e-40

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from workbench.votes import validated_labels
+from workbench.metrics.votes import validated_labels
 
 
 def ballots(*lines: tuple) -> pd.DataFrame:

@@ -12,12 +12,12 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench import training
-from workbench.imports import keep_tables
 from workbench.losses import AverageKTwoHead, CrossEntropy, Quasibinary
-from workbench.planes import Plane
 from workbench.store import Store
-from workbench.weight_planes import filter_normalised
+from workbench.store.imported import keep_tables
+from workbench.training import trainer as training
+from workbench.training.weight_planes import filter_normalised
+from workbench.workers.planes import Plane
 
 K = 2.0
 

@@ -38,7 +38,7 @@ def environment(installed, tmp_path) -> dict[str, str]:
 
 def test_the_wheel_carries_the_app_the_demo_runs_and_the_letters(installed, environment, tmp_path):
     code = (
-        "import workbench as wb; from workbench.store import Store; from workbench.launching import app_script;"
+        "import workbench as wb; from workbench.store.store import Store; from workbench.launching import app_script;"
         "print(wb.__file__); print(app_script()); print(len(Store().runs())); print(wb.load_dataset('letters').n_classes)"
     )
     result = subprocess.run(

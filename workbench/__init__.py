@@ -13,29 +13,29 @@ __version__ = "0.1.0"
 # Public name → the module that holds it. A module maps to itself.
 _HOMES = {
     "LogitTable": "tables",
-    "import_table": "files",
-    "SetIndex": "index",
+    "import_table": "tables.files",
+    "SetIndex": "sets",
     "TopK": "sets",
     "AverageK": "sets",
     "Threshold": "sets",
-    "PredictionSets": "prediction_sets",
-    "LAC": "conformal",
-    "APS": "conformal",
-    "RAPS": "conformal",
-    "ClassConditionalLAC": "conformal",
-    "PointwiseError": "conformal",
+    "PredictionSets": "sets",
+    "LAC": "sets",
+    "APS": "sets",
+    "RAPS": "sets",
+    "ClassConditionalLAC": "sets",
+    "PointwiseError": "sets",
     "TemperatureScaling": "calibration",
     "VectorScaling": "calibration",
-    "report": "reporting",
+    "report": "metrics.reporting",
     "open_app": "launching",
     "Dataset": "datasets",
     "load_dataset": "datasets",
     "Run": "training",
     "train": "training",
-    "cache_features": "features",
-    "sweep": "sweeps",
-    "bayes": "bayes",
-    "comparison": "comparison",
+    "cache_features": "training.features",
+    "sweep": "training.sweeps",
+    "bayes": "metrics.bayes",
+    "comparison": "metrics.comparison",
     "counts": "counts",
     "figures": "figures",
     "glossary": "glossary",
@@ -43,46 +43,43 @@ _HOMES = {
     "losses": "losses",
     "metrics": "metrics",
     "operators": "operators",
-    "recipes": "recipes",
-    "votes": "votes",
+    "recipes": "training.recipes",
+    "votes": "metrics.votes",
 }
 
 __all__ = sorted(_HOMES)
 
 if TYPE_CHECKING:
-    from workbench import (
-        bayes,
-        comparison,
-        counts,
-        figures,
-        glossary,
-        knobs,
-        losses,
-        metrics,
-        operators,
-        recipes,
-        votes,
-    )
+    from workbench import counts, figures, glossary, knobs, losses, metrics, operators
     from workbench.calibration import TemperatureScaling, VectorScaling
-    from workbench.conformal import APS, LAC, RAPS, ClassConditionalLAC, PointwiseError
     from workbench.datasets import Dataset, load_dataset
-    from workbench.features import cache_features
-    from workbench.files import import_table
-    from workbench.index import SetIndex
     from workbench.launching import open_app
-    from workbench.prediction_sets import PredictionSets
-    from workbench.reporting import report
-    from workbench.sets import AverageK, Threshold, TopK
-    from workbench.sweeps import sweep
+    from workbench.metrics import bayes, comparison, votes
+    from workbench.metrics.reporting import report
+    from workbench.sets import (
+        APS,
+        LAC,
+        RAPS,
+        AverageK,
+        ClassConditionalLAC,
+        PointwiseError,
+        PredictionSets,
+        SetIndex,
+        Threshold,
+        TopK,
+    )
     from workbench.tables import LogitTable
-    from workbench.training import Run, train
+    from workbench.tables.files import import_table
+    from workbench.training import Run, recipes, train
+    from workbench.training.features import cache_features
+    from workbench.training.sweeps import sweep
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'workbench' has no attribute {name!r}; it has {', '.join(__all__)}")
     module = importlib.import_module(f"workbench.{_HOMES[name]}")
-    found = module if _HOMES[name] == name else getattr(module, name)
+    found = module if _HOMES[name].split(".")[-1] == name else getattr(module, name)
     globals()[name] = found
     return found
 

@@ -239,7 +239,7 @@ def _add_what_a_file_holds(parser: argparse.ArgumentParser) -> None:
 
 
 def _imported(path: str | Path, options: argparse.Namespace) -> LogitTable:
-    from workbench.files import import_table
+    from workbench.tables.files import import_table
 
     names = options.scores[0] if options.scores and len(options.scores) == 1 else options.scores
     return import_table(
@@ -328,14 +328,14 @@ def _rename_run(options: argparse.Namespace, _: list[str]) -> int:
 
 
 def _worker(_: argparse.Namespace, __: list[str]) -> int:
-    from workbench.worker import main
+    from workbench.workers.heads_process import main
 
     main()
     return 0
 
 
 def _import(options: argparse.Namespace, _: list[str]) -> int:
-    from workbench.imports import keep_tables
+    from workbench.store.imported import keep_tables
 
     table = _imported(options.file, options)
     test = None if options.test is None else _imported(options.test, options)
@@ -358,9 +358,9 @@ def _import(options: argparse.Namespace, _: list[str]) -> int:
 
 def _evaluate(options: argparse.Namespace, _: list[str]) -> int:
     import workbench as wb
-    from workbench.conformal import rule_from_text
-    from workbench.imports import SPLIT_NOTE
-    from workbench.reporting import FORMATS
+    from workbench.metrics.reporting import FORMATS
+    from workbench.sets import rule_from_text
+    from workbench.store.imported import SPLIT_NOTE
 
     written_as = options.format or _format_of(options.output)
     val, test, note = _tables(options.what, options)
@@ -384,9 +384,9 @@ def _evaluate(options: argparse.Namespace, _: list[str]) -> int:
 
 
 def _compare(options: argparse.Namespace, _: list[str]) -> int:
-    from workbench.comparison import matrices, pairwise
-    from workbench.conformal import rule_from_text
     from workbench.metrics import METRICS
+    from workbench.metrics.comparison import matrices, pairwise
+    from workbench.sets import rule_from_text
 
     if len(set(options.what)) < max(2, len(options.what)):
         raise ValueError(f"compare {' '.join(options.what)}: give two or more different runs or files")
@@ -422,8 +422,8 @@ def _format_of(output: Path | None) -> str:
 
 def _tables(what: str, options: argparse.Namespace) -> tuple[LogitTable, LogitTable, str]:
     """The table to fit on and the table to judge on, of a stored run or of a file, and how a file was split."""
-    from workbench.imports import val_and_test
     from workbench.store import Store
+    from workbench.store.imported import val_and_test
 
     if Path(what).exists():
         return val_and_test(_imported(what, options))

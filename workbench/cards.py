@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.counts import SHOTS, spread_rows
-from workbench.ordering import likeliest
+from workbench.tables.ordering import likeliest
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from workbench.prediction_sets import PredictionSets
+    from workbench.sets import PredictionSets
     from workbench.store import StoredRun
     from workbench.tables import LogitTable
 

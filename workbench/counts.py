@@ -1,15 +1,18 @@
-"""How many training images each class has, and what follows from it: Lorenz curve, shot groups, count bins.
-
-Both halves of the workbench use this file: datasets describe themselves with it, metrics group by it. Both also take
-the same few rows where all of them are too many: `spread_rows`.
-"""
+"""Counting: training images of each class and what follows from them, K·n in exact arithmetic, scores that a loss pulls at."""
 
 from __future__ import annotations
 
+import math
+import numbers
+from fractions import Fraction
 from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 SHOTS = ("few", "medium", "many")
 # The borders of Garcin et al. 2023, Table 2: few < 20 ≤ medium ≤ 100 < many training images.
@@ -84,3 +87,46 @@ def spread_rows(n: int, most: int) -> np.ndarray:
     ([0, 4, 8], [0, 1])
     """
     return np.unique(np.linspace(0, n - 1, most).astype(int))
+
+
+def exact(number: float) -> Fraction:
+    """The decimal a number prints as: 0.1 is one tenth, not the nearest float.
+
+    >>> exact(0.7) * 10 == 7, 0.7 * 3 == 2.1
+    (True, False)
+    """
+    return Fraction(number) if isinstance(number, (int, Fraction)) else Fraction(repr(float(number)))
+
+
+def classes_of_rows(K: float, n: int) -> int:
+    """How many classes n rows have together at K a row: K·n in exact arithmetic, halves rounded up.
+
+    >>> classes_of_rows(1.1, 5), classes_of_rows(2.3, 10)
+    (6, 23)
+    """
+    return math.floor(exact(K) * n + Fraction(1, 2))
+
+
+def whole(name: str, given: Any, least: int = 1) -> int:
+    """The whole number that was given, or an error that says what was."""
+    number = float(given) if isinstance(given, numbers.Real) and not isinstance(given, bool) else math.nan
+    if not (number.is_integer() and number >= least):
+        raise ValueError(f"{name} = {given!r}; give a whole number ≥ {least}")
+    return int(number)
+
+
+ROUNDING = 1e-9  # of the strongest pull on a row: what is weaker is rounding, such as that of exact smoothing
+
+
+def scores_pulled(gradients: Tensor) -> Tensor:
+    """How many scores of each row, in all heads, have a gradient: (n,) for gradients (n, L) or (n, heads, L).
+
+    A gradient below a billionth of the row's largest is rounding and does not count. Counted where the gradients are: a
+    training step on a GPU must not wait for them to come to the CPU.
+
+    >>> import torch
+    >>> scores_pulled(torch.tensor([[1.0, -1.0, 3e-14], [1e-12, -1e-12, 0.0], [0.0, 0.0, 0.0]])).tolist()
+    [2, 2, 0]
+    """
+    sizes = gradients.abs().flatten(1)
+    return (sizes > ROUNDING * sizes.amax(1, keepdim=True)).sum(1)

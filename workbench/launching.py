@@ -187,8 +187,8 @@ def start_server(
 
 def _stored(given: Any, test: LogitTable | None) -> StoredRun | None:
     """The run in the store that shows what was given; a table becomes one."""
-    from workbench.imports import keep_tables
     from workbench.store import StoredRun
+    from workbench.store.imported import keep_tables
     from workbench.tables import LogitTable
 
     if isinstance(given, LogitTable):

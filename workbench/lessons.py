@@ -10,11 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from workbench.bayes import posterior_of, posterior_table, top_k_against_average_k
-from workbench.comparison import compare
-from workbench.conformal import PointwiseError
 from workbench.metrics import accuracy, shot_accuracy
-from workbench.sets import AverageK
+from workbench.metrics.bayes import posterior_of, posterior_table, top_k_against_average_k
+from workbench.metrics.comparison import compare
+from workbench.sets import AverageK, PointwiseError
 from workbench.tables import LogitTable
 
 Tables = Mapping[str, LogitTable]

@@ -9,18 +9,18 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.conformal import rule_from_text
 from workbench.datasets import DATASETS, TRANSFORMS, load_dataset, recipe_class
-from workbench.features import check_trained
 from workbench.knobs import Knob, from_text
-from workbench.loggers import LOGGERS
 from workbench.lookup import allowed_modules
 from workbench.losses import class_named
-from workbench.models import BACKBONES, backbone_named
-from workbench.processes import node_number
+from workbench.networks.models import BACKBONES, backbone_named
+from workbench.sets import rule_from_text
 from workbench.store import Store
-from workbench.sweeps import ranking_metric, sweep
 from workbench.training import MONITORS, Run, train
+from workbench.training.features import check_trained
+from workbench.training.loggers import LOGGERS
+from workbench.training.ranks.processes import node_number
+from workbench.training.sweeps import ranking_metric, sweep
 
 
 def train_command(arguments: list[str]) -> int:

@@ -7,15 +7,15 @@ from typing import NamedTuple
 import pandas as pd
 import streamlit as st
 
-import messages
-import reading
 import workbench as wb
-from addressed import bound, in_address, one_of
-from drawings import drawn
-from opening import open_samples, rows_of_bin
-from workbench.calibration import at_temperature, of_one_class
-from workbench.figures.reliability import Reliability
-from workbench.figures.temperature import TEMPERATURES, Temperatures
+from controls.addressed import bound, in_address, one_of
+from drawing import messages
+from drawing.figures import drawn
+from session import reading
+from session.navigation import open_samples, rows_of_bin
+from workbench.calibration.recalibrators import at_temperature, of_one_class
+from workbench.figures.of_probabilities.reliability import Reliability
+from workbench.figures.of_probabilities.temperature import TEMPERATURES, Temperatures
 
 TEMPERATURE, VECTOR = "temperature", "vector"
 ALL = "all classes"
@@ -40,7 +40,7 @@ class Mended(NamedTuple):
         """The lines that make the table which is shown, of all classes or of one."""
         if self.temperature is None:
             return with_class("wb.VectorScaling().fit(val)(test)", which)
-        at = f"from workbench.calibration import at_temperature\n\ntable = at_temperature(test, {self.temperature!r})"
+        at = f"from workbench.calibration.recalibrators import at_temperature\n\ntable = at_temperature(test, {self.temperature!r})"
         return at if which is None else f"{at}\n{with_class('table', which)}"
 
 
@@ -48,7 +48,7 @@ def with_class(table: str, which: int | None) -> str:
     """The line `table = …`, or what makes of it a table of one class."""
     if which is None:
         return f"table = {table}"
-    return f"from workbench.calibration import of_one_class\n\ntable = of_one_class({table}, {which})"
+    return f"from workbench.calibration.recalibrators import of_one_class\n\ntable = of_one_class({table}, {which})"
 
 
 def page() -> None:

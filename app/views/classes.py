@@ -7,19 +7,18 @@ import pandas as pd
 import streamlit as st
 
 import live
-import messages
-import moving
-import reading
-import rules
 import workbench as wb
-from addressed import any_text, bound, one_of
-from drawings import drawn
-from handout import handout
-from opening import open_samples, opens_rows, rows_of_class
-from places import compact, places
-from several import one_run
+from controls import rules
+from controls.addressed import any_text, bound, one_of
+from controls.places import compact, places
+from controls.several import one_run
+from drawing import messages, moving
+from drawing.figures import drawn
+from drawing.handout import handout
+from session import reading
+from session.navigation import open_samples, opens_rows, rows_of_class
 from workbench.figures import Figure
-from workbench.rows import ONLY_OTHER, ONLY_THIS
+from workbench.metrics.rows import ONLY_OTHER, ONLY_THIS
 
 TALL = 600  # pixels of the table and of the heat map beside it
 COLUMNS = {

@@ -8,18 +8,16 @@ import pandas as pd
 import streamlit as st
 
 import live
-import messages
-import moving
-import reading
-import rules
 import workbench as wb
-from addressed import bound, one_of
-from handout import handout
-from places import places
-from several import chosen_runs, opening, titles
-from workbench.conformal import rule_from_text
-from workbench.figures.comparisons import in_words, names_of_metrics
-from workbench.sets import Rule
+from controls import rules
+from controls.addressed import bound, one_of
+from controls.places import places
+from controls.several import chosen_runs, opening, titles
+from drawing import messages, moving
+from drawing.handout import handout
+from session import reading
+from workbench.figures.of_runs.comparisons import in_words, names_of_metrics
+from workbench.sets import Rule, rule_from_text
 
 TALL = 520
 RESAMPLES = 400

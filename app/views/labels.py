@@ -9,23 +9,22 @@ import pandas as pd
 import streamlit as st
 
 import live
-import messages
-import moving
-import reading
 import workbench as wb
-from addressed import in_address
-from drawings import drawn
-from handout import handout
-from headline import strip
-from opening import open_samples
-from places import places
-from several import chosen_runs, opening, titles
+from controls.addressed import in_address
+from controls.headline import strip
+from controls.places import places
+from controls.several import chosen_runs, opening, titles
+from drawing import messages, moving
+from drawing.figures import drawn
+from drawing.handout import handout
+from session import reading
+from session.navigation import open_samples
 from views.samples import LABELLED, NO_LABEL
-from workbench.comparison import zero_and_many
-from workbench.figures.agreement import F1AgainstThreshold
 from workbench.figures.base import counted
-from workbench.figures.rejection import ALL, WITH, WITHOUT, NoneOfThese, share_answered
-from workbench.figures.rejection import BINS as CONFIDENCE_BINS
+from workbench.figures.of_probabilities.rejection import ALL, WITH, WITHOUT, NoneOfThese, share_answered
+from workbench.figures.of_probabilities.rejection import BINS as CONFIDENCE_BINS
+from workbench.figures.of_sets.agreement import F1AgainstThreshold
+from workbench.metrics.comparison import zero_and_many
 
 TALL = 420  # pixels of a picture
 LABELS = {WITHOUT: NO_LABEL, WITH: LABELLED}  # kind of rows in a picture → what the Samples view calls them

@@ -9,21 +9,19 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
-import controls
 import live
-import messages
-import moving
-import photos
-import reading
 import workbench as wb
-from addressed import bound, came_back, drop, number_asked, one_of, switch
-from drawings import drawn
-from handout import handout
-from headline import numbers
-from opening import open_live_training, open_samples
-from pictures import Setting, recipe, shown
-from places import compact, places
-from rules import Answer
+from controls import knobs
+from controls.addressed import bound, came_back, drop, number_asked, one_of, switch
+from controls.headline import numbers
+from controls.places import compact, places
+from controls.rules import Answer
+from drawing import messages, moving, photos
+from drawing.figures import drawn
+from drawing.handout import handout
+from drawing.loss_figures import Setting, recipe, shown
+from session import reading
+from session.navigation import open_live_training, open_samples
 from views.sets import picture
 from workbench.figures import Figure
 from workbench.lessons import LESSONS, Lesson
@@ -196,7 +194,7 @@ def averages(key: str, dark: bool) -> None:
 def smoothing(dark: bool) -> None:
     """The level sets of the noised loss, and its risk when the label is random."""
     knob = wb.losses.ExactNoisedTopK.knobs()["epsilon"]
-    epsilon = controls.widget("epsilon", knob, knob.snapped(START["epsilon"]), key="epsilon")
+    epsilon = knobs.widget("epsilon", knob, knob.snapped(START["epsilon"]), key="epsilon")
     setting = Setting("ExactNoisedTopK", {"K": 2, "epsilon": epsilon})
     with st.container(key="single"), st.spinner("Drawing the landscapes…"):
         shown("levels", recipe("level_sets", setting, regions=2), dark)
@@ -206,7 +204,7 @@ def smoothing(dark: bool) -> None:
 def pseudo_labels(cross_entropy: str, two_heads: str, dark: bool) -> None:
     """What α does to the loss, and which classes gain and lose from cross-entropy to two heads."""
     knob = wb.losses.AverageKTwoHead.knobs()["alpha"]
-    alpha = controls.widget("alpha", knob, knob.snapped(START["alpha"]), key="alpha")
+    alpha = knobs.widget("alpha", knob, knob.snapped(START["alpha"]), key="alpha")
     with st.container(key="single"), st.spinner("Drawing the landscape…"):
         shown("levels", recipe("level_sets", Setting("AverageKTwoHead", {"K": 2, "alpha": alpha})), dark)
     st.markdown(TRAINED_ELSEWHERE)

@@ -5,18 +5,16 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-import detail
-import messages
-import photos
-import reading
-import rules
 import workbench as wb
-from addressed import Readable, bound, drop, one_of, some_of, two_numbers
-from opening import LARGEST, size_in_words
-from several import one_run
+from controls import rules
+from controls.addressed import Readable, bound, drop, one_of, some_of, two_numbers
+from controls.several import one_run
+from drawing import messages, photos, row_detail
+from session import reading
+from session.navigation import LARGEST, size_in_words
 from workbench.figures.base import counted
-from workbench.groups import rows_by
-from workbench.rows import DISAGREEMENTS, OF_LABELS, ORDERS, RowFilter, in_order, listed
+from workbench.metrics.rows import DISAGREEMENTS, OF_LABELS, ORDERS, RowFilter, in_order, listed
+from workbench.tables.groups import rows_by
 
 VERDICTS = ANY, HITS, MISSES = ("any", "hit", "miss")
 ALL, ALL_ROWS = "all", "all rows"
@@ -61,7 +59,7 @@ def body(key: str, dark: bool) -> None:
         st.query_params["row"] = str(opened)
     row = st.query_params.get_all("row")
     if one_of(range(sets.table.n))(row):
-        detail.show(answer, int(row[0]), dark)
+        row_detail.show(answer, int(row[0]), dark)
     elif row:
         drop("row")
         del st.query_params["row"]
@@ -177,7 +175,7 @@ def code(answer: rules.Answer, asked: RowFilter, order: str, other: str | None, 
     """The library calls that find the rows and, where there are photographs, draw those of the page."""
     lines = [
         "import workbench as wb",
-        "from workbench.rows import RowFilter, in_order",
+        "from workbench.metrics.rows import RowFilter, in_order",
         "from workbench.store import Store",
         "",
         f"run = Store().open({answer.key!r})",

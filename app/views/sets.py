@@ -10,24 +10,22 @@ import numpy as np
 import streamlit as st
 
 import live
-import messages
-import moving
-import photos
-import reading
-import rules
 import workbench as wb
-from addressed import bound, one_of
-from drawings import drawn
-from handout import handout
-from opening import LARGEST, Rows, open_samples, opens_rows, rows_of_bin, rows_of_class
-from places import compact, places
-from several import one_run
+from controls import rules
+from controls.addressed import bound, one_of
+from controls.places import compact, places
+from controls.several import one_run
+from drawing import messages, moving, photos
+from drawing.figures import drawn
+from drawing.handout import handout
+from session import reading
+from session.navigation import LARGEST, Rows, open_samples, opens_rows, rows_of_bin, rows_of_class
 from workbench.figures import Figure
-from workbench.figures.curves import AccuracyAgainstSize
-from workbench.figures.reliability import Reliability
-from workbench.figures.sizes import MOST_GROUPS
-from workbench.figures.thresholds import SizeAgainstThreshold
-from workbench.groups import rows_by
+from workbench.figures.of_probabilities.reliability import Reliability
+from workbench.figures.of_sets.curves import AccuracyAgainstSize
+from workbench.figures.of_sets.sizes import MOST_GROUPS
+from workbench.figures.of_sets.thresholds import SizeAgainstThreshold
+from workbench.tables.groups import rows_by
 
 ALL_ROWS = "all rows"
 

@@ -21,8 +21,8 @@ from waiting import PATIENCE
 
 import workbench as wb
 from workbench.launching import app_command, start_server
-from workbench.similar import FILE, SHELF
 from workbench.store import Store
+from workbench.workers.similar import FILE, SHELF
 
 OwnPort = Callable[[], int]
 PAGE = pytest.StashKey[Any]()  # the page of a test
@@ -38,7 +38,7 @@ def _keep(store: Store, name: str, val: wb.LogitTable, test: wb.LogitTable, spec
 
 
 def _keep_training_features(store: Store, key: str, features: np.ndarray) -> None:
-    """What `workbench.training_features` would write."""
+    """What `workbench.workers.similar_process` would write."""
     with Store(store.root / ".features").writing("f" * 64) as directory:
         np.save(directory / "train.npy", features)
     with Store(store.root / SHELF).writing(key) as directory:

@@ -62,7 +62,7 @@ def drawn(monkeypatch, store):
 @pytest.fixture
 def readers(monkeypatch, drawn):
     """Name of a widget → what says whether its value in the address can be read, of all widgets drawn so far."""
-    import addressed
+    from controls import addressed
     from views import calibration, classes, compare, labels, landscapes, lessons, samples, sets, train  # noqa: F401
 
     found, bound = {}, addressed.bound

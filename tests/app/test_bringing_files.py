@@ -7,7 +7,7 @@ import pytest
 from browsing import KEYS, click, figure, go, in_address, numbers, pressed, reads, says, settled
 
 import workbench as wb
-from workbench.imports import SPLIT_NOTE
+from workbench.store.imported import SPLIT_NOTE
 
 pytestmark = pytest.mark.browser
 

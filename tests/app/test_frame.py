@@ -14,11 +14,11 @@ from streamlit.testing.v1 import AppTest
 
 import workbench as wb
 from workbench import glossary
-from workbench import store as stores
 from workbench.figures.style import streamlit_theme
-from workbench.imports import keep_tables
 from workbench.launching import app_command, start_server
 from workbench.store import Store
+from workbench.store import store as stores
+from workbench.store.imported import keep_tables
 
 APP = Path(__file__).resolve().parents[2] / "app"
 SETTINGS = tomllib.loads((APP / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
@@ -73,7 +73,7 @@ def test_an_unexpected_error_leaves_a_message_and_no_stack_trace(app_modules):
     def script():
         import streamlit as st
 
-        from messages import friendly
+        from drawing.messages import friendly
 
         friendly(lambda: 1 / 0)()
         friendly(lambda: int("seven"))()
@@ -87,7 +87,7 @@ def test_an_unexpected_error_leaves_a_message_and_no_stack_trace(app_modules):
 
 
 def test_text_of_users_is_not_read_as_markdown(app_modules):
-    from messages import plain
+    from drawing.messages import plain
 
     assert plain("a_b*c* [x](y) $z$") == r"a\_b\*c\* \[x\]\(y\) \$z\$"
 
@@ -105,7 +105,7 @@ def damaged_store(folder):
 
 
 def test_a_damaged_run_is_named_quietly_and_all_others_are_shown(monkeypatch, tmp_path, app_modules):
-    import reading
+    from session import reading
 
     monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
     monkeypatch.setattr(stores, "DEMO", tmp_path / "no-demo")
@@ -137,7 +137,7 @@ def test_a_link_to_a_run_that_cannot_be_read_says_so(monkeypatch, tmp_path, app_
 
 
 def test_no_folder_of_this_machine_is_told_to_a_browser(monkeypatch, tmp_path, app_modules):
-    from messages import without_places
+    from drawing.messages import without_places
 
     home = tmp_path / "a home with spaces"
     monkeypatch.setenv("WORKBENCH_HOME", str(home))
@@ -155,7 +155,7 @@ def test_no_folder_of_this_machine_is_told_to_a_browser(monkeypatch, tmp_path, a
 
 @pytest.mark.parametrize("name", ["set_sizes", "per_class", "accuracy_against_size", "reliability"])
 def test_the_code_that_is_shown_makes_the_picture_again(monkeypatch, store, app_modules, name):
-    import reading
+    from session import reading
 
     monkeypatch.setenv("WORKBENCH_HOME", str(store.root))
     tables = store.open("aaaa").tables
@@ -190,21 +190,21 @@ def test_a_first_start_asks_for_nothing_opens_the_browser_and_ends_in_peace_at_c
 
 @pytest.mark.parametrize("n_classes", [99, 100, 101, 300])
 def test_bars_of_single_classes_open_rows_and_those_of_many_classes_do_not(app_modules, n_classes):
-    import opening
+    from session import navigation
 
     table = wb.LogitTable(
         9 * np.eye(400, dtype=np.float32)[:n_classes], np.arange(n_classes)
     )  # some classes without rows
     histogram = wb.figures.per_class(wb.TopK(1).fit(table).sets(table)).histogram
-    assert opening.opens_rows("classes", table) == (not histogram)
+    assert navigation.opens_rows("classes", table) == (not histogram)
     assert histogram == (n_classes > 100)
-    assert opening.opens_rows("sizes", table)
-    assert not opening.opens_rows("curve", table)
+    assert navigation.opens_rows("sizes", table)
+    assert not navigation.opens_rows("curve", table)
 
 
 def test_the_point_of_G_lies_on_its_curve_also_where_ties_make_sets_larger(app_modules, tmp_path, monkeypatch):
-    import places
-    import reading
+    from controls import places
+    from session import reading
 
     monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
     stored = keep_tables(wb.LogitTable(np.zeros((40, 6)), np.arange(40) % 6), title="ties")

@@ -8,7 +8,7 @@ from browsing import KEYS, arrives, asks, choose, clicked, figure, go, in_addres
 
 import workbench as wb
 from workbench.figures.style import LIGHT
-from workbench.rows import RowFilter
+from workbench.metrics.rows import RowFilter
 
 pytestmark = pytest.mark.browser
 RAPS = wb.RAPS(confidence=0.8, penalty=0.1)

@@ -23,10 +23,10 @@ from browsing import (
 )
 
 import workbench as wb
-from workbench.comparison import zero_and_many
 from workbench.figures.base import counted
-from workbench.figures.rejection import share_answered
-from workbench.rows import RowFilter
+from workbench.figures.of_probabilities.rejection import share_answered
+from workbench.metrics.comparison import zero_and_many
+from workbench.metrics.rows import RowFilter
 from workbench.store import DEMO, Store
 
 pytestmark = pytest.mark.browser

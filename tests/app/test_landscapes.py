@@ -45,14 +45,14 @@ def test_a_loss_opens_as_the_gallery_shows_it(views, loss_class):
 
 
 def test_losses_of_equal_knobs_and_different_classes_have_different_recipes(views):
-    from pictures import Setting, recipe
+    from drawing.loss_figures import Setting, recipe
 
     hinge, calibrated = (recipe("level_sets", Setting(name, {"K": 2})) for name in ("TopKHinge", "CalibratedTopKHinge"))
     assert hinge != calibrated
 
 
 def test_the_picture_made_ahead_is_where_the_slider_goes_next(views):
-    from pictures import Setting
+    from drawing.loss_figures import Setting
 
     grid = wb.losses.ExactNoisedTopK.knobs()["epsilon"].values().tolist()
     settings = [Setting("ExactNoisedTopK", {"K": 2, "epsilon": epsilon}) for epsilon in grid]
@@ -63,7 +63,7 @@ def test_the_picture_made_ahead_is_where_the_slider_goes_next(views):
 
 
 def test_the_ends_of_a_scale_only_grow(views):
-    from pictures import Setting, recipe
+    from drawing.loss_figures import Setting, recipe
 
     small, large = (recipe("line_profile", Setting("LDAM", {"scale": scale})) for scale in (1.0, 30.0))
     low = views.wide_enough([small], None)

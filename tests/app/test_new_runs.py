@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 import workbench as wb
 from workbench.datasets import DATASETS, recipe_class
 from workbench.store import Store
-from workbench.worker import run_described
+from workbench.workers.heads_process import run_described
 
 APP = Path(__file__).resolve().parents[2] / "app"
 LOSSES = [loss for loss in wb.losses.LOSSES if loss.trains]
@@ -37,9 +37,9 @@ def asked_for(monkeypatch):
     def page(part):
         import streamlit as st
 
-        import new_runs
+        from views.train import new_run
 
-        st.session_state["asked for"] = new_runs.chosen_loss() if part == "chosen_loss" else new_runs.whole(None)
+        st.session_state["asked for"] = new_run.chosen_loss() if part == "chosen_loss" else new_run.whole(None)
 
     def compose(part="whole", **address):
         app = AppTest.from_function(page, args=(part,), default_timeout=600)
@@ -87,11 +87,11 @@ def test_the_control_of_weights_shows_all_of_them_and_returns_what_it_shows(monk
     def page(value):
         import streamlit as st
 
-        import controls
         import workbench as wb
+        from controls import knobs
 
         knob = wb.losses.DifferentiableTopK.knobs()["p_k"]
-        st.session_state["chosen"] = controls.widget("p_k", knob, value, key="weights")
+        st.session_state["chosen"] = knobs.widget("p_k", knob, value, key="weights")
 
     app = AppTest.from_function(page, args=(value,)).run()
     assert app.session_state["chosen"] == value

@@ -11,8 +11,8 @@ from browsing import KEYS, asks, choose, click, pressed, says, serious_violation
 from conftest import GARDEN
 
 import workbench as wb
-from workbench.rows import RowFilter, in_order, listed, suggestions
-from workbench.similar import most_similar, training_features
+from workbench.metrics.rows import RowFilter, in_order, listed, suggestions
+from workbench.workers.similar import most_similar, training_features
 
 pytestmark = pytest.mark.browser
 

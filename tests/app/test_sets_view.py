@@ -24,7 +24,7 @@ from browsing import (
 )
 
 import workbench as wb
-from workbench.conformal import rows_needed
+from workbench.sets.conformal import rows_needed
 from workbench.store import DEMO, Store
 
 pytestmark = pytest.mark.browser

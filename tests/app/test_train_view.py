@@ -26,9 +26,9 @@ from browsing import (
 )
 
 import workbench as wb
-from workbench.live_runs import head_of
-from workbench.shelf import Shelf
-from workbench.stored_sweeps import stored_sweeps
+from workbench.metrics.sweeps import stored_sweeps
+from workbench.store.shelf import Shelf
+from workbench.workers.heads import head_of
 
 pytestmark = pytest.mark.browser
 NEW = {"train": "A new run", "data": "digits", "recipe": "quick-rows"}
@@ -176,12 +176,12 @@ def test_the_code_of_a_run_names_its_data_with_knobs_and_transforms_and_makes_th
     from workbench.training import Run
 
     monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "app"))
-    import asking
+    from session import training_requests
 
     data = wb.load_dataset("digits", seed=3).transformed(LongTail(5))
     run = Run(data, model="mlp", loss=wb.losses.DifferentiableTopK(p_k=(0.2, 0.8)), epochs=3, learning_rate=0.01)
     described = json.loads(json.dumps(run.described()))
     made = {}
-    exec(asking.code(described).partition("trained =")[0], made)
+    exec(training_requests.code(described).partition("trained =")[0], made)
     assert made["run"].key == run.key
-    assert asking.title(described).startswith("digits · mlp · DifferentiableTopK(p_k=(0.2, 0.8)")
+    assert training_requests.title(described).startswith("digits · mlp · DifferentiableTopK(p_k=(0.2, 0.8)")

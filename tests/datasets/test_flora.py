@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from workbench.counts import lorenz_curve, shot_groups
-from workbench.datasets.flora import HIDDEN, LARGEST_GENUS, ORGANS, RAREST, Flora
+from workbench.datasets.plants.flora import HIDDEN, LARGEST_GENUS, ORGANS, RAREST, Flora
 
 DEFAULT = Flora(species=60, genera=14, tail=13.6, rho=0.15, two_organs=0.4, organs=(0.4, 0.25, 0.2, 0.15), n_train=8000)
 SMALL = Flora(species=9, genera=3, tail=6.0, rho=0.3, two_organs=0.5, organs=(0.1, 0.2, 0.3, 0.4), n_train=400)

@@ -7,8 +7,9 @@ import pytest
 
 from workbench.counts import lorenz_curve, shot_groups
 from workbench.datasets import Garden, load_dataset
-from workbench.datasets.flora import HIDDEN, ORGANS
-from workbench.datasets.photographs import (
+from workbench.datasets.plants.base import VERSION
+from workbench.datasets.plants.flora import HIDDEN, ORGANS
+from workbench.datasets.plants.photographs import (
     BACKGROUND,
     DARK,
     GRAIN,
@@ -22,7 +23,6 @@ from workbench.datasets.photographs import (
     backgrounds,
     sprites,
 )
-from workbench.datasets.plants import VERSION
 
 
 def assert_read_right(recipe, data):
@@ -163,7 +163,7 @@ def test_the_spec_loads_the_same_dataset_again():
 def test_photographs_are_drawn_once_and_read_from_the_disk_afterwards(monkeypatch, tmp_path):
     monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
     first = load_dataset("garden", **SMALL_GARDEN)
-    monkeypatch.setattr("workbench.datasets.plants.photographs", None)  # drawing again would fail
+    monkeypatch.setattr("workbench.datasets.plants.base.photographs", None)  # drawing again would fail
     second = load_dataset("garden", **SMALL_GARDEN)
     assert np.array_equal(first.test.inputs, second.test.inputs)
     assert isinstance(second.test.inputs, np.memmap)

@@ -13,10 +13,10 @@ import torch
 from PIL import Image
 
 from workbench.__main__ import main
-from workbench.batches import Batches
 from workbench.datasets import Dataset, ImageFiles, LongTail, load_dataset
 from workbench.store import Store
 from workbench.training import Run, train
+from workbench.training.batches import Batches
 
 
 def ramp(width: int, height: int) -> np.ndarray:

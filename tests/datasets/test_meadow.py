@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from workbench.datasets import Meadow, load_dataset
-from workbench.datasets.flora import HIDDEN
+from workbench.datasets.plants.flora import HIDDEN
 
 
 @pytest.fixture(scope="module")

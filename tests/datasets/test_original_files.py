@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from workbench.datasets import LabelNoise, load_dataset
-from workbench.datasets.idx import FIRST_CLOTHES
+from workbench.datasets.files.idx import FIRST_CLOTHES
 
 # Folders of the real Fashion-MNIST, with the rows they have: the first images, and all where Debian's package is.
 REAL_CLOTHES = {

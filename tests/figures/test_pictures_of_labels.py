@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 import workbench as wb
-from workbench.comparison import zero_and_many
-from workbench.figures.agreement import THRESHOLDS
+from workbench.figures.of_sets.agreement import THRESHOLDS
 from workbench.figures.style import LIGHT
+from workbench.metrics.comparison import zero_and_many
 
 
 def meadow(n: int = 600, n_classes: int = 7, seed: int = 0, link: str = "sigmoid") -> wb.LogitTable:

@@ -11,9 +11,9 @@ from PIL import Image
 
 import workbench as wb
 from workbench import bayes
-from workbench.figures.classes import wilson_interval
-from workbench.figures.sprites import data_url, png
-from workbench.figures.thresholds import POINT
+from workbench.figures.of_data.sprites import data_url, png
+from workbench.figures.of_sets.classes import wilson_interval
+from workbench.figures.of_sets.thresholds import POINT
 
 
 @pytest.fixture(scope="module")

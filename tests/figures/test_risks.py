@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
-from workbench.figures.evaluation import on_three_classes
-from workbench.figures.risks import top_K_preserving
+from workbench.figures.of_losses.evaluation import on_three_classes
+from workbench.figures.of_losses.risks import top_K_preserving
 from workbench.losses import LOSSES
 from workbench.losses.noised import largest_calibrated_epsilon
 

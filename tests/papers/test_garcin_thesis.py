@@ -13,7 +13,7 @@ import pytest
 
 import workbench as wb
 from workbench import bayes
-from workbench.votes import validated_labels
+from workbench.metrics.votes import validated_labels
 
 rng = np.random.default_rng(0)
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")

@@ -20,9 +20,10 @@ import torch
 from small_runs import CLOUDS, assert_same_weights, clouds, small, weights
 from torch import nn
 
-from workbench import fitting, learning, losses
+from workbench import losses
 from workbench.store import Store
-from workbench.training import Cancelled, Run, train
+from workbench.training import Cancelled, Run, fitting, train
+from workbench.training import learner as learning
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

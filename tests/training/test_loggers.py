@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 from small_runs import small
 
-from workbench import learning
 from workbench.__main__ import main
-from workbench.loggers import LOGGERS
 from workbench.store import Store
+from workbench.training import learner as learning
 from workbench.training import train
+from workbench.training.loggers import LOGGERS
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

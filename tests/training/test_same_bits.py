@@ -14,12 +14,11 @@ import torch
 from small_runs import assert_same_weights, clouds, small, stripes, threads, weights
 from torch import nn
 
-from workbench import fitting
 from workbench.datasets import load_dataset
 from workbench.losses import CrossEntropy
-from workbench.models import build_network
+from workbench.networks.models import build_network
 from workbench.store import Store
-from workbench.training import Run, TrainedRun, train
+from workbench.training import Run, TrainedRun, fitting, train
 
 # The steps of a `linear` model on digits are small, though its inputs are images; those of clouds are rows of numbers.
 SMALL = {

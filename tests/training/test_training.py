@@ -19,9 +19,10 @@ import torch
 from small_runs import CLOUDS, assert_same_weights, clouds, small, stripes, tags, threads, weights
 from torch import nn
 
-from workbench import fitting, hardware, learning, losses
+from workbench import losses
 from workbench.losses import CrossEntropy, Loss
-from workbench.training import Run, TrainedRun, train
+from workbench.training import Run, TrainedRun, fitting, hardware, train
+from workbench.training import learner as learning
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -19,9 +19,9 @@ from torch import nn
 
 from workbench import losses
 from workbench.datasets import LabelNoise, LongTail, load_dataset
-from workbench.live_runs import head_of
 from workbench.losses import CrossEntropy
 from workbench.training import Run, TrainedRun, train
+from workbench.workers.heads import head_of
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -107,7 +107,7 @@ def test_the_head_of_a_classifier_learns_alone_on_what_its_last_layer_sees(store
 
 
 def test_a_new_head_in_the_app_keeps_what_was_said_of_the_model(store):
-    run = Run("digits", model="workbench.backbones:linear", head="new", epochs=1, device="cpu")
+    run = Run("digits", model="workbench.networks.backbones:linear", head="new", epochs=1, device="cpu")
     described = head_of(train(run, store=store, progress=False).stored, CrossEntropy().spec())
     assert described["head"] == "new"
     assert "head" not in head_of(store.runs()[-1], CrossEntropy().spec())  # a demo run of a built-in model

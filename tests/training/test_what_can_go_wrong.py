@@ -13,11 +13,11 @@ import torch
 from small_runs import assert_same_weights, small
 from torch import nn
 
-from workbench import fitting, learning
 from workbench.datasets import Dataset
 from workbench.losses import BinaryCrossEntropy, Loss
 from workbench.store import Store
-from workbench.training import train
+from workbench.training import fitting, train
+from workbench.training import learner as learning
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -27,11 +27,11 @@ from typing import Any
 from workbench.datasets import transforms
 from workbench.datasets.base import Dataset, Split
 from workbench.datasets.bundled import Digits, Letters
-from workbench.datasets.disk import OnDisk
-from workbench.datasets.folders import kind_at
-from workbench.datasets.garden import Garden
-from workbench.datasets.image_files import ImageFiles
-from workbench.datasets.meadow import Meadow
+from workbench.datasets.files.base import OnDisk
+from workbench.datasets.files.folders import kind_at
+from workbench.datasets.files.image_files import ImageFiles
+from workbench.datasets.plants.garden import Garden
+from workbench.datasets.plants.meadow import Meadow
 from workbench.datasets.transforms import TRANSFORMS, Groups, LabelNoise, LongTail, Transform, ZeroLabels
 
 __all__ = [

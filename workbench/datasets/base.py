@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from workbench.datasets.image_files import ImageFiles
+from workbench.counts import whole
+from workbench.datasets.files.image_files import ImageFiles
 from workbench.datasets.inputs import Inputs, read_inputs
 from workbench.datasets.labels import NO_LABEL, joined_labels, n_rows, read_labels
 from workbench.datasets.splitting import divided
-from workbench.decimals import whole
 
 if TYPE_CHECKING:
     import pandas as pd

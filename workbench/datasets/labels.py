@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.table_checks import NO_LABEL, array_of, checked_labels, checked_names, labels_from
+from workbench.tables.checks import NO_LABEL, array_of, checked_labels, checked_names, labels_from
 
 __all__ = ["NO_LABEL", "joined_labels", "n_rows", "read_labels"]
 

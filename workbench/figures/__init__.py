@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from workbench.figures.agreement import f1_against_threshold
 from workbench.figures.base import Figure
-from workbench.figures.classes import per_class
-from workbench.figures.comparisons import on_two_metrics, paired_differences
-from workbench.figures.curves import accuracy_against_size
-from workbench.figures.explorer import explore
-from workbench.figures.improvement import most_improved
-from workbench.figures.inequality import lorenz
-from workbench.figures.landscapes import gallery, level_sets
-from workbench.figures.learning import learning_curves
-from workbench.figures.neighbours import shared_sets
-from workbench.figures.profiles import binary_surrogates, line_profile
-from workbench.figures.rarity import accuracy_against_count
-from workbench.figures.rejection import none_of_these
-from workbench.figures.reliability import reliability
-from workbench.figures.risks import calibration_map, conditional_risk
-from workbench.figures.samples import samples
-from workbench.figures.sizes import set_sizes
-from workbench.figures.smoothing import gradient_sparsity, smoothing_bounds
-from workbench.figures.sprites import sprite_sheet
-from workbench.figures.sweeping import against_knob
-from workbench.figures.temperature import temperatures
-from workbench.figures.thresholds import size_against_threshold
-from workbench.figures.weights import weight_plane
+from workbench.figures.of_data.inequality import lorenz
+from workbench.figures.of_data.sprites import sprite_sheet
+from workbench.figures.of_losses.landscapes import gallery, level_sets
+from workbench.figures.of_losses.profiles import binary_surrogates, line_profile
+from workbench.figures.of_losses.risks import calibration_map, conditional_risk
+from workbench.figures.of_losses.smoothing import gradient_sparsity, smoothing_bounds
+from workbench.figures.of_probabilities.rejection import none_of_these
+from workbench.figures.of_probabilities.reliability import reliability
+from workbench.figures.of_probabilities.temperature import temperatures
+from workbench.figures.of_runs.comparisons import on_two_metrics, paired_differences
+from workbench.figures.of_runs.improvement import most_improved
+from workbench.figures.of_runs.learning import learning_curves
+from workbench.figures.of_runs.sweeping import against_knob
+from workbench.figures.of_runs.weights import weight_plane
+from workbench.figures.of_sets.agreement import f1_against_threshold
+from workbench.figures.of_sets.classes import per_class
+from workbench.figures.of_sets.curves import accuracy_against_size
+from workbench.figures.of_sets.explorer import explore
+from workbench.figures.of_sets.neighbours import shared_sets
+from workbench.figures.of_sets.rarity import accuracy_against_count
+from workbench.figures.of_sets.samples import samples
+from workbench.figures.of_sets.sizes import set_sizes
+from workbench.figures.of_sets.thresholds import size_against_threshold
 
 __all__ = [
     "Figure",

@@ -14,9 +14,8 @@ import plotly.graph_objects as go
 
 from workbench.figures import style
 from workbench.figures.style import Theme
-from workbench.index import SetIndex
 from workbench.knobs import three_digits
-from workbench.prediction_sets import PredictionSets
+from workbench.sets import PredictionSets, SetIndex
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure

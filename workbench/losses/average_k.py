@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from workbench.decimals import classes_of_rows
+from workbench.counts import classes_of_rows
 from workbench.knobs import knob
 from workbench.losses.base import Loss
 from workbench.losses.top_k import score_of_label

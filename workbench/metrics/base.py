@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from workbench.metrics.intervals import bootstrap_interval, mean_share_interval
-from workbench.prediction_sets import PredictionSets, checked_sets
+from workbench.sets.prediction_sets import PredictionSets, checked_sets
 from workbench.tables import LogitTable, checked_table
 
 Value = float | dict[str, float]

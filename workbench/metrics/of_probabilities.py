@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from workbench.decimals import whole
-from workbench.links import has_likelihood, log_losses
+from workbench.counts import whole
 from workbench.metrics.base import Parts, PointParts, mean, metric, ratio
-from workbench.ordering import falling_order, likeliest, most_probable
-from workbench.ranks import label_ranks
-from workbench.table_checks import array_of
+from workbench.sets.ranks import label_ranks
 from workbench.tables import LogitTable
+from workbench.tables.checks import array_of
+from workbench.tables.links import has_likelihood, log_losses
+from workbench.tables.ordering import falling_order, likeliest, most_probable
 
 BINS = 15
 

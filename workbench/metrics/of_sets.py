@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from workbench import groups
 from workbench.counts import FEW, MANY, count_bins
 from workbench.metrics.base import Parts, mean, metric, ratio
-from workbench.prediction_sets import PredictionSets
+from workbench.sets import PredictionSets
+from workbench.tables import groups
 
 
 @metric(title="Accuracy", direction="higher")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from workbench.decimals import whole
+from workbench.counts import whole
 from workbench.metrics.base import ratio
 from workbench.metrics.of_probabilities import BINS, equal_mass_bins, equal_width_bins, top_classes
 from workbench.tables import LogitTable

@@ -1,0 +1,93 @@
+"""A knob drawn as a control: the only file that knows both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from controls.addressed import bound, one_of, switch
+from live import Slider
+from workbench.knobs import Knob, shown
+
+Weights = tuple[float, ...]
+WEIGHT_STEPS = 21  # places of a slider that shares a weight between two
+
+
+def widget(name: str, knob: Knob, value: Any, *, key: str, side: str = "", steps: int = 101) -> Any:
+    """A knob as a widget of its own kind, bound to the address of the page under `key`. Returns the chosen value.
+
+    `value` is where it stands at first; weights stay as many as it has. `side` says which of two pictures it moves;
+    `steps` is how many values a slider has.
+    """
+    symbol = knob.symbol or name.replace("_", " ")
+    label = f"{symbol}{f' ({side})' if side else ''}: {knob.meaning}"
+    about = f"{name}: {knob.accepts()}"
+    if knob.kind == "switch":
+        return st.toggle(label, value, help=about, **bound(key, switch))
+    if knob.kind == "choice":
+        at = knob.choices.index(value)
+        return st.selectbox(label, knob.choices, at, help=about, **bound(key, one_of(knob.choices)))
+    if knob.kind == "weights":
+        return (_two_weights if len(value) == 2 else _weights)(name, knob, value, label=label, help=about, key=key)
+    options = sorted({*knob.values(steps).tolist(), value})
+    readable = one_of(map(shown, options))
+    return st.select_slider(label, options, value, format_func=shown, help=about, **bound(key, readable))
+
+
+def _two_weights(name: str, knob: Knob, value: Weights, *, label: str, help: str, key: str) -> Weights:
+    """One slider shares the whole between two."""
+    firsts = np.linspace(0, 1, WEIGHT_STEPS).round(2).tolist()
+    pairs: dict[float, Weights] = {first: (first, round(1 - first, 2)) for first in firsts} | {value[0]: value}
+    readable = one_of(map(written, pairs.values()))
+    first = st.select_slider(
+        label, sorted(pairs), value[0], format_func=lambda at: written(pairs[at]), help=help, **bound(key, readable)
+    )
+    return pairs[first]
+
+
+def _weights(name: str, knob: Knob, value: Weights, *, label: str, help: str, key: str) -> Weights:
+    """All weights, written one after the other."""
+
+    def read(text: str) -> Weights | None:
+        try:
+            weights = value if text == written(value) else knob.checked(name, text.split(","))
+        except ValueError:
+            return None
+        return weights if len(weights) == len(value) else None
+
+    readable = bound(key, lambda asked: len(asked) == 1 and read(asked[0]) is not None)
+    text = st.text_input(label, written(value), help=help, **readable)
+    if (weights := read(text)) is None:
+        raise ValueError(
+            f"{name} = {text} is not allowed; give {len(value)} {knob.accepts()}, such as {written(value)}"
+        )
+    return weights
+
+
+def written(weights: Weights) -> str:
+    """Weights as a person writes them, all digits included: `0.5, 0, 0.5`."""
+    return ", ".join(shown(weight) if float(shown(weight)) == weight else repr(weight) for weight in weights)
+
+
+def slider(
+    name: str, knob: Knob, values: np.ndarray, *, first_row: int, at_rows: np.ndarray, digits: str, note: str = ""
+) -> Slider:
+    """A linked slider for a knob.
+
+    `values` can be chosen and own the rows from `first_row` on; `at_rows` is the value of the knob at every row of the
+    page, written with the format `digits`. `note` says why the slider ends where it ends.
+    """
+    own = np.arange(len(values))
+    nearest = np.abs(at_rows[:, None] - values[None, :]).argmin(axis=1)
+    nearest[first_row + own] = own
+    return Slider(
+        name=name,
+        label=f"{knob.symbol}, {knob.meaning}",
+        help=f"{name}: {knob.accepts()}" + (f"; here it ends at {values[-1]:g}: {note}" if note else ""),
+        values=values.tolist(),
+        rows=(first_row + own).tolist(),
+        places=nearest.tolist(),
+        texts=[format(value, digits) for value in at_rows.tolist()],
+    )

@@ -1,0 +1,77 @@
+"""Figures of losses, made once for each recipe and kept.
+
+A recipe is a text: the name of a figure, its losses and its options as JSON. Streamlit would take two losses of different
+classes and equal knobs for the same thing; texts it compares rightly.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import streamlit as st
+
+import live
+import workbench as wb
+from drawing.handout import handout
+from session import memory, reading
+from workbench.figures import Figure
+
+OF_MANY = ("line_profile", "gradient_sparsity")  # figures that take a list of losses
+MARGIN_TOP = 16  # pixels: the title is written by the page
+AHEAD = ThreadPoolExecutor(1, thread_name_prefix="pictures ahead")  # one: the person in front of the page comes first
+
+
+class Setting(NamedTuple):
+    """A loss by its name and knobs: what the address of a page can hold."""
+
+    loss: str
+    knobs: dict[str, Any]
+
+
+def recipe(figure: str, *settings: Setting, run: str | None = None, **options: Any) -> str:
+    """The text that stands for a figure. With a `run`, its test table follows the losses."""
+    losses = [setting._asdict() for setting in settings]
+    return json.dumps({"figure": figure, "losses": losses, "run": run, "options": options}, sort_keys=True)
+
+
+@st.cache_resource(show_spinner=False, max_entries=1000)
+def figure(recipe: str) -> Figure:
+    """The figure of a recipe."""
+    asked = json.loads(recipe)
+    losses = [wb.losses.class_named(each["loss"])(**_tuples(each["knobs"])) for each in asked["losses"]]
+    things: list[Any] = [losses] if asked["figure"] in OF_MANY else losses
+    if asked["run"] is not None:
+        things.append(reading.run(asked["run"]).tables["test"])
+    made = getattr(wb.figures, asked["figure"])(*things, **_tuples(asked["options"]))
+    memory.loaded(asked["figure"])
+    return made
+
+
+def shown(name: str, recipe: str, dark: bool, *, clickable: bool = False) -> dict[str, Any] | None:
+    """Draw the figure of a recipe with what one may take away from it. Returns what was clicked just now, or None."""
+    with st.container(key=f"figure-{name}"):
+        clicked = live.prepared_drawing(_sent(recipe, dark), clickable=clickable, key=f"picture {name}")
+        handout(name, None, lambda: figure(recipe), dark)
+    return clicked
+
+
+def prepare(recipes: Callable[[], Sequence[str]], dark: bool) -> None:
+    """Make pictures that are likely to be asked for next, while nobody waits for them."""
+    AHEAD.submit(lambda: [_sent(recipe, dark) for recipe in recipes()])
+
+
+@st.cache_resource(show_spinner=False, max_entries=200)
+def _sent(recipe: str, dark: bool) -> dict[str, Any]:
+    """What the browser needs to draw the figure."""
+    made = figure(recipe)
+    drawn = made.plot(dark).update_layout(title=None, margin={"t": MARGIN_TOP})
+    words = {"title": made.title, "subtitle": made.subtitle, "text": made.text}
+    return live.prepared(drawn, **words, height=drawn.layout.height)
+
+
+def _tuples(values: dict[str, Any]) -> dict[str, Any]:
+    """JSON knows no tuples."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}

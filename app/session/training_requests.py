@@ -1,0 +1,109 @@
+"""What a person asks to be trained: who trains it, what it is called, the code that does the same, where to see it.
+
+A run is described here as in its `run.json`: making a `Run` would need torch, which only the workers load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from session import reading
+from workbench.datasets import recipe_class, transforms
+from workbench.knobs import shown
+from workbench.workers.heads import WarmWorker
+
+SHORT = ("n_samples",)  # knobs that nobody wants to read in a title
+# What a page asks about a run besides its data, model and loss.
+SETTINGS = ("epochs", "batch_size", "optimizer", "learning_rate", "schedule", "weight_decay", "seed")
+
+
+@st.cache_resource(show_spinner=False)
+def live_worker() -> WarmWorker:
+    """The worker of live heads, one for the whole server."""
+    return WarmWorker()
+
+
+@st.cache_resource(show_spinner=False)
+def long_worker() -> WarmWorker:
+    """The worker of everything that takes longer. It goes on when the page is closed."""
+    return WarmWorker()
+
+
+def title(described: Mapping[str, Any]) -> str:
+    """A short name for people: `garden · cnn · NoisedTopK(K=3, epsilon=0.9)`."""
+    model = described["model"] if described.get("features") is None else f"head of {described['model']}"
+    return f"{described['dataset']['name']} · {model} · {loss_in_words(described['loss'])}"
+
+
+def loss_in_words(loss: Mapping[str, Any]) -> str:
+    """A loss with its knobs, as Python writes it."""
+    knobs = ", ".join(f"{name}={shown(_tuple(value))}" for name, value in loss["knobs"].items() if name not in SHORT)
+    return f"{loss['loss'].partition(':')[2]}({knobs})"
+
+
+def code(described: Mapping[str, Any]) -> str:
+    """The lines that train the same run: they give `trained`, `val` and `test`."""
+    imports = ["import workbench as wb"]
+    data = _data_in_code(described["dataset"], imports)
+    loss = _loss_in_code(described["loss"], imports)
+    fields = [data, f"model={described['model']!r}", f"loss={loss}"]
+    fields += [f"{name}={described[name]!r}" for name in ("features", *SETTINGS) if described.get(name) is not None]
+    return "\n".join(
+        [
+            *imports,
+            "",
+            "run = wb.Run(",
+            *(f"    {field}," for field in fields),
+            ")",
+            "trained = wb.train(run)",
+            'val, test = trained.tables["val"], trained.tables["test"]',
+        ]
+    )
+
+
+def open_elsewhere(key: str) -> None:
+    """Buttons that show a run of the store in other views."""
+    from views import compare, sets  # only here: a view may train too
+
+    pages = {
+        "Open in Sets": st.Page(sets.page, icon=":material/stacks:", url_path="start", default=True),
+        "Open in Compare": st.Page(compare.page, icon=":material/compare_arrows:", url_path="compare"),
+    }
+    for label, page in pages.items():
+        if st.button(label, icon=page.icon, on_click=_choose, args=(key[: reading.SHORT],)):
+            st.switch_page(page, query_params={"run": key[: reading.SHORT]})
+
+
+def _choose(key: str) -> None:
+    """The run that every view is about from now on."""
+    st.session_state["run"] = key
+
+
+def _data_in_code(spec: Mapping[str, Any], imports: list[str]) -> str:
+    knobs = recipe_class(spec["name"]).knobs()
+    changed = [f"{name}={value!r}" for name, value in spec["knobs"].items() if value != knobs[name].default]
+    changes = [transforms.from_spec(transform) for transform in spec.get("transforms", ())]
+    if not changed and not changes:
+        return repr(spec["name"])
+    data = f"wb.load_dataset({', '.join([repr(spec['name']), *changed])})"
+    if changes:
+        imports.append(f"from workbench.datasets import {', '.join(sorted({type(each).__name__ for each in changes}))}")
+        data += f".transformed({', '.join(map(repr, changes))})"
+    return data
+
+
+def _loss_in_code(spec: Mapping[str, Any], imports: list[str]) -> str:
+    module, _, name = spec["loss"].partition(":")
+    knobs = ", ".join(f"{knob}={_tuple(value)!r}" for knob, value in spec["knobs"].items())
+    if module.startswith("workbench."):
+        return f"wb.losses.{name}({knobs})"
+    imports.append(f"from {module} import {name}")
+    return f"{name}({knobs})"
+
+
+def _tuple(value: Any) -> Any:
+    """JSON knows no tuples."""
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,115 @@
+"""Weight space: the landscape around the weights of the chosen run, computed by another process while one watches."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+import live
+import workbench as wb
+from controls.addressed import bound, one_of
+from drawing import messages
+from drawing.handout import handout
+from session import reading
+from workbench.figures import Figure
+from workbench.workers.planes import Computation, Plane, check_repeatable
+
+SIDES = (5, 9, 17)  # points a side
+SEEDS = (0, 1, 2, 3)
+ROWS = 500  # of each split: enough to see the valley, few enough to wait for
+POLL = 1.0  # seconds between two looks at a plane that grows
+STRIP, HEIGHT = 64, 440  # pixels
+
+
+def weight_space(dark: bool) -> None:
+    """The plane of the chosen run: the finest picture there is, and a way to a finer one."""
+    key = st.session_state.get("run")
+    if key is None:
+        messages.no_runs()
+        return
+    with st.container(key="knobs"):
+        steps = st.segmented_control(
+            "Points a side", SIDES, default=9, required=True, **bound("plane_steps", one_of(SIDES))
+        )
+        seed = st.segmented_control(
+            "Pair of random directions", SEEDS, default=0, required=True, **bound("plane_seed", one_of(SEEDS))
+        )
+    try:
+        plane = Plane.through(reading.run(key), rows=ROWS, seed=seed)
+        check_repeatable(reading.run(key))
+    except ValueError as error:  # scores that somebody brought, or data that only a session had: no fault of theirs
+        st.info(messages.plain(messages.without_places(str(error))), icon=":material/info:")
+        return
+    computing = computations().get((plane, steps))
+    if computing is not None and computing.working:
+        st.fragment(watch, run_every=POLL)(plane, steps, dark)
+        return
+    with st.container(height=STRIP, border=False):
+        offer(plane, steps, computing)
+    show(plane, steps, dark)
+
+
+@st.cache_resource(show_spinner=False)
+def computations() -> dict[tuple[Plane, int], Computation]:
+    """Who computes which plane, for all sessions."""
+    return {}
+
+
+def offer(plane: Plane, steps: int, before: Computation | None) -> None:
+    """A button that computes what is missing, and what went wrong before."""
+    missing = round((1 - plane.so_far(steps)[1]) * steps**2)
+    if not missing:
+        st.caption(f"All {steps**2} points are known; they are kept.")
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        name = f"Compute {missing} points"
+        st.button(name, icon=":material/play_arrow:", type="primary", on_click=compute, args=(plane, steps))
+        if before is not None and before.failure is not None:
+            st.error(messages.plain(messages.without_places(before.failure)), icon=":material/error:")
+        else:
+            st.caption("Each point is a network of its own that scores the rows anew: seconds to minutes, on one core.")
+
+
+def compute(plane: Plane, steps: int) -> None:
+    """Start what is missing."""
+    computations()[plane, steps] = plane.start(steps)
+
+
+@messages.friendly
+def watch(plane: Plane, steps: int, dark: bool) -> None:
+    """A plane that grows; when it is done, the page is drawn anew and looks no more."""
+    if not computations()[plane, steps].working:
+        st.rerun()
+    share = plane.so_far(steps)[1]
+    with st.container(height=STRIP, border=False):  # as high as what stands here otherwise: the picture does not jump
+        said = f"{round(share * steps**2)} of {steps**2} points, coarse to fine. It goes on if you leave this page."
+        st.progress(share, said if share else "Reading the run and its data…")
+    show(plane, steps, dark)
+
+
+def show(plane: Plane, steps: int, dark: bool) -> None:
+    """The finest picture that is known."""
+    frame, _ = plane.so_far(steps)
+    if not len(frame):
+        return
+    figure = with_code(wb.figures.weight_plane(frame), plane, steps)
+    with st.container(key="figure-plane"):
+        drawn = figure.plot(dark).update_layout(title=None, margin={"t": 40})
+        words = {"title": figure.title, "subtitle": figure.subtitle, "text": figure.text}
+        live.drawing(drawn, **words, height=HEIGHT, clickable=False, key="drawing plane")
+        handout("plane", None, lambda: figure, dark)
+
+
+def with_code(figure: Figure, plane: Plane, steps: int) -> Figure:
+    """The figure with the code that makes it from the run on."""
+    run = f"TrainedRun.open({plane.run[: reading.SHORT]!r})"
+    lines = [
+        "import workbench as wb",
+        "from workbench.training import TrainedRun, weight_plane",
+        "",
+        f"plane = weight_plane({run}, steps={steps}, rows={plane.rows}, seed={plane.seed})",
+        "figure = wb.figures.weight_plane(plane)",
+        "figure.plot()",
+    ]
+    return replace(figure, code="\n".join(lines) + "\n")

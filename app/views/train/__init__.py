@@ -1,0 +1,37 @@
+"""Train: move α, ε or K and watch the head learn again; start a run of one's own; see what a sweep says."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from controls.addressed import bound, one_of
+from drawing import messages
+from views.train import live_heads, new_run, sweeps
+
+LIVE, NEW, SWEEPS = "Live", "A new run", "Sweeps"
+PARTS = {
+    LIVE: "The backbone of the chosen run stays as it is; only its head learns again, with the loss and the knobs below. "
+    "That takes a second or two, and every picture follows.",
+    NEW: "Train a network, or only a head on the features of the chosen run. It goes on when this page is closed, and the "
+    "run is kept on this machine.",
+    SWEEPS: "Runs that differ in one knob, and perhaps in a second, show what it does. Tune on the validation rows; the test "
+    "rows are for the report.",
+}
+
+
+def page() -> None:
+    """The view."""
+    st.title("Train", anchor=False)
+    part = st.segmented_control(
+        "What to train", list(PARTS), default=LIVE, required=True, **bound("train", one_of(PARTS))
+    )
+    st.markdown(PARTS[part])
+    dark = st.context.theme.type == "dark"
+    if part == NEW:
+        new_run.body(st.session_state["run"], dark)
+    elif part == SWEEPS:
+        sweeps.body(dark)
+    elif st.session_state["run"] is None:
+        messages.no_runs()
+    else:
+        live_heads.body(st.session_state["run"], dark)

@@ -1,0 +1,257 @@
+"""The live panel: move a knob of a loss, the head of the chosen run learns again, and the pictures follow.
+
+What is on the screen is the last head that finished, with its own knobs written above it; it is dimmed while a newer one
+learns. Polling happens only then.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import streamlit as st
+
+import live
+import workbench as wb
+from controls import knobs
+from controls.addressed import bound, one_of
+from drawing import messages, moving
+from drawing.handout import handout
+from session import reading, training_requests
+from views.train.sweeps import swept
+from workbench.figures import Figure
+from workbench.figures.base import counted
+from workbench.figures.of_runs.comparisons import in_words, names_of_metrics
+from workbench.knobs import Knob
+from workbench.metrics.sweeps import stored_sweeps
+from workbench.store import StoredRun
+from workbench.store.shelf import Shelf
+from workbench.workers.heads import FAILED, FINISHED, Progress, head_of
+
+POLL = 0.25  # seconds between two looks at a head that learns
+FIRST = "AverageKTwoHead"
+FIXED = ("n_samples",)  # knobs that trade time for precision and are left at their default
+METRICS = ("accuracy", "macro_accuracy", "shot_accuracy", "mean_size")
+TALL = 460
+# Name of a picture → what draws it, of a run and the rule that was fitted on its validation rows.
+MAKERS: dict[str, Callable[[StoredRun, Any], Figure]] = {
+    "live-sizes": lambda run, rule: wb.figures.set_sizes(rule(run.tables["test"])),
+    "live-shots": lambda run, rule: wb.figures.accuracy_against_count(rule(run.tables["test"])),
+    "live-curve": lambda run, rule: wb.figures.accuracy_against_size(wb.SetIndex(run.tables["test"])),
+    "live-learning": lambda run, rule: wb.figures.learning_curves(run.history),
+}
+DIMMED = "<style>.st-key-result { opacity: 0.45; }</style>"
+
+
+@st.fragment
+@messages.friendly
+def body(key: str, dark: bool) -> None:
+    """All of the panel. `key` is the run whose backbone is used."""
+    base = reading.run(key)
+    try:
+        head_of(base, {})
+    except ValueError as error:
+        st.info(messages.plain(messages.without_places(str(error))), icon=":material/model_training:")
+        return
+    with st.spinner("Reading the losses…"):
+        names = trainable(base.tables["val"])
+        titles = {name: wb.losses.class_named(name).title for name in names}
+    with st.container(key="settings"):
+        name = st.selectbox(
+            "Loss", list(titles), names.index(FIRST) if FIRST in names else 0, format_func=titles.__getitem__,
+            **bound("live_loss", one_of(titles.values())),
+        )  # fmt: skip
+        loss = wb.losses.class_named(name)(**knobs_of(name, base.tables["val"].n_classes))
+    described = head_of(base, loss.spec())
+    ask_once(described)
+    progress = progress_of(described)
+    if progress.state == FINISHED:
+        st.session_state["live shown"] = key, progress.key
+    of, shown = st.session_state.get("live shown", (None, None))
+    run = Shelf().open(shown) if of == key and Shelf().has(shown) else base
+    st.fragment(status, run_every=POLL if progress.working else None)(described, progress.working)
+    with st.container(key="result"):
+        result(run, base, dark)
+
+
+def trainable(table: wb.LogitTable) -> list[str]:
+    """The losses that read the labels of this table and have a knob to move."""
+    return [
+        loss.__name__
+        for loss in wb.losses.LOSSES
+        if loss.trains and (not table.many_labels or loss.labels == "many" or loss.also_many_labels) and moved(loss)
+    ]
+
+
+def moved(loss: Any) -> dict[str, Knob]:
+    """The knobs of a loss that a person moves."""
+    return {name: knob for name, knob in loss.knobs().items() if name not in FIXED}
+
+
+def knobs_of(name: str, n_classes: float = math.inf, prefix: str = "live") -> dict[str, Any]:
+    """Every knob of a loss as a widget; K stays below the number of classes."""
+    chosen = {}
+    for knob_name, knob in moved(wb.losses.class_named(name)).items():
+        if knob_name == "K" and knob.low is not None and knob.high is not None and knob.high >= n_classes:
+            if n_classes - 1 <= knob.low:  # of two classes a set of one is all there is to ask for
+                chosen[knob_name] = knob.low
+                continue
+            knob = dataclasses.replace(knob, high=n_classes - 1)
+        value = knob.default
+        if knob.kind in ("real", "integer"):
+            value = knob.snapped(value)
+        chosen[knob_name] = knobs.widget(knob_name, knob, value, key=f"{prefix}_{name}_{knob_name}")
+    return chosen
+
+
+def ask_once(described: dict[str, Any]) -> None:
+    """Ask for the head that the knobs describe, when they describe another one than before."""
+    if st.session_state.get("live asked") != described:
+        st.session_state["live asked"] = described
+        training_requests.live_worker().ask(described)
+
+
+def progress_of(described: dict[str, Any]) -> Progress:
+    """How far a head is; idle, if another page has asked for another one since."""
+    progress = training_requests.live_worker().progress
+    return progress if progress.described == described else Progress(described)
+
+
+@messages.friendly
+def status(described: dict[str, Any], working: bool) -> None:
+    """One line: what is being trained and how long it takes.
+
+    When what was `working` as the page was drawn no longer is, the page is drawn anew.
+    """
+    progress = progress_of(described)
+    if working and not progress.working:
+        st.rerun()
+    words = training_requests.loss_in_words(described["loss"])
+    if progress.working:
+        st.html(DIMMED)
+        done = progress.epochs_done
+        said = (
+            f"epoch {done} of {progress.epochs}{time_left(progress)}"
+            if done
+            else "preparing; the first time, the data are drawn and their features computed"
+        )
+        st.progress(done / max(progress.epochs, 1), f"Training {messages.plain(words)}: {said}")
+    elif progress.state == FAILED:
+        st.error(messages.plain(messages.without_places(progress.message)), icon=":material/error:")
+    elif progress.state == FINISHED:
+        seconds = sum(row["seconds"] for row in progress.history)
+        st.progress(1.0, f"Trained {messages.plain(words)}: {counted(progress.epochs, 'epoch')} in {seconds:.1f} s")
+    else:
+        st.progress(0.0, f"Another page asked for another head before {messages.plain(words)} was trained.")
+        if st.button("Train it now", icon=":material/replay:"):
+            del st.session_state["live asked"]
+            st.rerun()
+
+
+def time_left(progress: Progress) -> str:
+    """`, about 3 s left`, once that is known."""
+    left = progress.seconds_left
+    if left is None:
+        return ""
+    return f", about {left:.0f} s left" if left < 100 else f", about {left / 60:.0f} min left"
+
+
+def result(run: StoredRun, base: StoredRun, dark: bool) -> None:
+    """What the last finished head gives, beside the run whose backbone it has."""
+    K = target(run)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**Shown: {messages.plain(run.title)}**", width="content")
+        keep(run, base)
+    numbers(run, base, K)
+    test = run.tables["test"]
+    with st.container(key="figures"):
+        picture("live-sizes", run.key, K, dark)
+        if test.class_counts is not None and not test.many_labels:
+            picture("live-shots", run.key, K, dark)
+        picture("live-curve", run.key, K, dark)
+    tried(run, K, dark)
+    if len(run.history):
+        picture("live-learning", run.key, K, dark)
+
+
+def tried(run: StoredRun, K: float, dark: bool) -> None:
+    """What the values that were tried so far say about a knob, as soon as there are three."""
+    shared = {name: run.info.get(name) for name in ("features", "model", "dataset_key")}
+    others = [each for each in Shelf().runs() if shared.items() <= each.info.items() and shared["features"]]
+    around = [sweep for sweep in stored_sweeps(others) if run in sweep.runs]
+    if around:
+        swept("live-tried", around[0], K, "test", dark)
+
+
+def target(run: StoredRun) -> float:
+    """K of the sets that are shown: that of the loss, if it has one."""
+    K = run.info["loss"]["knobs"].get("K", wb.AverageK().K)
+    return float(min(max(K, 1), run.tables["test"].n_classes - 1))
+
+
+@st.cache_data(show_spinner="Judging the sets…", max_entries=64)
+def judged(key: str, K: float) -> dict[str, float]:
+    """Metric, with its group → value, of average-K sets of the test rows."""
+    tables = Shelf().open(key).tables
+    metrics = [metric for metric in wb.metrics.METRICS if metric.name in METRICS]
+    found = wb.report(tables["test"], rules=[wb.AverageK(K)], metrics=metrics, val=tables["val"])
+    values = dict(zip(names_of_metrics(found), found["value"], strict=True))
+    return {name: value for name, value in values.items() if not math.isnan(value)}
+
+
+@messages.friendly
+def numbers(run: StoredRun, base: StoredRun, K: float) -> None:
+    """The headline numbers, and how far they are from those of the run whose backbone it is."""
+    here, there = judged(run.key, K), judged(base.key, K)
+    st.caption(
+        f"Sets of {K:g} {'class' if K == 1 else 'classes'} on average on the {counted(run.tables['test'].n, 'test row')}; "
+        f"below each number, its difference from {messages.plain(base.title)}"
+    )
+    with st.container(key="numbers"):
+        for name, value in here.items():
+            digits, places = (".2f", 2) if name == "mean_size" else (".1%", 3)
+            apart = round(value - there[name], places) + 0.0  # which is never −0
+            difference = f"{apart:+{digits}}" if run.key != base.key else None
+            label = in_words(name.removeprefix("shot_accuracy "))
+            st.metric(label, format(value, digits), difference, delta_color="off", delta_arrow="off")
+
+
+def keep(run: StoredRun, base: StoredRun) -> None:
+    """A button that moves the run from the shelf to the store."""
+    if run.key == base.key:
+        return
+    if Shelf().store.has(run.key):
+        st.badge("Kept", icon=":material/check:", color="green")
+        training_requests.open_elsewhere(run.key)
+    elif st.button("Keep this run", icon=":material/bookmark:"):
+        Shelf().keep(run.key)
+        st.rerun()
+
+
+@messages.friendly
+def picture(name: str, key: str, K: float, dark: bool) -> None:
+    """A picture of a run with the code that trains the run and draws it; if it fails, the others stay."""
+    made, parts = prepared(name, key, K, dark)
+    with st.container(key=f"figure-{name}"):
+        live.prepared_drawing(parts, key=f"drawing {name}")
+        handout(name, None, lambda: made, dark)
+
+
+@st.cache_resource(show_spinner=False, max_entries=256)
+def prepared(name: str, key: str, K: float, dark: bool) -> tuple[Figure, dict[str, Any]]:
+    """A picture of a run, of the shelf or of the store, and what the browser needs to draw it."""
+    run = Shelf().open(key)
+    made = MAKERS[name](run, wb.AverageK(K).fit(run.tables["val"]))
+    made = dataclasses.replace(made, code=with_training(run.info, made))
+    drawn, height = moving.untitled(made.plot(dark)), TALL if name == "live-learning" else moving.HEIGHT
+    return made, live.prepared(drawn, title=made.title, subtitle=made.subtitle, text=made.text, height=height)
+
+
+def with_training(described: Mapping[str, Any], figure: Figure) -> str:
+    """The code of a figure, from the training of its run on."""
+    lines = [training_requests.code(described)]
+    lines += ["table = test"] * ("(table" in figure.code)
+    lines += ["history = trained.history"] * ("(history" in figure.code)
+    return "\n".join([*lines, figure.code.removeprefix("import workbench as wb\n")])

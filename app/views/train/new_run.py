@@ -1,0 +1,165 @@
+"""A run of one's own: choose data, model, loss and settings, and watch it learn.
+
+It is trained by another process, one run at a time for the whole server, and goes on when the page is closed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+import live
+import workbench as wb
+from controls import knobs
+from controls.addressed import any_text, bound, one_of
+from drawing import messages, moving
+from drawing.handout import handout
+from session import reading, training_requests
+from views.train.live_heads import TALL, knobs_of, time_left, with_training
+from workbench.datasets import DATASETS, recipe_class
+from workbench.workers.heads import CANCELLED, FAILED, FINISHED, IDLE, Progress, head_of
+
+POLL = 1.0  # seconds between two looks at a run that learns
+OF_RUN, PATH = "those of the chosen run", "a path on this machine"
+WHOLE, HEAD = "The whole network", "Only a head, on the features of the chosen run"
+
+
+@st.fragment
+@messages.friendly
+def body(key: str | None, dark: bool) -> None:
+    """The form, and below it the run that is being trained or was trained last."""
+    with st.spinner("Reading losses and recipes…"):
+        wb.recipes.RECIPES, wb.losses.LOSSES  # noqa: B018  (the first time they load torch)
+    parts = [WHOLE, HEAD] if key is not None and has_head(key) else [WHOLE]
+    part = st.segmented_control("What learns", parts, default=WHOLE, required=True, **bound("what", one_of(parts)))
+    progress = training_requests.long_worker().progress
+    described = head(key) if part == HEAD and key is not None else whole(key)
+    with st.container(horizontal=True):
+        start = st.button(
+            "Train", icon=":material/play_arrow:", type="primary", disabled=described is None or progress.working,
+            help="one run at a time: wait, or cancel the one below" if progress.working else None,
+        )  # fmt: skip
+        if described is not None:
+            with st.popover("Show the code", icon=":material/code:", type="tertiary"):
+                st.code(training_requests.code(described), language="python")
+    if start and described is not None:
+        training_requests.long_worker().ask(described, keep=True)
+        st.rerun(scope="fragment")
+    if progress.state != IDLE:
+        st.fragment(watch, run_every=POLL if progress.working else None)(dark)
+
+
+def has_head(key: str) -> bool:
+    """Whether a head can be trained on the features of a run."""
+    try:
+        head_of(reading.run(key), {})
+    except ValueError:
+        return False
+    return True
+
+
+def head(key: str) -> dict[str, Any]:
+    """A new head for a stored run, as the controls describe it."""
+    with st.container(key="settings"):
+        loss = chosen_loss()
+        start = head_of(reading.run(key), loss)
+        return start | {name: setting(name, start[name], key="head") for name in training_requests.SETTINGS}
+
+
+def whole(key: str | None) -> dict[str, Any] | None:
+    """A network with its data, as the controls describe them; None as long as there is no path to the data."""
+    recipes = wb.recipes.RECIPES
+    with st.container(key="settings"):
+        data = chosen_data(None if key is None else reading.run(key).dataset_spec)
+        name = st.selectbox("Settings as in", list(recipes), **bound("recipe", one_of(recipes)))
+        start = recipes[name].settings
+        models = list(dict.fromkeys(each.settings["model"] for each in recipes.values() if "model" in each.settings))
+        model = st.selectbox(
+            "Model", models, models.index(start.get("model", models[0])), **bound(f"model_{name}", one_of(models)),
+            help="one of your own is trained in a notebook or a terminal, by module:factory",
+        )  # fmt: skip
+        loss = chosen_loss()
+    with st.container(key="more-settings"):
+        settings = {each: setting(each, start.get(each), key=name) for each in training_requests.SETTINGS}
+    told = (recipes[name].paper, recipes[name].place, recipes[name].note)
+    st.caption(messages.plain("; ".join(filter(None, told))))
+    return None if data is None else {"dataset": data, "model": model, "loss": loss, **settings}
+
+
+def chosen_loss() -> dict[str, Any]:
+    """A loss with its knobs, as `run.json` has it."""
+    titles = {loss.__name__: loss.title for loss in wb.losses.LOSSES if loss.trains}
+    first = list(titles).index("CrossEntropy")
+    name = st.selectbox(
+        "Loss", list(titles), first, format_func=titles.__getitem__, **bound("new_loss", one_of(titles.values()))
+    )
+    return wb.losses.class_named(name)(**knobs_of(name, prefix="new")).spec()
+
+
+def setting(name: str, start: Any, *, key: str) -> Any:
+    """A setting of the run as a widget that stands at `start` at first, or at its default."""
+    knob = wb.Run.knobs()[name]
+    return knobs.widget(name, knob, knob.default if start is None else start, key=f"{name}_{key}")
+
+
+def chosen_data(of_run: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The spec of a dataset: by its name or its path with its knobs, or that of the chosen run; None without a path."""
+    names = [*DATASETS, *[OF_RUN] * (of_run is not None), PATH]
+    name = st.selectbox("Data", names, **bound("data", one_of(names)))
+    if name == OF_RUN:
+        return of_run
+    if name == PATH:
+        name = st.text_input("Path", help="a folder of images, or files of a dataset", **bound("path", any_text))
+    if not name:
+        return None
+    with st.popover("Knobs of the data", icon=":material/tune:", width="stretch"):
+        knobs = {
+            knob_name: knobs.widget(knob_name, knob, knob.default, key=f"data_{knob_name}")
+            for knob_name, knob in recipe_class(name).knobs().items()
+        }
+    return {"name": name, "knobs": knobs}
+
+
+@messages.friendly
+def watch(dark: bool) -> None:
+    """The run that is being trained, or was trained last; when it ends, the page is drawn anew."""
+    worker = training_requests.long_worker()
+    progress = worker.progress
+    was_working, st.session_state["long working"] = st.session_state.get("long working", False), progress.working
+    if was_working and not progress.working:
+        st.rerun()
+    st.subheader(messages.plain(training_requests.title(progress.described)), anchor=False)
+    if progress.working:
+        done = progress.epochs_done
+        said = f"Epoch {done} of {progress.epochs}{time_left(progress)}" if done else "Preparing the data…"
+        st.progress(done / max(progress.epochs, 1), said)
+        st.button("Cancel", icon=":material/stop:", on_click=worker.cancel)
+    elif progress.state == FAILED:
+        st.error(messages.plain(messages.without_places(progress.message)), icon=":material/error:")
+    elif progress.state == CANCELLED:
+        st.info(
+            "Cancelled. Asked for again, a run goes on from its last checkpoint; one is written every few seconds.",
+            icon=":material/stop_circle:",
+        )
+    elif progress.state == FINISHED and progress.key is not None:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.badge("Trained and kept", icon=":material/check:", color="green")
+            training_requests.open_elsewhere(progress.key)
+    curves(progress, dark)
+
+
+@messages.friendly
+def curves(progress: Progress, dark: bool) -> None:
+    """How it learns, epoch by epoch."""
+    if not progress.history:
+        return
+    made = wb.figures.learning_curves(pd.DataFrame(progress.history), epochs=progress.epochs)
+    made = dataclasses.replace(made, code=with_training(progress.described, made))
+    with st.container(key="figure-learning"):
+        drawn = moving.untitled(made.plot(dark))
+        words = made.title, made.subtitle, made.text
+        live.drawing(drawn, title=words[0], subtitle=words[1], text=words[2], height=TALL, key="drawing learning")
+        handout("learning", None, lambda: made, dark)

@@ -1,0 +1,7 @@
+"""Recalibrators: what mends probabilities that promise too much or too little."""
+
+from workbench.calibration.recalibrators import TemperatureScaling, VectorScaling
+
+RECALIBRATORS = (TemperatureScaling, VectorScaling)
+
+__all__ = ["RECALIBRATORS", "TemperatureScaling", "VectorScaling"]

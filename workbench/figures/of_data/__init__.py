@@ -1,0 +1,1 @@
+"""Figures of data: classes and photographs, before any model."""

@@ -1,0 +1,1 @@
+"""Figures of losses: landscapes, gradients, risks."""

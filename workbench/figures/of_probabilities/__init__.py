@@ -1,0 +1,1 @@
+"""Figures of probabilities: are they worth what they say."""

@@ -1,0 +1,147 @@
+"""How sure should the network be of itself?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from workbench.calibration.recalibrators import TemperatureScaling, at_temperature
+from workbench.counts import spread_rows
+from workbench.figures.base import Figure, counted, paper
+from workbench.figures.style import Theme
+from workbench.metrics import negative_log_likelihood
+from workbench.tables import LogitTable, checked_table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as StaticFigure
+
+# From four times surer to four times less sure, evenly in log T.
+TEMPERATURES = tuple(round(2 ** (step / 8), 3) for step in range(-16, 17))
+TICKS = (0.25, 0.5, 1, 2, 4)
+ROWS = 2000  # a curve of more rows looks the same and costs more
+
+
+def temperatures(val: LogitTable, test: LogitTable, at: float | None = None) -> Temperatures:
+    """Negative log-likelihood against the temperature that divides the scores, with the best one on `val` marked.
+
+    Left of 1 the network is made surer, right of it less sure. The optimum is exact (`TemperatureScaling`); the curves
+    are of at most 2 000 rows of each table, spread evenly over it. `at` marks a temperature of one's own.
+
+    >>> import workbench as wb
+    >>> table = wb.LogitTable(np.tile(3 * np.eye(2), (20, 1)), [0, 1] * 15 + [1, 0] * 5)
+    >>> round(temperatures(table, table).best, 2)  # three quarters are right: 3 / T = log 3
+    2.73
+
+    Guo et al. 2017.
+    """
+    fitted = TemperatureScaling().fit(val)
+    drawn = {
+        name: table.rows(spread_rows(table.n, ROWS))
+        for name, table in {"validation": val, "test": checked_table(test)}.items()
+    }
+    records = [
+        {"rows": name, "temperature": T, "loss": negative_log_likelihood(at_temperature(table, T))}
+        for name, table in drawn.items()
+        for T in TEMPERATURES
+    ]
+    some = f"at most {counted(ROWS)} rows of each" if max(val.n, test.n) > ROWS else ""
+    unmarked = Temperatures(
+        frame=pd.DataFrame(records),
+        title="The temperature that makes the labels likeliest",
+        subtitle=f"n = {counted(val.n)} validation and {counted(test.n)} test rows{some and f', curves of {some}'}; "
+        f"best T = {fitted.temperature:.3g}",
+        text=(
+            f"Negative log-likelihood of n = {val.n} validation and {test.n} test rows against the temperature T that "
+            f"divides the scores{some and f', drawn of {some}, spread evenly'}. The best on the validation rows is "
+            f"T = {fitted.temperature:.3g}, which takes their loss from {fitted.before:.3g} to {fitted.after:.3g}: the "
+            f"network is {_in_words(fitted.temperature)}."
+        ),
+        code="",
+        best=fitted.temperature,
+        lowest=fitted.after,
+        at=None,
+    )
+    return unmarked.marked(at)
+
+
+def _in_words(temperature: float) -> str:
+    return "too sure of itself" if temperature > 1 else "not sure enough of itself" if temperature < 1 else "just right"
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Temperatures(Figure):
+    """Two curves, a star at the optimum, a line at the chosen temperature."""
+
+    best: float
+    lowest: float  # loss of the fitting rows at the optimum
+    at: float | None
+
+    def marked(self, at: float | None) -> Temperatures:
+        """The same picture with another temperature marked: nothing is computed again."""
+        code = (
+            "import workbench as wb\n\n# val, test: tables with labels\n"
+            f"figure = wb.figures.temperatures(val, test, at={at})\nfigure.plot()\n"
+        )
+        return replace(self, at=at, code=code)
+
+    def limits(self) -> tuple[float, float]:
+        """The ends of the axis of losses: the bottom of the curves, and what lies within a few times of it."""
+        low = min(float(self.frame["loss"].min()), self.lowest)
+        high = float(self.frame["loss"].max())
+        room = max(min(high - low, 1.5 * low + 0.1), 1e-3)
+        return low - 0.08 * room, low + 1.05 * room
+
+    def lines(self, theme: Theme) -> list[tuple[str, str, str, pd.DataFrame]]:
+        """(rows, colour, dash, points) of each curve."""
+        looks = (("validation", theme.muted, "dot"), ("test", theme.accent, "solid"))
+        return [(name, colour, dash, self.frame[self.frame["rows"] == name]) for name, colour, dash in looks]
+
+    def _plotly(self, theme: Theme) -> go.Figure:
+        traces: list[dict[str, Any]] = [
+            {
+                **{"type": "scatter", "name": name, "mode": "lines"},
+                **{"x": points["temperature"], "y": points["loss"]},
+                "line": {"color": colour, "dash": dash, "width": 3},
+                "hovertemplate": "T = %{x:.3g}<br>loss %{y:.3f}<extra>" + name + "</extra>",
+            }
+            for name, colour, dash, points in self.lines(theme)
+        ]
+        star = {"symbol": "star", "size": 16, "color": theme.bayes, "line": {"color": theme.paper, "width": 1}}
+        traces.append(
+            {
+                **{"type": "scatter", "name": "best on validation", "mode": "markers", "marker": star},
+                **{"x": [self.best], "y": [self.lowest]},
+                "hovertemplate": f"best on validation: T = {self.best:.3g}<extra></extra>",
+            }
+        )
+        line = {"color": theme.threshold, "dash": "dash", "width": 2}
+        marked = {"type": "line", "x0": self.at, "x1": self.at, "y0": 0, "y1": 1, "yref": "y domain", "line": line}
+        ends = np.log10([TEMPERATURES[0], TEMPERATURES[-1]])
+        ticks = {"tickvals": TICKS, "ticktext": [f"{tick:g}" for tick in TICKS]}
+        layout = {
+            "shapes": [] if self.at is None else [marked],
+            "xaxis": {"type": "log", "range": ends.tolist(), "title": {"text": "temperature T"}, **ticks},
+            "yaxis": {"range": self.limits(), "title": {"text": "negative log-likelihood"}},
+        }
+        return go.Figure(traces, {**layout, "height": 420})
+
+    def _matplotlib(self, theme: Theme) -> StaticFigure:
+        figure = paper(6.4, 4.4)
+        axes = figure.subplots()
+        for name, colour, dash, points in self.lines(theme):
+            style = {"dot": ":", "solid": "-"}[dash]
+            axes.plot(points["temperature"], points["loss"], linestyle=style, color=colour, linewidth=2.2, label=name)
+        axes.plot(self.best, self.lowest, "*", color=theme.bayes, markersize=13, label="best on validation")
+        if self.at is not None:
+            axes.axvline(self.at, color=theme.threshold, linestyle="--", linewidth=1.6)
+        axes.set_xscale("log")
+        axes.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
+        axes.minorticks_off()
+        axes.set(xlim=(TEMPERATURES[0], TEMPERATURES[-1]), ylim=self.limits())
+        axes.set(xlabel="temperature T", ylabel="negative log-likelihood")
+        axes.legend()
+        return figure

@@ -1,0 +1,1 @@
+"""Figures of runs: histories, sweeps, comparisons, planes of weights."""

@@ -1,0 +1,200 @@
+"""What a knob does: metrics of a sweep against it, as small multiples."""
+
+from __future__ import annotations
+
+import html
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from workbench.figures.base import Figure, checked_frame, counted, paper
+from workbench.figures.of_runs.comparisons import in_words
+from workbench.figures.of_runs.learning import ACROSS, small_multiples
+from workbench.figures.style import Theme
+from workbench.metrics import METRICS, Metric
+from workbench.metrics.base import in_full
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as StaticFigure
+
+MOST_TICKS = 5
+WIDE = 20  # a knob whose largest value is so many times its smallest gets a logarithmic axis
+OF_SUMMARY = ("split", "metric", "mean", "seeds", "low", "high")
+ARROWS = {"higher": " ↑", "lower": " ↓", "none": ""}  # which way is better
+
+
+def against_knob(summary: pd.DataFrame, knob: str, split: str = "test") -> AgainstKnob:
+    """Every metric of a sweep against one of its knobs, one panel each: the mean over seeds with its 95 % interval.
+
+    `summary` is that of `wb.sweep(...)`. What else was varied tells the lines apart. The interval is Student's, of the
+    mean over seeds (on a scale that ends where the metric does): it tells how much training varies. With one seed there is
+    none. Metrics that are a number for each group have a panel for each. An arrow says which way is better.
+
+    >>> rows = [(epsilon, "test", "accuracy", epsilon / 2, 1, None, None) for epsilon in (0.1, 0.5, 1.0)]
+    >>> summary = pd.DataFrame(rows, columns=["loss.epsilon", "split", "metric", "mean", "seeds", "low", "high"])
+    >>> against_knob(summary, "loss.epsilon").frame[["x", "mean"]].to_numpy().tolist()
+    [[0.1, 0.05], [0.5, 0.25], [1.0, 0.5]]
+    """
+    checked_frame(summary, OF_SUMMARY, "wb.sweep(...).summary() makes one")
+    varied = [name for name in summary.columns if name not in (*OF_SUMMARY, "group")]
+    if knob not in varied or not pd.api.types.is_numeric_dtype(summary[knob]):
+        numbers = [name for name in varied if pd.api.types.is_numeric_dtype(summary[name])]
+        raise ValueError(f"{knob!r} is not a number that was varied; give one of {', '.join(numbers) or 'none'}")
+    chosen = summary[(summary["split"] == split) & summary["mean"].notna()]
+    if chosen.empty:
+        raise ValueError(f"split = {split!r} has no values; the summary has {', '.join(sorted(set(summary['split'])))}")
+    others = [name for name in varied if name != knob]
+    lines = [", ".join(f"{_short(name)} = {row[name]}" for name in others) for row in chosen.to_dict("records")]
+    frame = pd.DataFrame(
+        {
+            "metric": [in_full(row["metric"], row.get("group", "")) for row in chosen.to_dict("records")],
+            "line": lines,
+            "x": chosen[knob].to_numpy(float),
+            **{name: chosen[name].to_numpy() for name in ("mean", "low", "high", "seeds")},
+        }
+    ).astype({"low": float, "high": float})
+    frame = frame.sort_values(["metric", "line", "x"], key=_in_given_order, kind="stable", ignore_index=True)
+
+    seeds = sorted(set(frame["seeds"].tolist()))
+    of = f"n = {seeds[0]}" if len(seeds) == 1 else f"n = {seeds[0]} to {seeds[-1]}"
+    interval = "lines are 95 % intervals of the mean over seeds" if seeds[-1] > 1 else "no interval"
+    ends = [
+        f"{in_words(str(metric))} from {part['mean'].iloc[0]:.3g} at {part['x'].iloc[0]:g} to {part['mean'].iloc[-1]:.3g} at "
+        f"{part['x'].iloc[-1]:g}" + (f" ({line})" if line else "")
+        for (metric, line), part in frame.groupby(["metric", "line"], sort=False)
+    ]
+    return AgainstKnob(
+        frame=frame,
+        title=f"What {_short(knob)} does",
+        subtitle=f"{of} {'seed' if seeds == [1] else 'seeds'} a setting, {split} rows; {interval}",
+        text=f"Metrics of the {split} rows against {_short(knob)}, {counted(frame['x'].nunique(), 'value')}, "
+        f"{of} seeds a setting: {'; '.join(ends)}.",
+        code="import workbench as wb\n\n"
+        "# summary: that of a sweep, as wb.sweep(...).summary()\n"
+        f"figure = wb.figures.against_knob(summary, {knob!r}, split={split!r})\nfigure.plot()\n",
+        knob=_short(knob),
+    )
+
+
+def _short(name: str) -> str:
+    return name.removeprefix("loss.").replace("_", " ")
+
+
+def _in_given_order(column: pd.Series) -> pd.Series:
+    """Metrics and lines stay in the order they came in, numbers are sorted."""
+    return column if pd.api.types.is_numeric_dtype(column) else pd.Series(pd.factorize(column)[0], column.index)
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class AgainstKnob(Figure):
+    """One small panel for each metric, one line for each setting of the rest."""
+
+    knob: str
+
+    def panels(self) -> dict[str, pd.DataFrame]:
+        """Metric → its lines of the frame."""
+        return {name: self.frame[self.frame["metric"] == name] for name in dict.fromkeys(self.frame["metric"])}
+
+    def limits(self, metric: str) -> tuple[float, float]:
+        """The ends of the axis of a metric: all means and intervals (but no share below 0 or above 1), and a little room."""
+        values = self.panels()[metric][["mean", "low", "high"]].to_numpy(float)
+        values = values.clip(0, 1) if _share(metric) else values
+        low, high = float(np.nanmin(values)), float(np.nanmax(values))
+        room = 0.1 * (high - low) or 0.05 * abs(high) or 0.05
+        return low - room, high + room
+
+    @property
+    def logarithmic(self) -> bool:
+        """Whether the knob spans so much that its logarithm is drawn."""
+        return bool(self.frame["x"].min() > 0 and self.frame["x"].max() / self.frame["x"].min() >= WIDE)
+
+    def ends(self) -> tuple[float, float]:
+        """The ends of the axis of the knob; of its logarithm to the base of ten where that is drawn."""
+        values = np.log10(self.frame["x"]) if self.logarithmic else self.frame["x"]
+        low, high = float(values.min()), float(values.max())
+        room = 0.06 * (high - low) or 0.5
+        return low - room, high + room
+
+    def ticks(self) -> list[float]:
+        """Values of the knob to write below the axis: of many, some that are evenly spread."""
+        values = np.unique(self.frame["x"])
+        places = np.linspace(0, len(values) - 1, min(len(values), MOST_TICKS)).round().astype(int)
+        return values[places].tolist()
+
+    def _plotly(self, theme: Theme) -> go.Figure:
+        panels, names = self.panels(), list(dict.fromkeys(self.frame["line"]))
+        rows = math.ceil(len(panels) / ACROSS)
+        titles = [f"<b>{in_words(metric)}</b>{_arrow(metric)}" for metric in panels]
+        figure = small_multiples(len(panels), subplot_titles=titles)
+        for place, (metric, part) in enumerate(panels.items()):
+            where = {"row": place // ACROSS + 1, "col": place % ACROSS + 1}
+            for position, name in enumerate(names):
+                its = part[part["line"] == name]
+                colour = theme.categories[position % len(theme.categories)]
+                figure.add_scatter(
+                    x=its["x"], y=its["mean"], mode="lines+markers", name=html.escape(name), legendgroup=name,
+                    showlegend=place == 0 and len(names) > 1, line={"color": colour, "width": 2.5}, marker={"size": 7},
+                    error_y={
+                        "array": its["high"] - its["mean"], "arrayminus": its["mean"] - its["low"],
+                        "color": colour, "thickness": 1.5, "width": 0,
+                    },
+                    customdata=its["seeds"],
+                    hovertemplate=f"{self.knob} %{{x:g}}: %{{y:.4g}}<br>mean over %{{customdata}} seeds"
+                    f"<extra>{html.escape(name)}</extra>",
+                    **where,
+                )  # fmt: skip
+            figure.update_yaxes(range=self.limits(metric), tickformat="~%" if _share(metric) else "~g", **where)
+        figure.update_xaxes(range=self.ends(), type="log" if self.logarithmic else "linear", title=self.knob)
+        figure.update_xaxes(tickvals=self.ticks(), ticktext=[f"{value:g}" for value in self.ticks()])
+        legend = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1 + 0.16 / rows, "yanchor": "bottom"}
+        return figure.update_layout(
+            height=180 + 220 * rows, showlegend=len(names) > 1, legend=legend, margin={"t": 132}
+        )
+
+    def _matplotlib(self, theme: Theme) -> StaticFigure:
+        from matplotlib.ticker import PercentFormatter
+
+        panels, names = self.panels(), list(dict.fromkeys(self.frame["line"]))
+        rows = math.ceil(len(panels) / ACROSS)
+        figure = paper(9.0, 0.6 + 2.5 * rows)
+        grid = figure.subplots(rows, min(ACROSS, len(panels)), squeeze=False).ravel()
+        low, high = self.ends()
+        for axes, (metric, part) in zip(grid, panels.items(), strict=False):
+            for position, name in enumerate(names):
+                its = part[part["line"] == name]
+                colour = theme.categories[position % len(theme.categories)]
+                axes.plot(its["x"], its["mean"], "o-", color=colour, markersize=4, label=name)
+                axes.vlines(its["x"], its["low"], its["high"], color=colour, linewidth=1.2)
+            axes.set_xscale("log" if self.logarithmic else "linear")
+            axes.set(xlim=(10**low, 10**high) if self.logarithmic else (low, high), ylim=self.limits(metric))
+            axes.set_xticks(self.ticks(), [f"{value:g}" for value in self.ticks()])
+            axes.minorticks_off()
+            axes.set(xlabel=self.knob)
+            axes.set_title(f"{in_words(metric)}{_arrow(metric)}", fontsize=10.5, loc="left")
+            if _share(metric):
+                axes.yaxis.set_major_formatter(PercentFormatter(1))
+        if len(names) > 1:
+            figure.legend(*grid[0].get_legend_handles_labels(), loc="upper right", ncols=min(len(names), 4))
+        for axes in grid[len(panels) :]:
+            axes.set_axis_off()
+        return figure
+
+
+def _arrow(metric: str) -> str:
+    declared = _declared(metric)
+    return ARROWS["none" if declared is None else declared.direction]
+
+
+def _share(metric: str) -> bool:
+    declared = _declared(metric)
+    return declared is not None and declared.bounds == (0, 1)
+
+
+def _declared(metric: str) -> Metric | None:
+    """The metric of a panel, whose name also says its K (`top_k_accuracy, K = 3`) or its group (`shot_accuracy (few)`)."""
+    name = metric.partition(",")[0].partition(" (")[0]
+    return next((known for known in METRICS if known.name == name), None)

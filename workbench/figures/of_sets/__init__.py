@@ -1,0 +1,1 @@
+"""Figures of sets: sizes, classes, curves, photographs."""

@@ -1,0 +1,177 @@
+"""Which classes keep each other company in the sets."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from workbench.figures.base import Figure, beside_an_axis, chosen_by, code_of_sets, counted, paper
+from workbench.figures.style import SEQUENTIAL, Theme, sequential_scale
+from workbench.sets.prediction_sets import PredictionSets, checked_sets
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as StaticFigure
+
+LONGEST_NAME = 20  # letters of a name beside an axis: names stand beside both, and the cells are what is looked at
+NOBODY = "no other class stands beside it in a set"
+
+
+def co_members(sets: PredictionSets) -> np.ndarray:
+    """(L, L) in how many sets two classes stand together; on the diagonal, in how many a class stands.
+
+    >>> import workbench as wb
+    >>> table = wb.LogitTable.from_probabilities([[0.5, 0.5], [0.9, 0.1]])
+    >>> co_members(wb.Threshold(0.3).fit(table)(table)).tolist()
+    [[2, 1], [1, 1]]
+    """
+    from scipy.sparse import csr_array
+
+    ones = np.ones(len(sets.classes), np.int64)
+    members = csr_array((ones, sets.classes, sets.offsets), shape=sets.table.scores.shape)
+    return (members.T @ members).toarray()
+
+
+def shared_sets(sets: PredictionSets, around: int, most: int = 16) -> SharedSets:
+    """The classes that share the sets of the class `around`, and how they share each other's.
+
+    A cell is the share of the sets with the class of its line that also hold the class of its column. Of many classes
+    the `most` that stand beside `around` most often are drawn; they are ordered by group, so that a group that is easily
+    confused within itself is a dark square on the diagonal. Needs no labels.
+
+    >>> import workbench as wb
+    >>> table = wb.LogitTable.from_probabilities([[0.5, 0.4, 0.1], [0.9, 0.1, 0.0]])
+    >>> shared_sets(wb.Threshold(0.3).fit(table)(table), around=0).frame[["name", "with_name", "share"]].to_numpy().tolist()
+    [['class 0', 'class 1', 0.5], ['class 1', 'class 0', 1.0]]
+    """
+    table = checked_sets(sets).table
+    if not 0 <= around < table.n_classes:
+        raise ValueError(f"around = {around}; give one of the {table.n_classes} classes, 0 to {table.n_classes - 1}")
+    together = co_members(sets)
+    alone = together.diagonal()
+    beside = np.delete(np.arange(table.n_classes), around)
+    beside = beside[together[around, beside] > 0]
+    nearest = beside[np.argsort(-together[around, beside], kind="stable")][:most]
+    groups = np.array(table.groups if table.groups is not None else [""] * table.n_classes)
+    chosen = np.sort(np.append(nearest, around))
+    chosen = chosen[np.argsort(groups[chosen], kind="stable")]
+    names = np.array(table.named_classes(), dtype=object)
+    lines, columns = (each.ravel() for each in np.meshgrid(chosen, chosen, indexing="ij"))
+    pairs = lines != columns if len(chosen) > 1 else np.ones(1, bool)
+    lines, columns = lines[pairs], columns[pairs]
+    frame = pd.DataFrame(
+        {
+            **{"class": lines, "name": names[lines], "group": groups[lines]},
+            **{"with_class": columns, "with_name": names[columns], "with_group": groups[columns]},
+            **{"sets": alone[lines], "together": together[lines, columns]},
+            "share": together[lines, columns] / np.maximum(alone[lines], 1),
+        }
+    )
+    often = ", ".join(f"{names[each]} in {together[around, each] / alone[around]:.0%}" for each in nearest[:3])
+    company = f"Beside it most often: {often}" if often else "No other class stands beside it"
+    return SharedSets(
+        frame=frame,
+        title=f"Who shares the sets of {names[around]}",
+        subtitle=f"n = {counted(int(alone[around]), 'set')} with it, of {counted(len(sets))}; sets by {chosen_by(sets)}",
+        text=(
+            f"{names[around]} is in n = {alone[around]} of {len(sets)} sets by {chosen_by(sets)}. {company}. "
+            f"The heat map shows {counted(len(chosen), 'class', 'classes')}, ordered by group."
+        ),
+        code=f"{code_of_sets(sets)}figure = wb.figures.shared_sets(sets, around={around}, most={most})\nfigure.plot()\n",
+        around=around,
+        order=tuple(chosen.tolist()),
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SharedSets(Figure):
+    """A heat map with a line around the chosen class and lines between groups."""
+
+    around: int
+    order: tuple[int, ...]  # the classes as drawn
+
+    def heights(self) -> np.ndarray:
+        """(classes, classes) shares in the order drawn; NaN on the diagonal, where every share is 1."""
+        shares = np.full((len(self.order), len(self.order)), np.nan)
+        place = {each: position for position, each in enumerate(self.order)}
+        for line, column, share in self.frame[["class", "with_class", "share"]].to_numpy():
+            if line != column:
+                shares[place[int(line)], place[int(column)]] = share
+        return shares
+
+    def labels(self) -> list[str]:
+        """The names of the classes in the order drawn."""
+        names = dict(zip(self.frame["class"], self.frame["name"], strict=True))
+        return [names[each] for each in self.order]
+
+    def borders(self) -> list[float]:
+        """Where one group ends and the next begins."""
+        groups = dict(zip(self.frame["class"], self.frame["group"], strict=True))
+        named = [groups[each] for each in self.order]
+        return [place - 0.5 for place in range(1, len(named)) if named[place] != named[place - 1]]
+
+    def _plotly(self, theme: Theme) -> go.Figure:
+        labels, size, place = (
+            [html.escape(name) for name in self.labels()],
+            len(self.order),
+            self.order.index(self.around),
+        )
+        names = np.array(labels, dtype=object)
+        customdata = np.stack(np.meshgrid(names, names, indexing="ij"), axis=-1)
+        figure = go.Figure(
+            go.Heatmap(
+                z=self.heights(),
+                customdata=customdata,
+                colorscale=sequential_scale(),
+                **{"zmin": 0, "zmax": 1, "xgap": 1, "ygap": 1},
+                colorbar={"thickness": 12, "outlinewidth": 0, "tickformat": ".0%"},
+                hovertemplate="of the sets with <b>%{customdata[0]}</b><br>%{z:.1%} also hold <b>%{customdata[1]}</b>"
+                "<extra></extra>",
+            )
+        )
+        for border in self.borders():
+            figure.add_shape(
+                type="line", x0=border, x1=border, y0=-0.5, y1=size - 0.5, line_color=theme.muted, line_width=1
+            )
+            figure.add_shape(
+                type="line", y0=border, y1=border, x0=-0.5, x1=size - 0.5, line_color=theme.muted, line_width=1
+            )
+        if size == 1:
+            figure.add_annotation(x=0, y=0, text=NOBODY, showarrow=False, font_color=theme.muted)
+        frame = {"color": theme.threshold, "width": 2}
+        figure.add_shape(type="rect", x0=-0.5, x1=size - 0.5, y0=place - 0.5, y1=place + 0.5, line=frame)
+        ticks = [html.escape(beside_an_axis(name, LONGEST_NAME)) for name in self.labels()]
+        written = [f"<b>{name}</b>" if position == place else name for position, name in enumerate(ticks)]
+        axis = {"tickvals": list(range(size)), "ticktext": written, "showgrid": False, "automargin": True, "ticks": ""}
+        figure.update_xaxes(range=(-0.5, size - 0.5), tickangle=-90, title="also holds", **axis)
+        figure.update_yaxes(range=(size - 0.5, -0.5), title="a set with", **axis)
+        return figure.update_layout(height=640, showlegend=False)
+
+    def _matplotlib(self, theme: Theme) -> StaticFigure:
+        from matplotlib.colors import ListedColormap
+        from matplotlib.patches import Rectangle
+        from matplotlib.ticker import PercentFormatter
+
+        size, place = len(self.order), self.order.index(self.around)
+        figure = paper(7.6, 7.0)
+        axes = figure.subplots()
+        shares = np.ma.masked_invalid(self.heights())
+        drawn = axes.imshow(shares, cmap=ListedColormap(SEQUENTIAL), vmin=0, vmax=1, aspect="auto")
+        for border in self.borders():
+            axes.axvline(border, color=theme.muted, linewidth=0.8)
+            axes.axhline(border, color=theme.muted, linewidth=0.8)
+        axes.add_patch(Rectangle((-0.5, place - 0.5), size, 1, fill=False, edgecolor=theme.threshold, linewidth=1.6))
+        if size == 1:
+            axes.text(0, 0, NOBODY, ha="center", color=theme.muted)
+        ticks = [beside_an_axis(name, LONGEST_NAME) for name in self.labels()]
+        axes.set_xticks(range(size), ticks, rotation=90)
+        axes.set_yticks(range(size), ticks)
+        axes.set(xlabel="also holds", ylabel="a set with")
+        axes.grid(visible=False)
+        bar = figure.colorbar(drawn, ax=axes, shrink=0.8, format=PercentFormatter(1, decimals=0))
+        bar.outline.set_visible(False)
+        return figure

@@ -1,0 +1,101 @@
+"""Do rare classes pay?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from workbench.counts import FEW, MANY, SHOTS
+from workbench.figures.base import Figure, chosen_by, code_of_sets, counted, paper
+from workbench.figures.of_sets.classes import HOVER, names_and_hovers, per_class
+from workbench.figures.style import Theme
+from workbench.sets.prediction_sets import PredictionSets, checked_sets
+from workbench.tables.groups import training_images
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as StaticFigure
+
+
+def accuracy_against_count(sets: PredictionSets) -> AccuracyAgainstCount:
+    """Accuracy of each class against its number of training images, with the mean of each shot group.
+
+    The frame is that of `per_class`. A class without training images is drawn at one.
+
+    >>> import workbench as wb
+    >>> table = wb.LogitTable.from_probabilities([[0.6, 0.4], [0.9, 0.1]], labels=[0, 1], class_counts=[500, 3])
+    >>> accuracy_against_count(wb.Threshold(0.5).fit(table)(table)).frame[["count", "shots", "accuracy"]].to_numpy().tolist()
+    [[500, 'many', 1.0], [3, 'few', 0.0]]
+
+    Paper: Garcin et al. 2023, Table 2 (the shot groups).
+    """
+    training_images(checked_sets(sets).table)
+    frame = per_class(sets).frame
+    present = frame[frame["n"] > 0]
+    of_shots = present.groupby("shots")["accuracy"].mean()
+    means = ", ".join(f"{shot} {of_shots[shot]:.1%}" for shot in SHOTS if shot in of_shots)
+    n_classes = counted(len(present), "class", "classes")
+    return AccuracyAgainstCount(
+        frame=frame,
+        title="Do rare classes pay?",
+        subtitle=f"n = {counted(len(sets), 'row')} of {n_classes}, sets by {chosen_by(sets)}",
+        text=(
+            f"Accuracy against training images of {n_classes} on n = {len(sets)} rows, sets by {chosen_by(sets)}. Mean "
+            f"accuracy of the classes with few (under {FEW}), medium and many (over {MANY}) training images: {means}."
+        ),
+        code=f"{code_of_sets(sets)}figure = wb.figures.accuracy_against_count(sets)\nfigure.plot()\n",
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class AccuracyAgainstCount(Figure):
+    """One dot a class; a line across each shot group at its mean."""
+
+    def parts(self) -> list[tuple[str, pd.DataFrame]]:
+        """Each shot group that has rows, with its classes; `x` is where a class is drawn."""
+        present = self.frame[self.frame["n"] > 0].assign(x=lambda frame: frame["count"].clip(lower=1))
+        return [(shot, present[present["shots"] == shot]) for shot in SHOTS if shot in set(present["shots"])]
+
+    def decades(self) -> tuple[float, float]:
+        """The ends of the axis of counts, as powers of ten."""
+        largest = max(part["x"].max() for _, part in self.parts())
+        return -0.15, float(np.ceil(np.log10(largest) + 0.05))
+
+    def _plotly(self, theme: Theme) -> go.Figure:
+        figure, parts = go.Figure(), self.parts()
+        for shot, part in parts:
+            colour = getattr(theme, shot)
+            mark = {"color": colour, "size": 9, "opacity": 0.75, "line": {"color": theme.paper, "width": 1}}
+            figure.add_scatter(
+                x=part["x"], y=part["accuracy"], mode="markers", name=shot, marker=mark, legendgroup=shot
+            )
+            figure.data[-1].update(customdata=names_and_hovers(part), hovertemplate=HOVER)
+            mean = part["accuracy"].mean()
+            line = {"color": colour, "width": 4}
+            figure.add_scatter(
+                x=[part["x"].min(), part["x"].max()], y=[mean, mean], mode="lines", line=line, legendgroup=shot,
+                showlegend=False, hovertemplate=f"{shot}: {mean:.1%} on average<extra></extra>",
+            )  # fmt: skip
+        figure.update_xaxes(type="log", range=self.decades(), dtick=1, title="training images of a class")
+        figure.update_yaxes(range=(-0.03, 1.03), tickformat=".0%", title="accuracy")
+        return figure.update_layout(height=420, showlegend=len(parts) > 1)
+
+    def _matplotlib(self, theme: Theme) -> StaticFigure:
+        from matplotlib.ticker import PercentFormatter, StrMethodFormatter
+
+        figure = paper(7.2, 4.6)
+        axes = figure.subplots()
+        for shot, part in self.parts():
+            colour, mean = getattr(theme, shot), part["accuracy"].mean()
+            axes.scatter(part["x"], part["accuracy"], 34, color=colour, alpha=0.75, linewidth=0, label=shot)
+            axes.plot([part["x"].min(), part["x"].max()], [mean, mean], color=colour, linewidth=3)
+        low, high = self.decades()
+        axes.set_xscale("log")
+        axes.set(xlim=(10**low, 10**high), ylim=(-0.03, 1.03), xlabel="training images of a class", ylabel="accuracy")
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        figure.legend(loc="upper right", ncols=3)
+        return figure

@@ -1,0 +1,145 @@
+"""Runs in the store that differ in one knob, and perhaps in a second: sweeps, however they were trained."""
+
+from __future__ import annotations
+
+import warnings
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import pandas as pd
+
+from workbench.metrics import METRICS, Metric
+from workbench.metrics.reporting import report
+from workbench.metrics.seeds import mean_over_seeds
+from workbench.sets import AverageK, Rule
+from workbench.store import StoredRun
+
+FEWEST = 3  # values of a knob that make a sweep
+# What run.json says besides the settings of a run.
+NOT_SETTINGS = {
+    *("format", "title", "dataset", "transforms", "repeatable", "input_shape", "n_classes", "kept_epoch", "versions"),
+    *("finished", "rounded", "device", "devices", "nodes"),
+}
+SEEDS = ("seed", "data.seed")  # numbers that are no knobs
+SHOWN = ("accuracy", "macro_accuracy", "mean_size", "top_k_accuracy", "negative_log_likelihood")
+
+Setting = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class StoredSweep:
+    """Runs that differ in `knob`, in their seed and, unless it is None, in one thing more, `beside`."""
+
+    knob: str
+    beside: str | None
+    runs: tuple[StoredRun, ...]
+
+    @property
+    def varied(self) -> list[str]:
+        """The names that were varied."""
+        return [name for name in (self.knob, self.beside) if name is not None]
+
+    def frame(self, rule: Rule | None = None, metrics: Sequence[Metric] | None = None) -> pd.DataFrame:
+        """Tidy: one line per run, split, metric and group ("" or few, medium, many, …).
+
+        Columns: what was varied, `run` (its key), `split`, `metric`, `group`, `value`, `n`.
+        Sets are made by `rule`, fitted on val (default: average-K for K = 5, or fewer where there are few classes).
+        """
+        of = tuple(metric for metric in METRICS if metric.name in SHOWN) if metrics is None else tuple(metrics)
+        parts = []
+        for run in self.runs:
+            try:
+                chosen = AverageK(float(min(5, run.tables["val"].n_classes - 1))) if rule is None else rule
+                measured = _measured(run, frozenset(run.checksums.items()), chosen, of)
+            except (ValueError, KeyError) as error:
+                if _opens(run):
+                    raise
+                warnings.warn(f"a run is left out: {error}", stacklevel=2)
+                continue
+            setting = settings_of(run)
+            parts.append(measured.assign(run=run.key, **{name: setting[name] for name in self.varied}))
+        if not parts:
+            raise ValueError("no run of this sweep can be read; `workbench evaluate KEY` says what is wrong with one")
+        return pd.concat(parts, ignore_index=True)[[*self.varied, "run", "split", "metric", "group", "value", "n"]]
+
+    def summary(self, rule: Rule | None = None, metrics: Sequence[Metric] | None = None) -> pd.DataFrame:
+        """Mean over seeds with its 95 % interval (`mean_over_seeds`): one line per setting, split, metric and group."""
+        means = mean_over_seeds(self.frame(rule, metrics), self.varied, METRICS if metrics is None else metrics)
+        return means.sort_values(self.varied, kind="stable", ignore_index=True)
+
+
+def _opens(run: StoredRun) -> bool:
+    """Whether the tables of a run can be read."""
+    try:
+        return run.tables["val"] is not None and run.tables["test"] is not None
+    except (ValueError, KeyError):
+        return False
+
+
+@lru_cache(maxsize=1024)  # the same runs are asked for whenever another joins them
+def _measured(
+    run: StoredRun, content: frozenset[tuple[str, str]], rule: Rule, metrics: tuple[Metric, ...]
+) -> pd.DataFrame:
+    """split, metric, group, value and n of one run, whose `content` changes when it is trained again."""
+    parts = []
+    for split in ("val", "test"):
+        found = report(run.tables[split], rules=[rule], metrics=metrics, val=run.tables["val"])
+        parts.append(pd.DataFrame(found[["metric", "group", "value", "n"]]).assign(split=split))
+    return pd.concat(parts, ignore_index=True)
+
+
+def settings_of(run: StoredRun) -> Setting:
+    """All that decides a trained run, flat: `loss` is the name of the loss and `loss.epsilon` one of its knobs.
+
+    `data` and `data.rho` are likewise of its data, unless they were given as arrays; `dataset_key` stands for all of them.
+    """
+    info = run.info
+    flat = {name: value for name, value in info.items() if name not in (*NOT_SETTINGS, "loss")}
+    flat |= {"loss": info["loss"]["loss"].rpartition(":")[2], "transforms": info.get("transforms")}
+    flat |= {f"loss.{name}": value for name, value in info["loss"]["knobs"].items()}
+    if (data := info.get("dataset")) is not None:
+        flat |= {"data": data["name"], **{f"data.{name}": value for name, value in data.get("knobs", {}).items()}}
+    return {name: value if isinstance(value, (bool, int, float, str)) else repr(value) for name, value in flat.items()}
+
+
+def stored_sweeps(runs: Iterable[StoredRun]) -> list[StoredSweep]:
+    """Every sweep among the runs: a knob with at least three values where all else but the seed is equal.
+
+    Runs of the same loss and data that differ in one thing more are lines of the same sweep. Runs that were not trained
+    here have no settings and are left out.
+    """
+    trained = {run: settings_of(run) for run in runs if isinstance(run.info.get("loss"), dict)}
+    knobs = dict.fromkeys(
+        name for settings in trained.values() for name, value in settings.items() if _is_number(value)
+    )
+    found = []
+    for knob in [name for name in knobs if name not in SEEDS]:
+        varied = {knob, "seed"} | ({"dataset_key"} if knob.startswith("data.") else set())
+        families: dict[Any, dict[Any, list[StoredRun]]] = defaultdict(lambda: defaultdict(list))
+        for run, settings in trained.items():
+            if knob in settings:
+                rest = {name: value for name, value in settings.items() if name not in varied}
+                family = tuple(rest.get(name) for name in ("loss", "data", "dataset_key", "model", "features"))
+                families[family][tuple(sorted(rest.items()))].append(run)
+        for lines in families.values():
+            swept = {rest: runs for rest, runs in lines.items() if len({trained[run][knob] for run in runs}) >= FEWEST}
+            found += _merged(knob, swept)
+    return sorted(found, key=lambda sweep: len(sweep.runs), reverse=True)
+
+
+def _merged(knob: str, lines: dict[Any, list[StoredRun]]) -> list[StoredSweep]:
+    """One sweep of all lines if they differ in one name at most, otherwise one of each."""
+    different = {
+        name for rest in lines for name, value in rest if any(dict(other).get(name) != value for other in lines)
+    }
+    if len(different) <= 1:
+        runs = tuple(run for line in lines.values() for run in line)
+        return [StoredSweep(knob, next(iter(different), None), runs)] if runs else []
+    return [StoredSweep(knob, None, tuple(line)) for line in lines.values()]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -1,0 +1,1 @@
+"""Networks: backbones, pretrained weights, and the heads that losses ask for."""

@@ -1,0 +1,514 @@
+"""Rules that promise to contain the label: with probability `confidence`, whatever the network.
+
+Each says how bad a class of a row would be as its label, learns from labelled rows how bad a label may be, and returns
+all classes that are no worse (Garcin, thesis, Sec. 2.2.2). The promise is about rows like those it was fitted on and that
+chose nothing: `test.split()` is the clean way to get them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from workbench.counts import exact
+from workbench.knobs import from_text, knob
+from workbench.lookup import imported
+from workbench.sets.rules import AverageK, FittedRule, Rule, Threshold, TopK, min_size_knob
+from workbench.tables import LogitTable, checked_table
+from workbench.tables.ordering import most_probable
+
+# Masses are summed as whole multiples of this, exactly: no bit depends on the order of the classes or on the block.
+UNIT = 2.0**-36
+FIRST = 64  # classes of a row looked at before all of them are
+FITTING, PREDICTING = 0, 1  # the draws of a row for fitting and for predicting are independent
+# What a built-in rule computes in a quicker way than from the scores of all classes, with the same result.
+SHORTCUTS = ("scores_of", "threshold_at", "mask")
+
+
+@dataclass(frozen=True)
+class ConformalRule(Rule):
+    r"""A rule that learns from the scores of labels how bad a label may be.
+
+    $$\Gamma(x) = \{j : s(x, j) \le q\}, \qquad
+    q = k\text{-th smallest } s(x_i, y_i), \quad k = \lceil (n+1) \cdot \mathrm{confidence} \rceil$$
+
+    A rule of one's own writes one method, `class_scores`: the score s of every class of every row, the smaller the
+    better a label it would be. Fitting, sets and the promise follow, whatever the score. Here, how far a class lies
+    behind the most probable one:
+
+    >>> @dataclass(frozen=True)
+    ... class Behind(ConformalRule):
+    ...     title = "Not far behind the first"
+    ...     formulation = "average error"
+    ...
+    ...     def class_scores(self, probabilities):
+    ...         return probabilities.max(axis=1, keepdims=True) - probabilities
+    >>> table = LogitTable.from_probabilities([[0.6, 0.3, 0.1], [0.4, 0.35, 0.25]] * 5, labels=[0, 1] * 5)
+    >>> fitted = Behind(confidence=0.9).fit(table)
+    >>> round(fitted.threshold, 2), fitted(table).sizes.tolist()[:2]
+    (0.05, [1, 2])
+
+    A row with many labels is as good as its worst label; rows without one are left out, and the promise is about rows
+    that have one. A class of probability 0 has an infinite score, so it is in a set only where nothing less than every
+    class keeps the promise.
+    """
+
+    per_class: ClassVar[bool] = False  # True: one threshold for every class
+
+    confidence: float = knob(
+        0.9,
+        low=0.5,
+        high=0.99,
+        minimum=1e-6,
+        maximum=1,
+        symbol="1 − α",
+        meaning="promised probability that a set contains the label",
+    )
+
+    def __init_subclass__(cls, **facts: Any) -> None:
+        super().__init_subclass__(**facts)
+        home = _definer(cls, "class_scores")
+        alone = [name for name in SHORTCUTS if _definer(cls, name) not in (ConformalRule, home)]
+        if alone and home is ConformalRule:
+            raise TypeError(
+                f"{cls.__name__} defines {', '.join(alone)} but not the one method that makes a conformal rule: define "
+                f"{ONE_METHOD}, and leave {', '.join(alone)} out"
+            )
+        if alone:
+            raise TypeError(
+                f"{cls.__name__} takes class_scores from {home.__name__} and {', '.join(alone)} from "
+                f"{', '.join(dict.fromkeys(_definer(cls, name).__name__ for name in alone))}, which need not agree: derive "
+                f"from ConformalRule and define {ONE_METHOD}, nothing else"
+            )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if _definer(type(self), "class_scores") is ConformalRule:
+            raise TypeError(f"{type(self).__name__} has no score yet: define {ONE_METHOD}")
+
+    def class_scores(self, probabilities: np.ndarray) -> np.ndarray:
+        """(rows, L): how bad each class of a block of rows would be as its label; the one method to write.
+
+        A row of scores may depend on its own row of probabilities only.
+        """
+        raise NotImplementedError
+
+    def fit(self, table: LogitTable) -> FittedConformalRule:
+        checked_table(table).checked_labels()
+        if table.chose_model:
+            warnings.warn(
+                "these rows also stopped training or chose the checkpoint, so they flatter the model and the promise is "
+                "void; fit on rows that chose nothing: fitting, judging = test.split()",
+                stacklevel=2,
+            )
+        if n_without := int(np.count_nonzero(~table.labelled)):
+            warnings.warn(
+                f"{n_without} of {table.n} rows have no label and were left out of the fit; the promise is about rows that "
+                "have one",
+                stacklevel=2,
+            )
+        fitted = FittedConformalRule(self, None, table.n_classes, table.named_classes(), self.calibration_scores(table))
+        return fitted.at(self.confidence)
+
+    def calibration_scores(self, table: LogitTable) -> list[np.ndarray]:
+        """Rising scores of the labels; one array for all rows, or one per class."""
+        rows, _, of_labels = self.label_scores(table)
+        of_rows = np.full(table.n, -np.inf)
+        np.maximum.at(of_rows, rows, of_labels)
+        return [np.sort(of_rows[table.labelled])]
+
+    def label_scores(self, table: LogitTable) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The rows, the classes and the scores of all labels."""
+        rows, classes = table.positives()
+        scores = np.empty(len(rows))
+        for span in table.spans():
+            inside = slice(*np.searchsorted(rows, (span.start, span.stop)))
+            block = table.probabilities(span)
+            scores[inside] = self.scores_of(block, rows[inside] - span.start, classes[inside], span)
+        return rows, classes, scores
+
+    def scores_of(self, probabilities: np.ndarray, rows: np.ndarray, classes: np.ndarray, span: slice) -> np.ndarray:
+        """The scores of some classes of a block of rows."""
+        return self._scores(probabilities)[rows, classes]
+
+    def threshold_at(self, score: float) -> float:
+        """What `threshold` says of the score up to which classes are let in: the score itself."""
+        return score
+
+    def mask(self, fitted: FittedRule, probabilities: np.ndarray, scores: np.ndarray, rows: slice) -> np.ndarray:
+        return self._scores(probabilities) <= fitted.threshold
+
+    def _scores(self, probabilities: np.ndarray) -> np.ndarray:
+        """`class_scores` in float64, checked, and infinite for a class of probability 0."""
+        scores = np.asarray(self.class_scores(probabilities), dtype=np.float64)
+        if scores.shape != probabilities.shape or np.isnan(scores).any():
+            wrong = "some are NaN" if scores.shape == probabilities.shape else f"their shape is {scores.shape}"
+            raise ValueError(
+                f"{type(self).__name__}.class_scores must give one number for each of the {probabilities.shape} "
+                f"probabilities; {wrong}"
+            )
+        return np.where(probabilities > 0, scores, np.inf)
+
+    def promise_broken(self, fitted: FittedConformalRule, short: list[int]) -> str:
+        """What to tell when some of the calibration scores are too few to promise anything."""
+        if self.confidence == 1:
+            return "confidence 1 is kept by no number of rows but only by every class: every set holds every class"
+        return (
+            f"confidence {self.confidence:g} needs {rows_needed(self.confidence)} rows to fit on and there are "
+            f"{len(fitted.scores[0])}: every set holds every class"
+        )
+
+    def impossible_labels(self, fitted: FittedConformalRule, places: list[int]) -> str:
+        """What to tell when more labels have probability 0 than the confidence lets sets miss."""
+        n_zero, n = sum(int(np.isposinf(fitted.scores[j]).sum()) for j in places), sum(map(len, fitted.scores))
+        who = "every set holds every class"
+        if self.per_class:
+            who = f"{_some([fitted.class_names[j] for j in places])} {'are' if len(places) > 1 else 'is'} in every set"
+        return (
+            f"the label has probability 0 in {n_zero} of {n} rows, more than confidence {self.confidence:g} lets sets miss: "
+            f"{who}; sparsemax, and scores so large that softmax underflows, give exact zeros: "
+            "table.with_link('softmax'), TemperatureScaling or a table in float64 parts them"
+        )
+
+
+# What an error asks for.
+ONE_METHOD = "class_scores(self, probabilities) → (rows, L) numbers, the smaller the better a label the class would be"
+
+
+def _definer(cls: type, name: str) -> type:
+    """The class that a method comes from."""
+    return next(base for base in cls.__mro__ if name in vars(base))
+
+
+def _some(names: list[str], most: int = 3) -> str:
+    """The first few of some names."""
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FittedConformalRule(FittedRule):
+    """A conformal rule and the scores of the labels it was fitted on, from which any confidence follows."""
+
+    class_names: tuple[str, ...]
+    scores: list[np.ndarray]  # rising; one array for all rows, or one per class
+
+    def at(self, confidence: float) -> FittedConformalRule:
+        """The same fit with another confidence: no second look at the table.
+
+        The threshold lies at the k-th smallest score, k = ⌈(n + 1)·confidence⌉ in exact arithmetic. For k > n no number
+        of rows like these can keep the promise by less than every class.
+        """
+        assert isinstance(self.rule, ConformalRule)
+        rule = replace(self.rule, confidence=confidence)
+        ranks = [math.ceil((len(scores) + 1) * exact(rule.confidence)) for scores in self.scores]
+        short = [place for place, (scores, k) in enumerate(zip(self.scores, ranks, strict=True)) if k > len(scores)]
+        if short:
+            warnings.warn(rule.promise_broken(self, short), stacklevel=3)
+        worst = [
+            float(scores[k - 1]) if k <= len(scores) else math.inf for scores, k in zip(self.scores, ranks, strict=True)
+        ]
+        if impossible := [place for place, score in enumerate(worst) if score == math.inf and place not in set(short)]:
+            warnings.warn(rule.impossible_labels(self, impossible), stacklevel=3)
+        thresholds = [rule.threshold_at(score) for score in worst]
+        return replace(self, rule=rule, threshold=np.array(thresholds) if rule.per_class else thresholds[0])
+
+    def confidence_at(self, threshold: float) -> float:
+        """The largest confidence that the classes above a threshold keep: k/(n + 1), where k of the n labels are above.
+
+        The inverse of `at`, for the rule whose threshold is one probability: `LAC`.
+        """
+        if not isinstance(self.rule, LAC):
+            raise ValueError(f"{self.rule!r} has no threshold that is one probability; fit LAC()")
+        n = len(self.scores[0])
+        k = np.searchsorted(self.scores[0], -threshold, side="right") if threshold > 0 else n  # at 0 nothing is missed
+        return float(k / (n + 1))
+
+
+def rows_needed(confidence: float) -> int | float:
+    """The smallest number of rows with which a confidence can be promised by less than every class: 1/(1 − c) − 1.
+
+    >>> rows_needed(0.9), rows_needed(0.99)
+    (9, 99)
+    """
+    return math.ceil(1 / (1 - exact(confidence)) - 1) if confidence < 1 else math.inf
+
+
+@dataclass(frozen=True)
+class ProbabilityRule(ConformalRule):
+    """What `LAC` and `ClassConditionalLAC` share: the less probable a class, the worse; so the threshold is a probability."""
+
+    def class_scores(self, probabilities: np.ndarray) -> np.ndarray:
+        return -probabilities
+
+    def scores_of(self, probabilities: np.ndarray, rows: np.ndarray, classes: np.ndarray, span: slice) -> np.ndarray:
+        own = probabilities[rows, classes].astype(np.float64)
+        return np.where(own > 0, -own, np.inf)
+
+    def threshold_at(self, score: float) -> float:
+        return max(-score, 0.0)
+
+    def mask(self, fitted: FittedRule, probabilities: np.ndarray, scores: np.ndarray, rows: slice) -> np.ndarray:
+        return Rule.mask(self, fitted, probabilities, scores, rows)
+
+
+@dataclass(frozen=True)
+class LAC(ProbabilityRule):
+    r"""Every class above one threshold, chosen so that the label is above it with the promised probability.
+
+    $$\Gamma(x) = \{j : p_j(x) \ge \lambda\}, \qquad
+    \lambda = k\text{-th largest } p_{y_i}(x_i), \quad k = \lceil (n+1) \cdot \mathrm{confidence} \rceil$$
+
+    n is the number of fitting rows. Of all rules with that coverage it has the smallest sets on average, but the
+    coverage is kept on average only: ambiguous rows may pay for clear ones. (Least ambiguous classifier, Sadinle et al.
+    2019; the estimator of the average-error formulation.)
+
+    >>> table = LogitTable.from_probabilities([[p, 1 - p] for p in (0.9, 0.8, 0.7, 0.6)], labels=[0, 0, 0, 0])
+    >>> fitted = LAC(confidence=0.6).fit(table)
+    >>> round(fitted.threshold, 3), round(fitted.at(0.8).threshold, 3)
+    (0.7, 0.6)
+
+    Paper: Garcin, thesis, Sec. 2.2.2 and Eq. 2.5.
+    """
+
+    title = "Least ambiguous sets (LAC)"
+    formulation = "average error"
+
+    min_size: int = min_size_knob()
+
+    def bayes(self, posterior: LogitTable) -> FittedRule:
+        """The largest threshold at which the sets hold the label with the promised probability."""
+        falling = -np.sort(-posterior.probabilities().ravel().astype(np.float64))
+        falling = falling[falling > 0]
+        enough = np.cumsum(falling) >= self.confidence * posterior.n * (1 - 1e-12)
+        threshold = falling[np.argmax(enough)] if enough.any() else falling[-1]
+        return FittedRule(self, float(threshold), posterior.n_classes)
+
+
+@dataclass(frozen=True)
+class MassRule(ConformalRule):
+    """What `APS` and `RAPS` share: the score of a class is the mass of all classes that are at least as probable.
+
+    `class_scores` are those without a random share; sets need only the masses of the first classes of a row.
+    """
+
+    formulation = "point-wise error"
+
+    def class_scores(self, probabilities: np.ndarray) -> np.ndarray:
+        rows, classes = np.indices(probabilities.shape).reshape(2, -1)
+        mass, own, rank = self._masses(probabilities, rows, classes)
+        return self.score(mass, own, rank, np.zeros(len(own))).reshape(probabilities.shape)
+
+    def score(self, mass: np.ndarray, own: np.ndarray, rank: np.ndarray, draw: np.ndarray) -> np.ndarray:
+        """The score of a class with probability `own` and that rank; `mass` is of it and all more probable ones."""
+        return mass - draw * own
+
+    def draws(self, rows: slice, purpose: int) -> np.ndarray:
+        """One uniform number per row, by the seed and the place of the row in the table; zeros without randomness."""
+        if not self.randomized:  # type: ignore[attr-defined]
+            return np.zeros(rows.stop - rows.start)
+        bits = np.random.PCG64([self.seed, purpose]).advance(rows.start)  # type: ignore[attr-defined]
+        return np.random.Generator(bits).random(rows.stop - rows.start)
+
+    def scores_of(self, probabilities: np.ndarray, rows: np.ndarray, classes: np.ndarray, span: slice) -> np.ndarray:
+        mass, own, rank = self._masses(probabilities, rows, classes)
+        scores = self.score(mass, own, rank, self.draws(span, FITTING)[rows])
+        return np.where(own > 0, scores, np.inf)
+
+    def _masses(
+        self, probabilities: np.ndarray, rows: np.ndarray, classes: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The mass of some classes and all that are at least as probable, their own probability, and their rank."""
+        own = probabilities[rows, classes]
+        label, member = np.nonzero(probabilities[rows] >= own[:, None])
+        mass = np.bincount(label, _units(probabilities[rows[label], member]), len(rows)) * UNIT
+        return mass, own, np.bincount(label, minlength=len(rows))
+
+    def mask(self, fitted: FittedRule, probabilities: np.ndarray, scores: np.ndarray, rows: slice) -> np.ndarray:
+        n_classes = probabilities.shape[1]
+        falling = -np.sort(-probabilities, axis=1)
+        draws = self.draws(rows, PREDICTING)
+        reached = fitted.threshold + _rounding(probabilities)
+        n_inside = self._n_inside(falling[:, :FIRST], draws, reached)
+        larger = np.flatnonzero((n_inside == FIRST) & (n_classes > FIRST))  # few rows, as a rule
+        n_inside[larger] = self._n_inside(falling[larger], draws[larger], reached)
+        # Equal probabilities share the score of the last of them, so the set is what lies above the first outsider.
+        outsider = falling[np.arange(len(falling)), np.minimum(n_inside, n_classes - 1)]
+        outsider[n_inside == n_classes] = -1 if fitted.threshold == math.inf else 0
+        return probabilities > outsider[:, None]
+
+    def _n_inside(self, falling: np.ndarray, draws: np.ndarray, threshold: float) -> np.ndarray:
+        mass = np.cumsum(_units(falling), axis=1) * UNIT
+        scores = self.score(mass, falling, np.arange(1, falling.shape[1] + 1), draws[:, None])
+        return np.count_nonzero(scores <= threshold, axis=1)
+
+    def bayes(self, posterior: LogitTable) -> FittedRule:
+        """The smallest sets that hold the promised mass of every row."""
+        return PointwiseError(self.confidence, min_size=self.min_size).fit(posterior)  # type: ignore[attr-defined]
+
+
+def _randomized_knob() -> Any:
+    return knob(True, meaning="subtraction of a random share of the last class, for exact coverage")
+
+
+def _seed_knob() -> Any:
+    return knob(0, low=0, high=9, maximum=math.inf, meaning="seed of the random shares")
+
+
+@dataclass(frozen=True)
+class APS(MassRule):
+    r"""The most probable classes, up to a mass that is chosen so that they hold the label as promised.
+
+    $$s(x, j) = \sum_{k :\, p_k(x) \ge p_j(x)} p_k(x) - U p_j(x), \qquad \Gamma(x) = \{j : s(x, j) \le q\}$$
+
+    q is the ⌈(n+1)·confidence⌉-th smallest score of the n fitting labels; U is uniform on [0, 1], one draw per row that
+    depends on `seed` and the place of the row only, so moving a slider does not redraw it; without `randomized` U = 0
+    and sets are larger. Coverage adapts to each row better than that of `LAC`, at the price of larger sets.
+
+    >>> table = LogitTable.from_probabilities([[0.5, 0.3, 0.2]] * 3, labels=[0, 1, 1])
+    >>> fitted = APS(confidence=0.5, randomized=False).fit(table)
+    >>> round(fitted.threshold, 3), fitted(table).sizes.tolist()
+    (0.8, [2, 2, 2])
+
+    Romano, Sesia & Candès 2020; an estimator of the point-wise error formulation of the thesis, Table 2.1.
+    """
+
+    title = "Adaptive sets (APS)"
+
+    randomized: bool = _randomized_knob()
+    seed: int = _seed_knob()
+    min_size: int = min_size_knob()
+
+
+@dataclass(frozen=True)
+class RAPS(MassRule):
+    r"""`APS` with a price on every class after the first few, so that sets stay small.
+
+    $$s(x, j) = \sum_{k :\, p_k(x) \ge p_j(x)} p_k(x) - U p_j(x) +
+    \mathrm{penalty} \cdot \max(\mathrm{rank}_j - \mathrm{free\_rank}, 0)$$
+
+    Ranks count from 1, equal probabilities share the last of theirs.
+
+    Angelopoulos et al. 2021; Garcin, thesis, Table 2.1 (point-wise error).
+    """
+
+    title = "Regularised adaptive sets (RAPS)"
+
+    penalty: float = knob(0.01, low=0, high=1, maximum=math.inf, meaning="price of a class beyond the free ones")
+    free_rank: int = knob(5, low=0, high=20, maximum=math.inf, meaning="number of classes without a price")
+    randomized: bool = _randomized_knob()
+    seed: int = _seed_knob()
+    min_size: int = min_size_knob()
+
+    def score(self, mass: np.ndarray, own: np.ndarray, rank: np.ndarray, draw: np.ndarray) -> np.ndarray:
+        return super().score(mass, own, rank, draw) + self.penalty * np.maximum(rank - self.free_rank, 0)
+
+
+@dataclass(frozen=True)
+class ClassConditionalLAC(ProbabilityRule):
+    r"""One threshold per class, so that the promise holds for every class and not only on average.
+
+    $$\Gamma(x) = \{j : p_j(x) \ge \lambda_j\}, \qquad
+    \lambda_j = k_j\text{-th largest } p_j \text{ among the } n_j \text{ rows of } j, \quad
+    k_j = \lceil (n_j+1) \cdot \mathrm{confidence} \rceil$$
+
+    A class with fewer than 1/(1 − confidence) − 1 fitting rows can only keep the promise by being in every set, and
+    with many rare classes sets become useless: it warns.
+
+    Sadinle et al. 2019; Ding et al. 2023.
+    """
+
+    title = "Class-conditional LAC"
+    formulation = "average error"
+    per_class = True
+
+    min_size: int = min_size_knob()
+
+    def calibration_scores(self, table: LogitTable) -> list[np.ndarray]:
+        _, classes, scores = self.label_scores(table)
+        by_class = np.lexsort((scores, classes))
+        ends = np.cumsum(np.bincount(classes, minlength=table.n_classes))
+        return np.split(scores[by_class], ends[:-1])
+
+    def promise_broken(self, fitted: FittedConformalRule, short: list[int]) -> str:
+        names = _some([fitted.class_names[j] for j in short])
+        return (
+            f"{len(short)} of {fitted.n_classes} classes ({names}) have fewer than {rows_needed(self.confidence)} rows to "
+            f"fit on, which confidence {self.confidence:g} needs: they are in every set"
+        )
+
+    def bayes(self, posterior: LogitTable) -> FittedRule:
+        raise ValueError("the class-conditional promise is not among the four formulations; it has no Bayes form here")
+
+
+@dataclass(frozen=True)
+class PointwiseError(Rule):
+    r"""The smallest set of every row that holds the wanted probability.
+
+    $$\Gamma(x) = \text{smallest } A \text{ with } \sum_{j \in A} p_j(x) \ge \mathrm{confidence}$$
+
+    It believes the probabilities: nothing is fitted and nothing is promised unless they are right. With the true
+    posterior it is the Bayes classifier of the point-wise error formulation.
+
+    >>> table = LogitTable.from_probabilities([[0.5, 0.3, 0.2], [0.95, 0.03, 0.02]])
+    >>> PointwiseError(confidence=0.8).fit(table)(table).sizes.tolist()
+    [2, 1]
+
+    Paper: Garcin, thesis, Table 2.1.
+    """
+
+    title = "Point-wise error"
+    formulation = "point-wise error"
+    needs_fit = False
+
+    confidence: float = knob(
+        0.9, low=0.5, high=0.99, minimum=1e-6, maximum=1, symbol="1 − ε", meaning="probability that a set must hold"
+    )
+    min_size: int = min_size_knob()
+
+    def mask(self, fitted: FittedRule, probabilities: np.ndarray, scores: np.ndarray, rows: slice) -> np.ndarray:
+        falling = -np.sort(-probabilities, axis=1)
+        mass = np.cumsum(_units(falling), axis=1)
+        sizes = np.count_nonzero(mass < (self.confidence - _rounding(probabilities)) / UNIT, axis=1) + 1
+        beyond = np.flatnonzero(sizes > probabilities.shape[1])  # all classes hold less: those that hold anything
+        sizes[beyond] = np.count_nonzero(probabilities[beyond], axis=1)
+        return most_probable(probabilities, scores, sizes)
+
+
+def _rounding(probabilities: np.ndarray) -> float:
+    """By how much the mass of all classes may miss 1: softmax (measured up to 10 000 classes), and the units."""
+    return 4 * float(np.finfo(probabilities.dtype).eps) + probabilities.shape[1] * UNIT
+
+
+def _units(probabilities: np.ndarray) -> np.ndarray:
+    return np.rint(probabilities.astype(np.float64) / UNIT)
+
+
+# Every rule there is, for choosers, the command line and tests.
+RULES: tuple[type[Rule], ...] = (TopK, AverageK, Threshold, LAC, APS, RAPS, ClassConditionalLAC, PointwiseError)
+
+
+def rule_from_text(text: str, *, foreign: bool = False) -> Rule:
+    """The rule a person wrote the way Python prints it; knobs left out keep their defaults.
+
+    With `foreign` it may be one of another module, `module:Rule` or `module:Rule(knob=1)`, which is imported: only for a
+    text that the person at the keyboard wrote, never for one that stands in a file or an address.
+
+    >>> rule_from_text("LAC(confidence=0.95)")
+    LAC(confidence=0.95, min_size=0)
+    >>> rule_from_text("TopK").short()
+    'TopK(K=5)'
+    >>> rule_from_text("workbench.sets.conformal:RAPS(penalty=0.1)", foreign=True).short()
+    'RAPS(confidence=0.9, penalty=0.1)'
+    """
+    place = re.match(r"\s*([\w.]+:\w+)", text)
+    if place is None or not foreign:
+        return from_text(text, RULES, "rule")
+    found = imported(place[1], "rule")
+    if not (isinstance(found, type) and issubclass(found, Rule)):
+        raise ValueError(f"{place[1]!r} is not a workbench.sets.rules.Rule; derive it from Rule or ConformalRule")
+    return from_text(found.__name__ + text[place.end() :], (found,), "rule")

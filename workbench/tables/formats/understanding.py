@@ -1,0 +1,363 @@
+"""From named arrays to a table: which holds the scores, which the labels, and through which link scores are read.
+
+What a file says is used; what it leaves open is found out where only one reading is possible, and said in the note; what
+would be a guess is refused, with the words that say it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from workbench.tables import LogitTable
+from workbench.tables.checks import (
+    BLOCK,
+    NO_LABEL,
+    SUM_TOLERANCE,
+    Labels,
+    checked_names,
+    checked_scores,
+    labels_from,
+    listed,
+)
+from workbench.tables.formats.base import Contents, Room, Stored
+from workbench.tables.formats.columns import roles
+from workbench.tables.formats.names import CLASS_NAMES, FURTHER, IDS, LABELS, LINK, PROBABILITIES, SCORES
+from workbench.tables.links import LINKS
+
+ROUNDED = "probabilities, divided by their sum"  # which rounding has moved away from 1
+ROUNDING = 1e-2  # how far from 1 rounding may have moved the sum
+LONGEST_NAME = 1000  # characters of the name of a class
+ALL = ...  # of an array
+PART = re.compile(r"(.+?)\[([-\d:, ]+)\]")  # logits[0] or logits[:, 1]
+
+
+def table_of(
+    file: str,
+    contents: Contents,
+    room: Room,
+    *,
+    scores: str | Sequence[str] | None = None,
+    labels: str | None = None,
+    link: str | None = None,
+    link_constant: float | None = None,
+) -> LogitTable:
+    """A table from what a file holds, with a note of what each part was taken for."""
+    arrays, facts, said = dict(contents.arrays), dict(contents.facts), list(contents.said)
+    if contents.columns is not None:
+        found = roles(contents.columns, (scores,) if isinstance(scores, str) else tuple(scores or ()), labels)
+        arrays, of_scores, of_labels = found.arrays, (found.scores, ALL), (found.labels, ALL)
+        if found.class_names is not None:
+            facts["class_names"] = found.class_names
+        if found.empty:
+            said.append(f"ignored, for they are empty: {listed(found.empty)}")
+    else:
+        of_scores = (_scores_name(arrays), ALL) if scores is None else _asked(arrays, scores)
+        of_labels = (_called(arrays, LABELS), ALL) if labels is None else _asked(arrays, labels)
+    scores_name, part = of_scores
+    matrix = _numbers(arrays.pop(scores_name), scores_name, part, room)
+    n, n_classes = matrix.shape
+    labels_name, labels_part = of_labels
+    stored = None if labels_name is None else arrays.pop(labels_name, None)
+    fields, of_fields = _fields(arrays, facts, n, n_classes, room)
+    said += of_fields
+    names = fields.get("class_names")
+    if stored is None and (labels_name := _named_by_words(arrays, names, n)):
+        stored = arrays.pop(labels_name)
+    if stored is None:
+        said.insert(0, "no labels: if it holds some, call them label")
+    else:
+        given = _part(stored.read(), labels_part, labels_name)
+        fields["labels"], fields["class_names"], how = _labels(given, names, n_classes, labels_name)
+        said.insert(0, how)
+    link, link_constant, from_file = _link_of(arrays, facts, link, link_constant)
+    attributes, ignored = _attributes(arrays, n, room)
+    if attributes:
+        fields["attributes"] = attributes
+        said.append(f"row attributes {listed(attributes, 20)}")
+    if ignored:
+        said.append(f"ignored: {listed(ignored, 20)}")
+    many = "labels" in fields and fields["labels"].ndim == 2
+    if link is None:
+        link, meaning = _link(matrix, many, scores_name)
+    else:
+        meaning = "probabilities" if link == "identity" else f"scores, {link}{from_file}"
+    if meaning == ROUNDED:
+        matrix = _divided_by_sums(matrix)
+    shown = scores_name if part is ALL else scores
+    note = f"{file}: {n} rows × {n_classes} classes; {shown} ({matrix.dtype}) read as {meaning}; {'; '.join(said)}"
+    return LogitTable(matrix, link=link, link_constant=link_constant, note=note, **fields)
+
+
+def _called(arrays: dict[str, Stored], known: Sequence[str]) -> str | None:
+    """The array that has one of the known names, whatever its case."""
+    by_lower = {name.lower(): name for name in reversed(arrays)}
+    return next((by_lower[name] for name in known if name in by_lower), None)
+
+
+def _asked(arrays: dict[str, Stored], name: Any) -> tuple[str, Any]:
+    """The array of that name, and which part of it: all, or `[0]` of a stacked one."""
+    if not isinstance(name, str):
+        raise ValueError(f"{name!r} does not name one array; it has {_overview(arrays)}")
+    if name in arrays:
+        return name, ALL
+    if (parts := PART.fullmatch(name)) and parts[1] in arrays:
+        index = [part.strip() for part in parts[2].split(",")]
+        if all(part == ":" or part.lstrip("-").isdecimal() for part in index):
+            return parts[1], tuple(slice(None) if part == ":" else int(part) for part in index)
+    raise ValueError(f"there is no array {name}; it has {_overview(arrays)} (write logits[0] for the first of several)")
+
+
+def _overview(arrays: dict[str, Stored]) -> str:
+    return listed((f"{name} {array}" for name, array in arrays.items()), 20) or "nothing"
+
+
+def _scores_name(arrays: dict[str, Stored]) -> str:
+    known = _called(arrays, SCORES)
+    if known is not None:
+        return known
+    if len(arrays) == 1 and next(iter(arrays)).lower() not in ("x", "features", "data", "inputs"):
+        return next(iter(arrays))
+    raise ValueError(
+        f"which array holds the scores? It has {_overview(arrays)}; say so, scores='NAME' (--scores NAME), and labels='NAME' "
+        "(--labels NAME), or call them scores and labels"
+    )
+
+
+def _part(values: np.ndarray, part: Any, name: str | None) -> np.ndarray:
+    try:
+        return values[part]
+    except IndexError:
+        raise ValueError(f"{name} has shape {values.shape} and no such part; give an index that it has") from None
+
+
+def _numbers(stored: Stored, name: str, part: Any, room: Room) -> np.ndarray:
+    """The scores as floating-point numbers, (n, L)."""
+    values = _part(stored.read(), part, name)
+    if values.ndim != 2:
+        example = f"{name}[0]" if values.ndim == 3 else name
+        raise ValueError(
+            f"{name} has shape {values.shape}; a table has one row per example and one column per class (of several stacked "
+            f"ones take one: scores='{example}', --scores '{example}')"
+        )
+    if values.dtype.kind in "iu":
+        room.take(f"{name} as floating-point numbers", 8 * values.size)
+    return checked_scores(values)
+
+
+def _fields(
+    arrays: dict[str, Stored], facts: dict[str, Any], n: int, n_classes: int, room: Room
+) -> tuple[dict[str, Any], list[str]]:
+    """Names, groups and counts of classes, and what else of a table is stored beside its scores; taken out of `arrays`."""
+    fields: dict[str, Any] = {}
+    said = []
+    for field, known in (("class_names", CLASS_NAMES), ("ids", IDS), *((name, (name,)) for name in FURTHER)):
+        if field in facts and field in LogitTable.PER_CLASS:
+            fields[field] = _from_text(field, facts[field])
+            said.append(field)
+            continue
+        name = _called(arrays, known)
+        if name is None:
+            continue
+        expected = n_classes if field in LogitTable.PER_CLASS else n
+        if arrays[name].shape[:1] == (expected,):
+            values = _texts(arrays.pop(name).read(), room)
+            if values is None:
+                said.append(f"ignored: {name} (long texts)")
+                continue
+            fields[field] = values
+            said.append(f"{field} from {name}" if name != field else field)
+        elif name == field and field in LogitTable.PER_CLASS and arrays[name].shape != (n,):
+            raise ValueError(
+                f"{name} has shape {arrays[name].shape}, and scores have {n_classes} classes; give one per class"
+            )
+    if "class_names" in fields:
+        names = fields["class_names"] = checked_names("class_names", fields["class_names"])
+        longest = max(names, key=len, default="")
+        if len(longest) > LONGEST_NAME:
+            raise ValueError(
+                f"a class is called by {len(longest)} characters, {longest[:40]!r}…; give at most {LONGEST_NAME}"
+            )
+        if len(set(names)) < len(names):
+            twice = {name for name in names if names.count(name) > 1} if len(names) < 10_000 else set()
+            said.append(f"several classes are called {listed(sorted(twice)) or 'the same'}")
+    return fields, said
+
+
+def _from_text(field: str, text: Any) -> Any:
+    """Names or counts of classes from the metadata of a file: a list in JSON."""
+    if not isinstance(text, str):
+        return text
+    try:
+        values = json.loads(text)
+    except ValueError:
+        values = None
+    if not isinstance(values, list):
+        raise ValueError(f"{field} in its metadata is {text[:40]!r}; write a list in JSON, one entry per class")
+    return values
+
+
+def _decoded(values: np.ndarray) -> np.ndarray:
+    return np.char.decode(values, "utf-8") if values.dtype.kind == "S" else values
+
+
+def _named_by_words(arrays: dict[str, Stored], class_names: tuple[str, ...] | None, n: int) -> str | None:
+    """The only array of words that are all names of classes, whatever it is called."""
+    known = set(class_names or ())
+    found = []
+    for name, array in arrays.items():
+        if class_names is not None and array.shape == (n,) and array.dtype.kind in "UO":
+            words = {word for word in array.read().tolist() if not isinstance(word, list)} - {None, ""}
+            found += [name] if words and words <= known else []
+    return found[0] if len(found) == 1 else None
+
+
+def _labels(
+    given: np.ndarray, names: tuple[str, ...] | None, n_classes: int, called: str | None
+) -> tuple[np.ndarray, tuple[str, ...] | None, str]:
+    """Labels as a table takes them, the names of the classes, and how they were read."""
+    given = _decoded(given)
+    if given.ndim != 1 and given.ndim != 2:
+        raise ValueError(f"labels are {given.dtype} of shape {given.shape}; give one per row, or marks of shape (n, L)")
+    if given.ndim == 1 and given.dtype.kind in "OU":
+        read = _written(given.tolist(), names, n_classes)
+    else:
+        read = labels_from(given, names, n_classes, numbers_name=True)
+    values, how = read.values, f"labels from {called}"
+    if np.ndim(given) == 2 and values.ndim == 2 and (values.sum(axis=1) == 1).all():
+        values, how = values.argmax(axis=1), f"labels from one mark a row of {called}"
+    facts = [read.reading]
+    if values.ndim == 1:
+        without = int((values == NO_LABEL).sum())
+        present = len(np.unique(values[values != NO_LABEL]))
+        facts.append(f"{without} rows without a label" if without else "")
+        facts.append(f"{present} of the {n_classes} classes occur" if present < n_classes else "")
+    about = "; ".join(filter(None, facts))
+    return values, read.class_names, f"{how} ({about})" if about else how
+
+
+def _written(cells: list[Any], names: tuple[str, ...] | None, n_classes: int) -> Labels:
+    """Labels that stand as text: several as a;b, whole numbers as such. What stands in many rows is read once."""
+    if isinstance(next((cell for cell in cells if cell is not None), None), (list, np.ndarray)):
+        return labels_from(cells, names, n_classes, numbers_name=True)
+    known = set(names or ())
+    place = {cell: at for at, cell in enumerate(dict.fromkeys(cells))}
+    words = [cell.strip() if isinstance(cell, str) else cell for cell in place]
+    if any(";" in word and word not in known for word in words if word):
+        lists = [[part.strip() for part in (word or "").split(";") if part.strip()] for word in words]
+        numbers = _whole_numbers({part for row in lists for part in row}, known)
+        distinct: list[Any] = [[numbers.get(part, part) for part in row] for row in lists]
+    else:
+        numbers = _whole_numbers({word for word in words if word}, known)
+        distinct = [numbers.get(word, word) for word in words]
+    read = labels_from(distinct, names, n_classes, numbers_name=True)
+    return read._replace(values=read.values[[place[cell] for cell in cells]])
+
+
+def _whole_numbers(words: set[str], known: set[str]) -> dict[str | None, int]:
+    """The numbers that words stand for, if every one is a whole number (2 or 2.0, not 02), and 2.0 is no class."""
+    matches = [re.fullmatch(r"(-?(?:0|[1-9]\d{0,17}))(?:\.0*)?", word) for word in words]
+    if not all(matches) or (words <= known and any("." in word for word in words)):
+        return {}
+    return {match[0]: int(match[1]) for match in matches if match}
+
+
+def _link_of(
+    arrays: dict[str, Stored], facts: dict[str, Any], link: str | None, link_constant: float | None
+) -> tuple[str | None, float | None, str]:
+    """The link and its constant: what was asked for, else what the file says; and the words for the latter."""
+    stored = {name: _one_value(arrays.pop(name)) if name in arrays else facts.get(name) for name in LINK}
+    if link not in (None, "quasibinary") and link_constant is not None:
+        raise ValueError(f"link_constant = {link_constant} belongs to the quasibinary link, not to {link}")
+    if link is None and stored["link"] is None:
+        if link_constant is not None:
+            raise ValueError(f"link_constant = {link_constant} belongs to link='quasibinary' (--link quasibinary)")
+        return None, None, ""
+    if link is None and stored["link"] not in LINKS:
+        raise ValueError(
+            f"it says link = {str(stored['link'])[:40]!r}; known: {', '.join(LINKS)} (say link='softmax', --link softmax)"
+        )
+    constant = stored["link_constant"] if link_constant is None else link_constant
+    try:
+        constant = None if constant is None else float(constant)
+    except ValueError:
+        raise ValueError(f"it says link_constant = {str(constant)[:40]!r}; give a number, link_constant=0.3") from None
+    if link is not None:
+        return link, constant if link == "quasibinary" else None, ""
+    said = " as the file says" if constant is None else f" with log C = {constant:g}, as the file says"
+    return str(stored["link"]), constant, said
+
+
+def _one_value(stored: Stored) -> Any:
+    """The one value that an array holds, once or in every row."""
+    values = np.unique(_decoded(stored.read()).astype(str)).tolist() if int(np.prod(stored.shape)) < 10**8 else []
+    if len(values) != 1:
+        raise ValueError(
+            f"the link of a table is one word, and its constant one number; it has {listed(values) or 'none'}"
+        )
+    return values[0]
+
+
+def _attributes(arrays: dict[str, Stored], n: int, room: Room) -> tuple[dict[str, np.ndarray], list[str]]:
+    """What can be known of each row, and the names of what is left out: other shapes, and texts too long to group by."""
+    attributes, ignored = {}, []
+    for name, array in arrays.items():
+        if array.shape != (n,) or array.dtype.kind not in "biufUSO":
+            ignored.append(name)
+            continue
+        values = _texts(array.read(), room)
+        if values is None:
+            ignored.append(f"{name} (long texts)")
+        else:
+            attributes[name] = values
+    return attributes, ignored
+
+
+def _texts(values: np.ndarray, room: Room) -> np.ndarray | None:
+    """An array of texts as NumPy holds them, all as long as the longest; None where that would take too much."""
+    if values.dtype != object:
+        return _decoded(values)
+    words = ["" if word is None else str(word) for word in values.tolist()]
+    n_bytes = 4 * len(words) * max(map(len, words))
+    if not room.holds(n_bytes):
+        return None
+    room.take("texts", n_bytes)
+    return np.array(words)
+
+
+def _link(scores: np.ndarray, many_labels: bool, name: str) -> tuple[str, str]:
+    """The link that the numbers call for, and what they were taken for. All rows are looked at."""
+    low, high = np.inf, -np.inf
+    like, near, other = 0, 0, None
+    for start in range(0, len(scores), BLOCK):
+        block = np.asarray(scores[start : start + BLOCK], dtype=np.float64)
+        sums = block.sum(axis=1)
+        if not np.isfinite(sums).all():
+            return "softmax", "scores"  # the table refuses it, and says where
+        inside = (block.min(axis=1) >= 0) & (block.max(axis=1) <= 1 + SUM_TOLERANCE)
+        close = inside & (np.abs(sums - 1) < ROUNDING)
+        like += int(close.sum())
+        near += int((inside & (np.abs(sums - 1) < SUM_TOLERANCE)).sum())
+        low, high = min(low, block.min()), max(high, block.max())
+        if other is None and not close.all():
+            other = start + int(np.argmin(close)), sums[np.argmin(close)]
+    within = 0 <= low and high <= 1 + SUM_TOLERANCE
+    if within and many_labels:
+        return "identity", "probabilities of each class" if like < len(scores) else "probabilities"
+    if like == len(scores):
+        return "identity", "probabilities" if near == like else ROUNDED
+    if name.lower() in PROBABILITIES or like > 0.01 * len(scores):
+        row, total = other if other is not None else (0, np.nan)
+        raise ValueError(
+            f"{name} go from {low:g} to {high:g}, and row {row + 1} sums to {total:g}: are they probabilities? Say "
+            "link='identity' (--link identity) if each class is judged by itself, link='softmax' (--link softmax) for scores"
+        )
+    return ("sigmoid", "scores, sigmoid") if many_labels else ("softmax", "scores, softmax")
+
+
+def _divided_by_sums(matrix: np.ndarray) -> np.ndarray:
+    return matrix / matrix.sum(axis=1, keepdims=True)

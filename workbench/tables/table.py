@@ -1,0 +1,336 @@
+"""LogitTable: the scores and labels of one split. The two halves of the workbench meet here and nowhere else."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import numbers
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from workbench.counts import checked_counts
+from workbench.tables.checks import (
+    BLOCK,
+    array_of,
+    check_sums,
+    check_values,
+    checked_labels,
+    checked_names,
+    checked_scores,
+    checked_weights,
+    labels_from,
+    one_per_row,
+    read_only,
+    scores_of_frame,
+)
+from workbench.tables.links import LINKS
+
+
+def checked_table(given: Any) -> LogitTable:
+    """The table, or an error for anything else that says how it becomes one."""
+    if not isinstance(given, LogitTable):
+        raise ValueError(
+            f"a LogitTable is wanted here, not {type(given).__name__}: LogitTable(scores, labels) makes one of arrays, "
+            "import_table(path) of a file, and a trained run has some, run.tables['test']"
+        )
+    return given
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LogitTable:
+    """What a network said about n rows (scores), and what is true (labels).
+
+    `scores` (n, L) may be float16, float32 or float64, in memory or memory-mapped; probabilities are computed from them
+    by the `link`, block by block, and are never held whole unless asked for. `labels` is (n,) class indices, -1 for a row
+    without a label, or (n, L) bool when a row may have none or many. What is right is measured on the rows that have a
+    label (`labelled`). Everything else is optional:
+
+    - `class_names`, `groups` (the genus or superclass of each class), `class_counts` (training images): one per class;
+    - `posterior` (the true P(y|x), where known) and `votes` (how many people chose each class): (n, L);
+    - `attributes` {name: (n,)}: anything about a row worth grouping by (organ, author, device);
+    - `features` (n, d), `ids` (n,), `images` (n, height, width, channels);
+    - `link_constant`: log C of the quasibinary link;
+    - `chose_model`: these rows stopped training or chose a checkpoint, so a conformal promise fitted on them is void;
+    - `note`: where the table comes from, in words.
+
+    Labels may also be class names, lists of labels, 0/1 integers or pandas objects (`table_checks.labels_from`), and scores
+    a DataFrame whose columns are the classes.
+
+    >>> table = LogitTable([[2.0, 0.0, 0.0], [0.0, 1.0, 1.0]], labels=[0, 2])
+    >>> table
+    LogitTable(2 rows × 3 classes, softmax, float64; labels)
+    >>> table.probabilities().round(3).tolist()
+    [[0.787, 0.107, 0.107], [0.155, 0.422, 0.422]]
+    """
+
+    scores: np.ndarray
+    labels: np.ndarray | None = None
+    link: str = "softmax"
+    link_constant: float | None = None
+    class_names: tuple[str, ...] | None = None
+    groups: tuple[str, ...] | None = None
+    class_counts: np.ndarray | None = None
+    posterior: np.ndarray | None = None
+    votes: np.ndarray | None = None
+    attributes: dict[str, np.ndarray] | None = None
+    features: np.ndarray | None = None
+    ids: np.ndarray | None = None
+    images: np.ndarray | None = None
+    chose_model: bool = False
+    note: str = ""
+
+    # Which fields have one entry per row, and which per class: `rows`, `save` and the checks all follow these lists.
+    PER_ROW: ClassVar = ("labels", "posterior", "votes", "features", "ids", "images")
+    PER_CLASS: ClassVar = ("class_names", "groups", "class_counts")
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.link, str) or self.link not in LINKS:
+            raise ValueError(f"link = {self.link!r} is unknown; give one of {', '.join(LINKS)}")
+        constant = self.link_constant
+        if self.link == "quasibinary" and not (isinstance(constant, numbers.Real) and np.isfinite(float(constant))):
+            raise ValueError(
+                f"link_constant = {constant!r}; the quasibinary link needs log C, a number that training estimates"
+            )
+        if isinstance(constant, numbers.Real):
+            self._fill(link_constant=float(constant))  # JSON, and the key, know no other kind
+        frame = hasattr(self.scores, "columns")  # of pandas, with one column per class
+        if frame:
+            columns, names = scores_of_frame(self.scores, self.class_names)
+            self._fill(scores=columns, class_names=names)
+        scores = checked_scores(self.scores)
+        self._fill(scores=scores)
+        for name in ("class_names", "groups"):
+            if getattr(self, name) is not None:
+                self._fill(**{name: checked_names(name, getattr(self, name))})
+        if self.labels is not None:
+            read = labels_from(self.labels, self.class_names, scores.shape[1], numbers_name=frame)
+            note = "; ".join(filter(None, (self.note, read.reading)))
+            labels = checked_labels(read.values, *scores.shape)
+            self._fill(labels=labels, class_names=read.class_names, note=note)
+        if self.class_counts is not None:
+            self._fill(class_counts=checked_counts(array_of(self.class_counts)))
+        for name in ("posterior", "votes"):
+            if getattr(self, name) is not None:
+                self._fill(**{name: checked_weights(name, getattr(self, name), scores.shape)})
+        for name in ("features", "ids", "images"):
+            if getattr(self, name) is not None:
+                self._fill(**{name: read_only(np.atleast_1d(array_of(getattr(self, name))))})
+        if self.attributes is not None:
+            if not isinstance(self.attributes, Mapping):
+                raise ValueError(f"attributes = {self.attributes!r}; give {{name: one value per row}}")
+            self._fill(attributes={str(name): one_per_row(values) for name, values in self.attributes.items()})
+        self._check_lengths()
+        check_values(self)
+
+    @classmethod
+    def trusted(cls, key: str | None = None, **fields: Any) -> Self:
+        """A table of values that were checked before (other rows of a table, a table read from disk): no second look."""
+        table = object.__new__(cls)
+        table._fill(**{field.name: field.default for field in dataclasses.fields(cls)} | fields)
+        table._check_lengths()
+        if key is not None:
+            table.__dict__["key"] = key
+        return table
+
+    def _fill(self, **values: Any) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def _check_lengths(self) -> None:
+        per_row = {name: getattr(self, name) for name in self.PER_ROW} | (self.attributes or {})
+        for name, values in per_row.items():
+            if values is not None and len(values) != self.n:
+                raise ValueError(f"{name} has {len(values)} entries and scores have {self.n} rows; give one per row")
+        for name in self.PER_CLASS:
+            values = getattr(self, name)
+            if values is not None and len(values) != self.n_classes:
+                raise ValueError(
+                    f"{name} has {len(values)} entries and scores have {self.n_classes} classes; give one per class"
+                )
+
+    @classmethod
+    def from_probabilities(cls, probabilities: Any, labels: Any = None, **fields: Any) -> Self:
+        """A table of probabilities, such as `predict_proba` of scikit-learn gives: rows are checked to sum to 1.
+
+        With (n, L) bool labels the classes are judged one by one and rows need not sum to 1.
+
+        >>> LogitTable.from_probabilities([[0.7, 0.3]], labels=[0]).probabilities().tolist()
+        [[0.7, 0.3]]
+        """
+        table = cls(probabilities, labels, link="identity", **fields)
+        if not table.many_labels:
+            for rows in table.spans():
+                check_sums(table.scores[rows], rows.start)
+        return table
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.scores.shape[0]
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, L."""
+        return self.scores.shape[1]
+
+    @property
+    def many_labels(self) -> bool:
+        """Whether a row may have no label or several: labels are (n, L) bool."""
+        return self.labels is not None and self.labels.ndim == 2
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The type of probabilities: float64 for float64 scores, float32 for all others."""
+        return np.dtype(np.float64 if self.scores.dtype == np.float64 else np.float32)
+
+    @cached_property
+    def key(self) -> str:
+        """sha256 of scores, labels and link: what makes two tables the same table."""
+        digest = hashlib.sha256()
+        for name, values in (("scores", self.scores), ("labels", self.labels)):
+            if values is not None:
+                digest.update(f"{name} {values.dtype.str} {values.shape};".encode())
+                for start in range(0, len(values), BLOCK):
+                    digest.update(np.ascontiguousarray(values[start : start + BLOCK]).data)
+        digest.update(f"link {self.link} {self.link_constant!r}".encode())
+        return digest.hexdigest()
+
+    def named_classes(self) -> tuple[str, ...]:
+        """The class names, or "class 0", "class 1", … where there are none. Equal ones are told apart by their number."""
+        names = self.class_names or tuple(f"class {index}" for index in range(self.n_classes))
+        times = Counter(names)
+        if len(times) == len(names):
+            return names
+        return tuple(f"{name} ({j})" if times[name] > 1 else name for j, name in enumerate(names))
+
+    def checked_labels(self) -> np.ndarray:
+        """The labels, or an error for a table without."""
+        if self.labels is None:
+            raise ValueError("this table has no labels; give LogitTable(scores, labels) to measure what is right")
+        return self.labels
+
+    @cached_property
+    def labelled(self) -> np.ndarray:
+        """(n,) bool: which rows have a label. A table of one class asks yes or no, so there every row has its answer.
+
+        >>> LogitTable(np.zeros((2, 3)), labels=[2, -1]).labelled.tolist()
+        [True, False]
+        """
+        if self.labels is None:
+            return read_only(np.zeros(self.n, bool))
+        if self.many_labels:
+            return read_only(np.asarray(self.labels.any(axis=1) | (self.n_classes == 1)))
+        return read_only(np.asarray(self.labels >= 0))
+
+    def labelled_rows(self) -> Self:
+        """The table of the rows that have a label: this very table if all have, an error if none has."""
+        self.checked_labels()
+        if self.labelled.all():
+            return self
+        if not self.labelled.any():
+            raise ValueError(f"none of the {self.n} rows has a label; give some that do")
+        return self.rows(self.labelled)
+
+    def positives(self) -> tuple[np.ndarray, np.ndarray]:
+        """(rows, classes) of every label: as many pairs as a row has labels, none for a row without."""
+        labels = self.checked_labels()
+        if self.many_labels:
+            rows, classes = np.nonzero(labels)
+            return rows, classes
+        rows = np.flatnonzero(self.labelled)
+        return rows, labels[rows]
+
+    def with_link(self, link: str, link_constant: float | None = None) -> Self:
+        """The same scores read through another link."""
+        return dataclasses.replace(self, link=link, link_constant=link_constant)
+
+    def rows(self, index: Any) -> Self:
+        """The table of some rows: a slice, indices or a mask."""
+        if not isinstance(index, slice):
+            index = np.atleast_1d(array_of(index))
+            index = index if index.size else slice(0)  # NumPy takes an empty list for floats
+        if len(np.arange(self.n)[index]) == 0:
+            raise ValueError("no row was chosen; a table has at least one row")
+        per_row = {name: getattr(self, name) for name in ("scores", *self.PER_ROW)}
+        chosen: dict[str, Any] = {
+            name: None if values is None else read_only(values[index]) for name, values in per_row.items()
+        }
+        if self.attributes is not None:
+            chosen["attributes"] = {name: read_only(values[index]) for name, values in self.attributes.items()}
+        kept = {name: getattr(self, name) for name in ("link", "link_constant", *self.PER_CLASS, "chose_model", "note")}
+        return self.trusted(**kept, **chosen)
+
+    def split(self, fraction: float = 0.5, seed: int = 0) -> tuple[Self, Self]:
+        """Two tables of different rows, drawn at random, the first with that fraction of them; each keeps the row order.
+
+        Fit on one, measure on the other: the clean way to a promise about rows that chose nothing.
+        """
+        if not (isinstance(fraction, numbers.Real) and 0 < fraction < 1):
+            raise ValueError(f"fraction = {fraction!r}; give a number between 0 and 1")
+        n_first = round(fraction * self.n)
+        if not 0 < n_first < self.n:
+            raise ValueError(
+                f"fraction = {fraction} of {self.n} rows leaves one side empty; give more rows, a fraction that leaves both "
+                "sides some, or two tables instead of one"
+            )
+        shuffled = np.random.default_rng(seed).permutation(self.n)
+        return self.rows(np.sort(shuffled[:n_first])), self.rows(np.sort(shuffled[n_first:]))
+
+    def probabilities(self, rows: Any = slice(None)) -> np.ndarray:
+        """(rows, L) after the link, float32 or float64. All rows at once take n·L numbers of memory: prefer `blocks`."""
+        scores = self.scores[rows] if isinstance(rows, slice) else self.scores[np.atleast_1d(array_of(rows))]
+        link = LINKS[self.link]
+        if len(scores) <= BLOCK:
+            return link(np.ascontiguousarray(scores, dtype=self.dtype), self.link_constant)
+        probabilities = np.empty(scores.shape, self.dtype)
+        for start in range(0, len(scores), BLOCK):
+            block = np.ascontiguousarray(scores[start : start + BLOCK], dtype=self.dtype)
+            probabilities[start : start + BLOCK] = link(block, self.link_constant)
+        return probabilities
+
+    def blocks(self, rows: int = BLOCK) -> Iterator[np.ndarray]:
+        """The probabilities, that many rows at a time. Not a bit depends on how many.
+
+        >>> [block.shape for block in LogitTable(np.zeros((5, 3))).blocks(rows=2)]
+        [(2, 3), (2, 3), (1, 3)]
+        """
+        return (self.probabilities(span) for span in self.spans(rows))
+
+    def spans(self, rows: int | None = None) -> Iterator[slice]:
+        """Consecutive slices that cover all rows; by default as many rows as a processor's cache likes."""
+        if rows is None:
+            rows = min(BLOCK, max(1, 2**18 // self.n_classes))
+        if rows < 1:
+            raise ValueError(f"a block has at least one row, not {rows}")
+        return (slice(start, min(start + rows, self.n)) for start in range(0, self.n, rows))
+
+    def save(self, directory: str | os.PathLike[str]) -> Path:
+        """Write `table.json` and one `.npy` per array; the directory appears whole or not at all."""
+        from workbench.tables.directories import write_table
+
+        return write_table(self, Path(directory))
+
+    @classmethod
+    def load(cls, directory: str | os.PathLike[str]) -> LogitTable:
+        """Read what `save` wrote. Large arrays stay on disk, memory-mapped; nothing is unpickled."""
+        from workbench.tables.directories import read_table
+
+        return read_table(Path(directory))
+
+    def __repr__(self) -> str:
+        optional = ("link_constant", *self.PER_ROW, "attributes", *self.PER_CLASS)
+        present = [name for name in optional if getattr(self, name) is not None]
+        extras = f"; {', '.join(present)}" if present else ""
+        return f"LogitTable({self.n} rows × {self.n_classes} classes, {self.link}, {self.scores.dtype}{extras})"
+
+    def _repr_html_(self) -> str:
+        from workbench.cards import table_card
+
+        return table_card(self)

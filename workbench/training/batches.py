@@ -1,0 +1,102 @@
+"""The rows of a step, and the randomness of an epoch."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from workbench.datasets import ImageFiles
+from workbench.training.ranks import together as parallel
+
+
+def generator(seed: int, epoch: int, purpose: str, device: torch.device | str = "cpu") -> torch.Generator:
+    """The source of one kind of randomness in one epoch: it owes nothing to what was drawn before."""
+    return torch.Generator(device).manual_seed(seed_of(seed, epoch, purpose))
+
+
+def seed_of(seed: int, epoch: int, purpose: str) -> int:
+    return int.from_bytes(hashlib.sha256(f"{seed} {epoch} {purpose}".encode()).digest()[:8], "big") >> 1
+
+
+Batch = tuple[Tensor, Tensor, Tensor, float]  # inputs, labels, rows, share
+
+
+class Batches:
+    """Slices of a split as (inputs, labels, rows, share). Arrays need no DataLoader, images in files bring their threads.
+
+    Batches differ by at most one row in size, so that none is too small for batch statistics. With `parts` each comes in
+    that many pieces, and `share` is how much of its batch a piece is. On several ranks the inputs are those of this
+    rank's part of the rows; labels and rows are those of all. `places` (n, 2) says where a square is cut out of each
+    image in a file; without it, from the middle.
+    """
+
+    def __init__(
+        self,
+        inputs: Tensor | ImageFiles,
+        labels: Tensor,
+        batch_size: int,
+        order: Tensor | None = None,
+        places: Tensor | None = None,
+        parts: int = 1,
+    ) -> None:
+        self.inputs, self.labels, self.places = inputs, labels, places
+        order = torch.arange(len(inputs)) if order is None else order
+        batches = order.tensor_split(math.ceil(len(inputs) / batch_size))
+        pieces = [(rows, len(rows) / len(batch)) for batch in batches for rows in batch.tensor_split(parts)]
+        self.rows, self.shares = zip(*pieces, strict=True)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Batch]:
+        of_this_rank = [parallel.part(rows) for rows in self.rows]
+        ready = in_turn(self.inputs, of_this_rank, self.places)
+        for inputs, rows, share in zip(ready, self.rows, self.shares, strict=True):
+            yield inputs, self.labels[rows], rows, share
+
+
+class Epoch:
+    """The numbered batches of an epoch as Lightning sees them: all in one, or each alone.
+
+    What Lightning does around a batch takes as long as the step of a small head, so that it is asked to do it once. Ranks
+    exchange gradients once for each batch that it knows of, so that they take them alone.
+    """
+
+    def __init__(self, batches: Batches, *, alone: bool) -> None:
+        self.batches, self.alone = batches, alone
+
+    def __len__(self) -> int:
+        return len(self.batches) if self.alone else 1
+
+    def __iter__(self) -> Iterator[Iterable[tuple[int, Batch]]]:
+        numbered = enumerate(self.batches)
+        if self.alone:
+            yield from ([one] for one in numbered)
+        else:
+            yield numbered
+
+
+def in_turn(inputs: Tensor | ImageFiles, batches: Sequence[Tensor], places: Tensor | None = None) -> Iterator[Tensor]:
+    """The inputs of each batch of rows; images in files are decoded ahead of their turn."""
+    if isinstance(inputs, Tensor):
+        return (inputs[rows] for rows in batches)
+    wanted = (rows.numpy() for rows in batches)
+    return map(torch.from_numpy, inputs.batches(wanted, None if places is None else places.numpy()))
+
+
+def readable(inputs: np.ndarray | ImageFiles) -> Tensor | ImageFiles:
+    """The inputs of a split as a tensor, unless they are images in files."""
+    return tensor_of(inputs) if isinstance(inputs, np.ndarray) else inputs
+
+
+def tensor_of(array: np.ndarray) -> Tensor:
+    """The array as a tensor that shares its memory, also when it is read-only: training only reads."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+        return torch.from_numpy(array)

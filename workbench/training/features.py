@@ -1,0 +1,247 @@
+"""Features first: what a backbone makes of a dataset, computed once, so that heads are trained on it in seconds.
+
+The features of one backbone on one dataset lie in the store under a key made of the data's content and the backbone's
+weights: `.features/<key>/train.npy`, `val.npy`, `test.npy`, written as a whole or not at all, and memory-mapped when read.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+from torch import Tensor, nn
+
+from workbench.datasets import Dataset, ImageFiles, load_dataset
+from workbench.losses import CrossEntropy
+from workbench.networks.models import Network, build_network, foreign, random_weights, weights_digest
+from workbench.progress import slow
+from workbench.store import Store, StoredRun, chosen_store
+from workbench.store.atomic import room_for
+from workbench.training.batches import in_turn, readable
+from workbench.training.hardware import device_named
+from workbench.training.scoring import rows_at_once
+
+if TYPE_CHECKING:
+    from workbench.training.trainer import Run, TrainedRun
+
+SPLITS = ("train", "val", "test")
+FORMAT = 1  # of the files and of the key
+
+
+def cache_features(
+    dataset: str | Path | Dataset,
+    backbone: str | nn.Module | TrainedRun,
+    *,
+    store: Store | None = None,
+    device: torch.device | str = "cpu",
+    progress: bool = True,
+) -> Dataset:
+    """The dataset with the features of a backbone as its inputs: float32 (n, d), computed once and memory-mapped.
+
+    `backbone` is a trained run, a Module (what it returns are the features), or the name of one that comes with weights:
+    `efficientnet-lite0`, `torchvision:resnet50:DEFAULT` or `module:factory`. It is only read: no dropout, batch
+    statistics as they were learnt. Labels, names, posterior and attributes stay; heads are trained on the result as on
+    any rows of numbers. `store` is where they are kept, as in `train`, and `device` where they are computed: cpu, cuda or
+    auto. What takes longer than two seconds shows its `progress`.
+
+    >>> import tempfile
+    >>> half = nn.Sequential(nn.Flatten(), nn.AvgPool1d(2))
+    >>> cache_features("digits", half, store=Store(tempfile.mkdtemp()))
+    Dataset('digits · features of Sequential': 1 427 / 185 / 185 rows of 32, 10 classes)
+    """
+    data, place = dataset if isinstance(dataset, Dataset) else load_dataset(dataset), _place(device)
+    if isinstance(backbone, (str, nn.Module)):
+        check_weights(backbone)
+        name = backbone if isinstance(backbone, str) else type(backbone).__name__
+        shape, n_classes = data.input_shape, data.n_classes
+        network = build_network(backbone, CrossEntropy(), input_shape=shape, n_classes=n_classes, head="new")
+        standardise(network, data)
+    elif not hasattr(backbone, "run"):
+        raise ValueError(f"backbone = {backbone!r}; give a trained run, a Module, or the name of one that has weights")
+    else:
+        name, network = backbone.run.title, backbone.model
+        _check_shape(backbone.stored.info["input_shape"], data)
+    return features_of(network, data, name, chosen_store(store), place, progress=progress)
+
+
+def features_of(
+    network: Network,
+    data: Dataset,
+    name: str,
+    store: Store,
+    device: torch.device | str,
+    *,
+    progress: bool,
+    on_batch: Callable[[], None] | None = None,
+) -> Dataset:
+    """The dataset with the features of this network as its inputs, from the store or computed now.
+
+    `on_batch` is called after every batch that is computed. What it raises stops the work, and nothing is kept of it.
+    """
+    shelf, key = Store(store.root / ".features"), _key(network, data)
+    kept = _kept(shelf, key)
+    if kept is None:
+        network = network.to(device).eval()
+        inputs = {split: getattr(data, split).inputs for split in SPLITS}
+        bar = slow(f"features of {name}", "row", total=sum(map(len, inputs.values())), hidden=not progress)
+        with shelf.writing(key, replace=shelf.has(key)) as directory, bar:
+            (directory / "features.json").write_text(json.dumps({"dataset": data.name, "backbone": name}), "utf-8")
+            for split in SPLITS:
+                for n_rows in _written(directory / f"{split}.npy", network, inputs[split], device):
+                    bar.update(n_rows)
+                    if on_batch is not None:
+                        on_batch()
+        kept = _kept(shelf, key)
+        assert kept is not None
+    splits = {split: dataclasses.replace(getattr(data, split), inputs=kept[split]) for split in SPLITS}
+    return dataclasses.replace(data, name=f"{data.name} · features of {name}", key=key, spec=None, **splits)
+
+
+def network_of(run: Run) -> Network:
+    """The network of a run, with its initial weights."""
+    shape, n_classes = run.data.input_shape, run.data.n_classes
+    return build_network(run.model, run.loss, input_shape=shape, n_classes=n_classes, seed=run.seed, head=run.head)
+
+
+def _kept(shelf: Store, key: str) -> dict[str, np.ndarray] | None:
+    """Split → its features, memory-mapped; None if nobody has computed them, or if they are damaged."""
+    if not shelf.has(key):
+        return None
+    stored = shelf.open(key)
+    try:
+        # "c": nobody writes, but torch warns of arrays that could not be written to.
+        return {split: np.load(stored.verified(f"{split}.npy"), mmap_mode="c", allow_pickle=False) for split in SPLITS}
+    except ValueError as error:
+        warnings.warn(f"features are computed anew: {error}", stacklevel=3)
+        return None
+
+
+def whole_network(run: Run, store: Store) -> Network:
+    """The network of a run on cached features: a new head behind the backbone that `run.features` speaks of."""
+    data, network = run.data, network_of(run)
+    if run.features == "cached":
+        standardise(network, data)
+        return network
+    source = store.open(str(run.features))
+    check_trained(source)
+    _check_shape(source.info["input_shape"], data)
+    if source.info["model"] != run.described()["model"]:
+        raise ValueError(
+            f"features are those of {source.title}, whose model is {source.info['model']!r}, and the run has "
+            f"model = {run.model!r}; give the run the same model"
+        )
+    if foreign(run.model) and (trained := source.info.get("head", "new")) != run.head:
+        raise ValueError(f"features are those of {source.title}, which has head = {trained!r}; give the run the same")
+    head = {f"head.{name}": value for name, value in network.head.state_dict().items()}
+    before = {name: value for name, value in stored_weights(source).items() if _before_the_head(name)}
+    take_weights(network, before | head, source)
+    return network
+
+
+def stored_weights(source: StoredRun) -> dict[str, Tensor]:
+    """All weights of a stored run, those of the loss's state as `loss_state.…`."""
+    try:
+        return safetensors.torch.load_file(source.verified("weights.safetensors"))
+    except SafetensorError as error:
+        raise ValueError(f"{source.title}: weights.safetensors is damaged ({error}); train the run again") from None
+
+
+def take_weights(network: nn.Module, weights: Mapping[str, Tensor], source: StoredRun) -> None:
+    """Gives a network the weights of a stored run."""
+    try:
+        network.load_state_dict(weights)
+    except RuntimeError as error:
+        why = " ".join(str(error).split())
+        raise ValueError(
+            f"the weights of {source.title} are not those of a {source.info['model']}: {why:.200}"
+        ) from None
+
+
+def check_weights(model: str | nn.Module) -> None:
+    """Refuses a model whose features would be those of random weights."""
+    if isinstance(model, str) and random_weights(model):
+        raise ValueError(
+            f"{model} comes with random weights, so there is nothing to gain from its features; "
+            "give a trained run, efficientnet-lite0, torchvision:name:weights, a Module or module:factory"
+        )
+
+
+def check_trained(source: StoredRun) -> None:
+    """Refuses a run that has scores and no network."""
+    if "weights.safetensors" not in source.checksums:
+        raise ValueError(
+            f"{source.title} was imported and not trained here: it has no network; give a trained run (`workbench runs` "
+            "lists them)"
+        )
+
+
+def standardise(network: Network, data: Dataset) -> None:
+    """Takes mean and deviation of rows of numbers from the training split; images in files need none."""
+    if isinstance(inputs := readable(data.train.inputs), Tensor):
+        network.standardise(inputs)
+
+
+def _place(device: torch.device | str) -> torch.device:
+    """Where to compute: cpu, cuda or auto, or a device of torch."""
+    if device in ("auto", "cpu", "cuda"):
+        return device_named(str(device))
+    try:
+        return torch.device(device)
+    except (RuntimeError, TypeError):
+        raise ValueError(f"device = {device!r}; give auto, cpu or cuda, or a device of torch") from None
+
+
+def _before_the_head(name: str) -> bool:
+    return not name.startswith(("head.", "loss_state."))
+
+
+def _key(network: Network, data: Dataset) -> str:
+    """sha256 of what decides the features: the data, and the backbone with its weights."""
+    preparation = [network.mean.tolist(), network.deviation.tolist()]
+    facts = [FORMAT, data.key, repr(network.backbone), weights_digest(network.backbone), preparation]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+
+def _written(
+    path: Path, network: Network, inputs: np.ndarray | ImageFiles, device: torch.device | str
+) -> Iterator[int]:
+    """Writes the features of all inputs, block by block, so that they need not fit in memory; tells the rows of each."""
+    batches = torch.arange(len(inputs)).split(rows_at_once(inputs.shape[1:]))
+    file: np.memmap | None = None
+    with torch.inference_mode():
+        for rows, block in zip(batches, in_turn(readable(inputs), batches), strict=True):
+            features = network.features(block.to(device)).float().cpu().numpy()
+            if file is None:
+                shape = (len(inputs), features.shape[1])
+                with room_for(len(inputs) * features[0].nbytes, path):
+                    file = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)
+                    _take_room(path)
+            file[rows.numpy()] = features
+            yield len(rows)
+    if file is not None:
+        file.flush()
+
+
+def _take_room(path: Path) -> None:
+    """Takes the room of a file that is written through memory: there a disk that becomes full would end the process."""
+    if hasattr(os, "posix_fallocate"):
+        with path.open("r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+
+
+def _check_shape(input_shape: list[int], data: Dataset) -> None:
+    if tuple(input_shape) != data.input_shape:
+        raise ValueError(
+            f"the backbone was trained on inputs of shape {tuple(input_shape)}, those of {data.name} "
+            f"have {data.input_shape}"
+        )

@@ -1,0 +1,335 @@
+"""How a network learns: one Lightning module for images and rows, every loss and every head.
+
+All randomness of epoch e comes from generators seeded by (seed, e, purpose), and all progress is in one checkpoint file:
+weights, the optimizer's state, the history and the best weights so far. So a run that was killed goes on from its last
+checkpoint and ends with the same bits as one that was never interrupted, wherever `Run` promises the same bits at all.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import lightning.pytorch as pl
+import safetensors.torch
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from tqdm import tqdm
+
+from workbench.counts import scores_pulled
+from workbench.datasets import ImageFiles, Split
+from workbench.networks.models import Network, copied
+from workbench.store import Store
+from workbench.tables import LogitTable
+from workbench.training.batches import Batch, Batches, Epoch, generator, readable, seed_of, tensor_of
+from workbench.training.features import features_of, network_of, standardise, whole_network
+from workbench.training.hardware import device_named
+from workbench.training.ranks import together as parallel
+from workbench.training.run import Run
+from workbench.training.scoring import normalisers, rows_at_once, split_tables, tables_of, validated
+
+# A checkpoint follows the first epoch that ends this long after the last one. That is what a kill costs at most, besides
+# the epoch itself; a run that is interrupted or asked to end writes the last epoch that it finished.
+CHECKPOINT_SECONDS = 10.0
+
+OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
+    "adamw": partial(torch.optim.AdamW, fused=True),  # fused: one pass over the weights
+    "adam": partial(torch.optim.Adam, fused=True),
+    "sgd": partial(torch.optim.SGD, momentum=0.9, nesterov=True, fused=True),
+}
+# Share of the training done, in [0, 1), and the shares at which the rate drops → factor of the learning rate.
+SCHEDULES: dict[str, Callable[[float, Sequence[float]], float]] = {
+    "cosine": lambda done, drops: (1 + math.cos(math.pi * done)) / 2,
+    "constant": lambda done, drops: 1.0,
+    "steps": lambda done, drops: 0.1 ** sum(done >= share for share in drops),
+}
+
+
+class Learner(pl.LightningModule):
+    """A network, its loss and the loss's state, trained from one checkpoint to the next."""
+
+    bar: tqdm
+
+    def __init__(
+        self,
+        run: Run,
+        store: Store,
+        on_epoch: Callable[[dict[str, float]], None] | None = None,
+        on_batch: Callable[[], None] | None = None,
+        *,
+        progress: bool = False,
+    ) -> None:
+        super().__init__()
+        self.on_epoch = on_epoch
+        # A step is written out below. The learning rate is a function of the step, so that no scheduler's state can
+        # get lost, and Lightning's automatic step costs more than a small head does.
+        self.automatic_optimization = False
+        self.run, self.data = run, run.data
+        self.loss = run.loss.for_classes(self.data.class_counts)
+        if run.features is None:
+            self.network = self.whole = network_of(run)
+            standardise(self.network, self.data)
+        else:  # what learns is the head alone, and the features are its data
+            self.whole = whole_network(run, store)
+            self.whole.backbone.requires_grad_(False)  # ranks would wait for its gradients
+            device = device_named(run.device)
+            self.data = features_of(
+                self.whole, self.data, run.model_name, store, device, progress=progress, on_batch=on_batch
+            )
+            self.network = Network(nn.Flatten(), self.whole.head, self.data.input_shape, prepared=True)
+        if parallel.n_ranks() > 1 and device_named(run.device).type == "cpu":
+            parallel.share_batch_statistics(self.network)
+        self.train_rows, self.val_rows = _tensors(self.data.train), _tensors(self.data.val)
+        self.state = self._initial_state()
+        self.n_batches = math.ceil(self.data.train.n / run.batch_size)
+        self.K = min(max(self.loss.settings().get("K", 5), 1), self.data.n_classes - 1)  # of the average-K accuracy
+        self.store, self.checkpoint, self.saved_at = store, store.unfinished(run.key), time.monotonic()
+        self.history: list[dict[str, float]] = []
+        self.best: dict[str, Tensor] = {}  # weights of the best epoch so far, or of the last one without a monitor
+        self.optimizer_state: dict[str, Any] | None = None
+        self.reached: dict[str, Any] | None = None  # the checkpoint of the last epoch, as long as it is not written
+        self.first_epoch = 0  # this process trains the epochs from here on
+        self.train_losses: list[float] = []
+        self.nonzero_gradients: list[float] = []  # of a row of scores, on average; one number a piece
+        self.val_losses: list[Tensor] = []
+        self.val_scores: list[Tensor] = []
+
+    def progress_bar(self, *, disable: bool) -> tqdm:
+        """One bar for the whole run; the last validation metrics stand beside it."""
+        total, done = self.run.epochs * self.n_batches, self.first_epoch * self.n_batches
+        return tqdm(total=total, initial=done, desc=self.run.title, unit="batch", dynamic_ncols=True, disable=disable)
+
+    def _initial_state(self) -> nn.Module | None:
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(seed_of(self.run.seed, 0, "state"))
+            return self.loss.state(self.data.train.n, self.data.n_classes)
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the whole run; Lightning counts those of this process only."""
+        return self.first_epoch + self.current_epoch
+
+    # Data and optimizer
+
+    def train_dataloader(self) -> Epoch:
+        order = torch.randperm(self.data.train.n, generator=generator(self.run.seed, self.epoch, "order"))
+        places = torch.rand((self.data.train.n, 2), generator=generator(self.run.seed, self.epoch, "crops"))
+        batches = Batches(*self.train_rows, self.run.batch_size, order, places, parts=self.run.accumulate)
+        return Epoch(batches, alone=parallel.n_ranks() > 1)
+
+    def val_dataloader(self) -> Batches:
+        return Batches(*self.val_rows, rows_at_once(self.data.input_shape))
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        groups: list[dict[str, Any]] = [{"params": list(self.network.parameters()), "speed": 1.0}]
+        if self.state is not None and (estimates := list(self.state.parameters())):
+            speed = getattr(self.state, "learning_rate_factor", 1.0)
+            groups.append({"params": estimates, "speed": speed, "weight_decay": 0.0})
+        optimizer = OPTIMIZERS[self.run.optimizer](
+            groups, lr=self.run.learning_rate, weight_decay=self.run.weight_decay
+        )
+        if self.optimizer_state is not None:
+            optimizer.load_state_dict(self.optimizer_state)
+        return optimizer
+
+    def _optimizer(self) -> torch.optim.Optimizer:
+        optimizer = self.optimizers(use_pl_optimizer=False)
+        assert isinstance(optimizer, torch.optim.Optimizer)
+        return optimizer
+
+    # One epoch
+
+    def on_train_epoch_start(self) -> None:
+        self.started_at = time.perf_counter()
+        self.train_losses.clear()
+        self.nonzero_gradients.clear()
+        self.noise = generator(self.run.seed, self.epoch, "noise", self.device)
+        # A module with dropout draws from the global generator, which `fit` has set aside for the user. Each rank drops
+        # other features: it sees other rows.
+        dropout = seed_of(
+            self.run.seed, self.epoch, f"dropout of rank {parallel.rank()}" if parallel.rank() else "dropout"
+        )
+        torch.default_generator.manual_seed(dropout)
+        if self.device.type == "cuda":
+            torch.cuda.manual_seed(dropout)
+
+    def training_step(self, batches: Iterable[tuple[int, Batch]], _: int) -> None:
+        for batch_idx, batch in batches:
+            self.learn(batch, batch_idx)
+
+    def learn(self, batch: Batch, batch_idx: int) -> None:
+        """One step, or one piece of it."""
+        inputs, labels, rows = (tensor.to(self.device) for tensor in batch[:3])
+        share = batch[3]
+        step, piece = divmod(batch_idx, self.run.accumulate)
+        scores = parallel.together(self.network(inputs), len(rows))
+        if not scores.requires_grad:
+            raise ValueError(
+                f"no weight of {self.run.model_name} learns: all are frozen, or its scores are detached from them; set "
+                "requires_grad on some, or give head='new' to train a new head"
+            )
+        scores.retain_grad()
+        values = self.loss(scores, self._readable(labels), generator=self.noise, state=self.state, rows=rows)
+        loss = share * values.mean()
+        value = loss.item()
+        if not math.isfinite(value):
+            raise FloatingPointError(self._diverged(f"the loss is {value} in batch {step + 1} of {self.n_batches}"))
+        optimizer = self._optimizer()
+        if piece == 0:
+            optimizer.zero_grad()
+        if parallel.n_ranks() > 1:
+            self.manual_backward(loss)  # ranks exchange gradients
+        else:
+            loss.backward()
+        self.train_losses.append(value)
+        assert scores.grad is not None
+        self.nonzero_gradients.append(int(scores_pulled(scores.grad).sum()) / len(scores))
+        if piece == self.run.accumulate - 1:
+            done = (self.epoch * self.n_batches + step) / (self.run.epochs * self.n_batches)
+            rate = self.run.learning_rate * SCHEDULES[self.run.schedule](done, self.run.drops)
+            for group in optimizer.param_groups:
+                group["lr"] = rate * group["speed"]
+            optimizer.step()
+            self.bar.update()
+
+    def on_validation_epoch_start(self) -> None:
+        self.val_losses.clear()
+        self.val_scores.clear()
+        self.val_noise = generator(self.run.seed, self.epoch, "validation noise", self.device)
+
+    def validation_step(self, batch: Batch, batch_idx: int) -> None:
+        inputs, labels, rows, _ = batch
+        scores = parallel.together(self.network(inputs), len(rows))
+        self.val_losses.append(self.loss(scores, self._readable(labels), generator=self.val_noise, state=self.state))
+        self.val_scores.append(scores.float())
+
+    def on_train_epoch_end(self) -> None:
+        scores = torch.cat(self.val_scores).cpu()
+        if not torch.isfinite(scores).all():
+            raise FloatingPointError(self._diverged("some validation scores are not finite"))
+        self.history.append(
+            {
+                "epoch": self.epoch,
+                "train_loss": math.fsum(self.train_losses) / self.n_batches,
+                "val_loss": torch.cat(self.val_losses).mean().item(),
+                **validated(split_tables("val", self.data, self.loss, self.state, scores)["val"], self.K),
+                **normalisers(self.loss, self.state, scores),
+                "nonzero_gradients": math.fsum(self.nonzero_gradients) / len(self.nonzero_gradients),
+                "seconds": time.perf_counter() - self.started_at,
+            }
+        )
+        last = self.history[-1]
+        self.bar.set_postfix(val_loss=f"{last['val_loss']:.3f}", val_accuracy=f"{last['val_accuracy']:.1%}")
+        weights = self.weights()
+        if self.run.best_epoch(self.history) == self.epoch:
+            self.best = weights
+        finished = self.trainer.strategy.broadcast(self.run.finished(self.history))  # all ranks stop, or none
+        self.trainer.should_stop = finished
+        due = finished or time.monotonic() - self.saved_at >= CHECKPOINT_SECONDS
+        optimizer = self._optimizer().state_dict()
+        self.reached = {
+            "weights": weights,
+            "best": self.best if self.run.monitor is not None else {},
+            "history": list(self.history),
+            "optimizer": optimizer if due else copy.deepcopy(optimizer),  # the next step would change it
+        }
+        if self.on_epoch is not None:  # before the checkpoint, so that a short run that is cancelled leaves no file
+            self.on_epoch(dict(last))
+        if due:
+            self.save()
+
+    def _readable(self, labels: Tensor) -> Tensor:
+        """Labels as the loss reads them: for a loss of many labels, a single one is a set of one."""
+        if self.loss.labels == "many" and labels.ndim == 1:
+            return F.one_hot(labels, self.data.n_classes).bool()
+        return labels
+
+    def _diverged(self, what: str) -> str:
+        run = self.run
+        knobs = ", ".join(f"{name} = {value}" for name, value in run.loss.settings().items())
+        if not self.history and not self.train_losses:  # no step was taken, so that it is not the learning rate
+            return (
+                f"epoch 1 of {run.epochs}: {what}, before anything is learnt: the first scores of {run.model_name} are not "
+                "finite, or the loss of them is not; look at the model's weights, at its inputs (columns of numbers near 1e38 "
+                "overflow) and at the loss"
+            )
+        return (
+            f"epoch {self.epoch + 1} of {run.epochs}: {what}. Most often the learning rate is too large: "
+            f"try learning_rate={run.learning_rate / 10:g}"
+            + (f"; then look at {knobs} of {type(run.loss).__name__}" if knobs else "")
+            + ("; or try precision='32'" if run.precision != "32" else "")
+        )
+
+    def tables(self, device: torch.device) -> dict[str, LogitTable]:
+        """What the kept weights say about val and test."""
+        chosen = self.run.monitor is not None
+        return tables_of(self.network, self.loss, self.state, self.data, device=device, chosen_on_val=chosen)
+
+    # Checkpoints
+
+    def weights(self) -> dict[str, Tensor]:
+        """A copy of all that was learnt, on the CPU: the network's weights and, as `loss_state.…`, the loss's state."""
+        learnt = dict(self.whole.state_dict())
+        if self.state is not None:
+            learnt |= {f"loss_state.{name}": value for name, value in self.state.state_dict().items()}
+        return copied(learnt)
+
+    def load(self, weights: dict[str, Tensor]) -> None:
+        """Takes back what `weights` gave."""
+        prefix = "loss_state."
+        of_state = {name: value for name, value in weights.items() if name.startswith(prefix)}
+        self.whole.load_state_dict({name: value for name, value in weights.items() if name not in of_state})
+        if self.state is not None:
+            self.state.load_state_dict({name.removeprefix(prefix): value for name, value in of_state.items()})
+
+    def save(self) -> None:
+        """Writes the epoch that was reached, unless that is done. It is the same on all ranks, so rank 0 writes it."""
+        if parallel.rank() != 0 or self.reached is None:
+            return
+        n_bytes = sum(tensor.nbytes for tensor in _tensors_in(self.reached))
+        with self.store.replacing(self.checkpoint, n_bytes) as aside, aside.open("wb") as file:
+            torch.save(self.reached, file)
+        self.reached, self.saved_at = None, time.monotonic()
+
+    def keep_best(self) -> str:
+        """Writes the best weights so far to a file, and says so. Every rank has the same ones, and each may write them."""
+        path = self.store.diverged(self.run.key)
+        content = safetensors.torch.save(self.best)
+        with self.store.replacing(path, len(content)) as aside:
+            aside.write_bytes(content)
+        return f"the weights of epoch {self.run.best_epoch(self.history) + 1}, the best so far, are kept in {path}"
+
+    def resume(self) -> None:
+        """Takes up the checkpoint, if there is one."""
+        if not self.checkpoint.is_file():
+            return
+        try:
+            content = torch.load(self.checkpoint, map_location="cpu", weights_only=True)
+            history, optimizer, best = list(content["history"]), content["optimizer"], content["best"]
+            self.load(content["weights"])
+        except Exception as error:  # torch raises many kinds, and none of them is worth losing the run
+            name = type(error).__name__
+            warnings.warn(f"{self.checkpoint} cannot be read ({name}): training starts anew", stacklevel=2)
+            return
+        self.best = best or content["weights"]
+        self.history, self.optimizer_state = history, optimizer
+        self.first_epoch = len(self.history)
+
+
+def _tensors(split: Split) -> tuple[Tensor | ImageFiles, Tensor]:
+    return readable(split.inputs), tensor_of(split.labels)
+
+
+def _tensors_in(content: Any) -> Iterator[Tensor]:
+    """The tensors of a checkpoint, wherever they are in it."""
+    if isinstance(content, Tensor):
+        yield content
+    elif isinstance(content, (Mapping, list)):
+        for part in content.values() if isinstance(content, Mapping) else content:
+            yield from _tensors_in(part)

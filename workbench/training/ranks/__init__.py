@@ -1,0 +1,1 @@
+"""What several processes do together: a step of many is the step of one."""

@@ -1,0 +1,130 @@
+"""From a network to tables: the scores and features of a split, with all that is known of its rows."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from workbench.datasets import Dataset, ImageFiles
+from workbench.losses import Loss
+from workbench.networks.models import Network
+from workbench.sets.selection import threshold_at_mean_size
+from workbench.tables import LogitTable
+from workbench.tables.ordering import likeliest
+from workbench.training.batches import in_turn, readable
+
+# That go through the network, at most, when nothing is learnt. Twice as many rows take twice as long each on a CPU.
+ROWS_AT_ONCE, NUMBERS_AT_ONCE = 512, 2**24
+
+
+def rows_at_once(input_shape: tuple[int, ...]) -> int:
+    """How many rows go through the network when nothing is learnt: few when they are large photographs."""
+    return max(1, min(ROWS_AT_ONCE, NUMBERS_AT_ONCE // math.prod(input_shape)))
+
+
+def scores_and_features(
+    network: Network, inputs: np.ndarray | ImageFiles, device: torch.device | str = "cpu"
+) -> tuple[Tensor, Tensor]:
+    """Scores (n, L) or (n, 2, L) and last-layer features (n, d) of raw inputs, computed in float32."""
+    network = network.to(device).eval()
+    scores, features = [], []
+    with torch.inference_mode():
+        for block in in_turn(readable(inputs), torch.arange(len(inputs)).split(rows_at_once(inputs.shape[1:]))):
+            features.append(network.features(block.to(device)))
+            scores.append(network.head(features[-1]))
+    return torch.cat(scores).cpu(), torch.cat(features).cpu()
+
+
+def split_tables(
+    name: str,
+    data: Dataset,
+    loss: Loss,
+    state: nn.Module | None,
+    scores: Tensor,
+    features: Tensor | None = None,
+    *,
+    chose_model: bool = False,
+) -> dict[str, LogitTable]:
+    """The tables of one split by name: what the predicting head says and, of two heads, what the candidate head says."""
+    split = getattr(data, name)
+    known = {
+        "class_names": data.class_names,
+        "groups": data.groups,
+        "class_counts": data.class_counts,
+        "attributes": split.attributes,
+        "posterior": split.posterior,
+        "chose_model": chose_model,
+    }
+    link_constant = float(state.log_C) if loss.link == "quasibinary" and state is not None else None  # type: ignore[arg-type]
+    predicting = loss.logits(scores).cpu().numpy()
+    tables = {
+        name: LogitTable(
+            predicting,
+            split.labels,
+            link=loss.link,
+            link_constant=link_constant,
+            features=None if features is None else features.numpy(),
+            **known,
+        )
+    }
+    if loss.heads == 2:  # the candidate head learns by cross-entropy, so its link is softmax
+        tables[f"{name}/candidates"] = LogitTable(scores[:, 1].cpu().numpy(), split.labels, **known)
+    return tables
+
+
+def tables_of(
+    network: Network,
+    loss: Loss,
+    state: nn.Module | None,
+    data: Dataset,
+    *,
+    device: torch.device | str = "cpu",
+    chosen_on_val: bool = False,
+) -> dict[str, LogitTable]:
+    """The tables of val and test. Features that are the inputs or the scores themselves are not kept twice."""
+    tables: dict[str, LogitTable] = {}
+    for name in ("val", "test"):
+        scores, features = scores_and_features(network, getattr(data, name).inputs, device)
+        nothing_more = isinstance(network.backbone, nn.Flatten) or isinstance(network.head, nn.Identity)
+        kept = None if nothing_more else features
+        tables |= split_tables(name, data, loss, state, scores, kept, chose_model=chosen_on_val and name == "val")
+    return tables
+
+
+def validated(val: LogitTable, K: float) -> dict[str, float]:
+    """How often the likeliest class is right, how often sets of K classes on average hold the label, and their mean size.
+
+    The threshold is that of these same rows, as in Garcin et al. 2023, so the size is K but for ties: probabilities that
+    are equal enter a set together, and zeros enter none. Where rows have many labels, the likeliest class must be one of
+    them, and the set must hold all. Rows without a label have a size, and no part in the accuracies (NaN if there are no
+    others).
+    """
+    labels, probabilities, rows = val.checked_labels(), val.probabilities(), np.flatnonzero(val.labelled)
+    guesses = likeliest(probabilities, val.scores, val.link)[rows]
+    inside = probabilities >= threshold_at_mean_size(val, K)
+    if val.many_labels:
+        right, held = labels[rows, guesses], (inside | ~labels)[rows].all(axis=1)
+    else:
+        right, held = labels[rows] == guesses, inside[rows, labels[rows]]
+    return {
+        "val_accuracy": float(right.mean()) if len(rows) else np.nan,
+        "val_average_K_accuracy": float(held.mean()) if len(rows) else np.nan,
+        "val_mean_size": float(inside.sum(axis=1).mean()),
+    }
+
+
+def normalisers(loss: Loss, state: nn.Module | None, scores: Tensor) -> dict[str, float]:
+    r"""What turns the scores into probabilities: the mean over rows of $\log \sum_k e^{z_k}$, and log C of quasibinary.
+
+    A softmax has a normaliser for each row; quasibinary has one C for all, so that rows can be compared (Liao et al.,
+    Fig. 2). Logarithms, because both overflow. Empty for losses that have neither.
+    """
+    if loss.link not in ("softmax", "quasibinary"):
+        return {}
+    found = {"val_log_normaliser": loss.logits(scores).logsumexp(-1).mean().item()}
+    if loss.link == "quasibinary" and state is not None:
+        found["log_C"] = float(state.log_C)  # type: ignore[arg-type]
+    return found

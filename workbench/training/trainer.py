@@ -1,0 +1,216 @@
+"""Training a run once: `train`."""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import safetensors.torch
+import torch
+from torch import Tensor
+
+import workbench
+from workbench.store import Store, chosen_store
+from workbench.store.atomic import room_for
+from workbench.store.runs import FORMAT
+from workbench.tables import LogitTable
+from workbench.training.features import features_of, whole_network
+from workbench.training.hardware import check_devices, device_named
+from workbench.training.loggers import OnEpoch, logger_named, recorded
+from workbench.training.ranks import processes
+from workbench.training.ranks import together as parallel
+from workbench.training.run import MONITORS, Run, TrainedRun
+from workbench.training.weight_planes import weight_plane
+
+__all__ = ["MONITORS", "Cancelled", "Run", "TrainedRun", "check_run", "train", "weight_plane", "write_run"]
+
+
+OnBatch = Callable[[], None]
+
+
+class Cancelled(Exception):
+    """Raised by `on_epoch` or `on_batch` to stop training: nothing is kept but the last checkpoint, if there is one."""
+
+
+def train(
+    run: Run,
+    *,
+    store: Store | None = None,
+    progress: bool = True,
+    again: bool = False,
+    on_epoch: OnEpoch | None = None,
+    on_batch: OnBatch | None = None,
+    logger: Any = None,
+) -> TrainedRun:
+    """Train a run, or read it from the store if it was trained before.
+
+    - `run`: what to train. A run that was interrupted goes on from its last checkpoint.
+    - `store`: where runs are kept, `Store("path")`; without it the user's own (`WORKBENCH_HOME`, else `./runs`, else the
+      user's data folder). The demo runs that ship with the package count as trained; their weights are rounded to half
+      precision.
+    - `progress`: whether to show a bar.
+    - `again`: train anew what is stored already. Where training gives the same bits again, `Run` says.
+    - `on_epoch`: gets the row of the history of each epoch that is trained, as soon as it ends, and may raise `Cancelled`,
+      which stops the run and comes out of `train`; so may `on_batch`, which is called while the features of a backbone are
+      computed, after every batch of them.
+    - `logger`: "csv", "tensorboard", "wandb" or "mlflow", or a logger of Lightning: it is told the settings and the row of
+      each epoch. The first two write to `logs/` in the store. What is read from the store is not logged again.
+
+    A run on several ranks is trained in new processes, which this one waits for. Python starts them by importing the
+    script again, so a script calls `train` inside `if __name__ == "__main__":`; in a notebook it works too, as long as
+    losses and models of one's own are in a module. On several nodes, make the same call on each, with NODE_RANK,
+    MASTER_ADDR and MASTER_PORT in the environment and a store that all nodes see.
+
+    >>> import tempfile
+    >>> store = Store(tempfile.mkdtemp())
+    >>> trained = train(Run("digits", model="linear", epochs=3, device="cpu"), store=store, progress=False)
+    >>> sorted(trained.tables), len(trained.history)
+    (['test', 'val'], 3)
+    """
+    if not isinstance(run, Run):
+        raise ValueError(f"train takes a Run, such as Run('letters', model='mlp'), and not {run!r}")
+    for name, given in (("on_epoch", on_epoch), ("on_batch", on_batch)):
+        if given is not None and not callable(given):
+            raise ValueError(f"{name} = {given!r}; give a function, or None")
+    store = chosen_store(store)
+    tool = logger_named(logger, run, store)
+    if store.has(run.key) and not again:
+        return TrainedRun(run, store.open(run.key))
+    check_run(run)
+    if again:
+        store.unfinished(run.key).unlink(missing_ok=True)
+    with store.explained():  # better to fail now than after the first epoch
+        store.unfinished(run.key).parent.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=store.unfinished(run.key).parent).close()
+    with recorded(tool if processes.node_number(run.nodes) == 0 else None, run, store, on_epoch) as told:
+        if run.n_ranks == 1:
+            _train_here(run, store, progress, again, told, on_batch)
+        else:
+            _train_on_ranks(run, store, progress, again, told, on_batch)
+    return TrainedRun(run, store.open(run.key))
+
+
+def _train_here(
+    run: Run,
+    store: Store,
+    progress: bool,
+    again: bool,
+    on_epoch: OnEpoch | None,
+    on_batch: OnBatch | None = None,
+) -> None:
+    """Trains in this process, alone or as one of several ranks; rank 0 writes the run."""
+    from workbench.training import fitting
+    from workbench.training import (
+        learner as learning,  # Lightning takes seconds to import, and a stored run does without
+    )
+
+    learner = learning.Learner(run, store, on_epoch, on_batch, progress=progress)
+    with fitting.one_thread_for_small_steps(learner):
+        device = fitting.fit(learner, progress=progress)
+        if parallel.rank() == 0:
+            with store.writing(run.key, replace=again) as directory:
+                write_run(directory, run, learner.weights(), learner.history, learner.tables(device))
+            for leftover in (store.unfinished(run.key), store.diverged(run.key)):
+                leftover.unlink(missing_ok=True)
+
+
+def _train_on_ranks(
+    run: Run, store: Store, progress: bool, again: bool, on_epoch: OnEpoch | None, on_batch: OnBatch | None
+) -> None:
+    """Trains in `devices` new processes on this node."""
+    device = device_named(run.device)
+    check_devices(device, run.devices)
+    if run.features is not None:  # once, before every rank asks for them
+        network = whole_network(run, store)
+        features_of(network, run.data, run.model_name, store, device, progress=progress, on_batch=on_batch)
+    try:
+        processes.run_on_ranks(
+            _train_here,
+            *(run, store, progress, again),
+            device_type=device.type,
+            devices=run.devices,
+            nodes=run.nodes,
+            on_report=on_epoch,
+            preload="workbench.training.fitting",
+        )
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("stopped; the same call goes on from the last checkpoint") from None
+
+
+def write_run(
+    directory: Path,
+    run: Run,
+    weights: Mapping[str, Tensor],
+    history: Sequence[Mapping[Any, float]],
+    tables: Mapping[str, LogitTable],
+    **facts: Any,
+) -> None:
+    """Fills a run directory."""
+    info = {
+        "format": FORMAT,
+        "title": run.title,
+        **run.described(),
+        "repeatable": isinstance(run.model, str) and run.data.spec is not None,
+        "input_shape": run.data.input_shape,
+        "n_classes": run.data.n_classes,
+        "kept_epoch": run.best_epoch(history),
+        "versions": {
+            "workbench": workbench.__version__,
+            "torch": torch.__version__,
+            "python": platform.python_version(),
+        },
+        "finished": datetime.now(UTC).isoformat(),
+        **facts,
+    }
+    (directory / "run.json").write_text(json.dumps(info, indent=1, ensure_ascii=False), encoding="utf-8")
+    content = safetensors.torch.save(dict(weights))
+    with room_for(len(content), directory / "weights.safetensors"):
+        (directory / "weights.safetensors").write_bytes(content)
+    pd.DataFrame(history).to_csv(directory / "history.csv", index=False)
+    for name, table in tables.items():  # a table's folder comes before those inside it
+        table.save(directory / name)
+
+
+def check_run(run: Run) -> None:
+    """Refuses a run whose loss, data and batches do not go together, before anything is trained."""
+    _check_labels(run)
+    _check_monitor(run)
+    _check_pieces(run)
+    n_classes, loss = run.data.n_classes, run.loss.for_classes(run.data.class_counts)
+    scores = torch.zeros(2, 2, n_classes) if loss.heads == 2 else torch.zeros(2, n_classes)
+    labels = torch.zeros(2, n_classes).bool() if loss.labels == "many" else torch.zeros(2).long()
+    loss(scores, labels)  # K may be too large for the classes
+
+
+def _check_pieces(run: Run) -> None:
+    """Every rank has a row in every piece of a step."""
+    n, pieces = run.data.train.n, run.n_ranks * run.accumulate
+    smallest = n // math.ceil(n / run.batch_size)
+    if smallest < pieces:
+        raise ValueError(
+            f"batches have {smallest} rows and more, which devices × nodes × accumulate = {pieces} cannot share; use a "
+            "larger batch_size, or fewer of them"
+        )
+
+
+def _check_monitor(run: Run) -> None:
+    """An accuracy is of rows with a label."""
+    if run.monitor not in (None, "val_loss") and run.data.many_labels and not run.data.val.labels.any():
+        raise ValueError(
+            f"monitor = {run.monitor!r}, but no validation row of {run.data.name} has a label; use monitor='val_loss' or None"
+        )
+
+
+def _check_labels(run: Run) -> None:
+    if run.data.many_labels and run.loss.labels == "one" and not run.loss.also_many_labels:
+        raise ValueError(
+            f"{run.data.name} has rows with several labels or none, and {type(run.loss).__name__} reads one label per row; "
+            "use a loss of many labels (`workbench losses` says which)"
+        )

@@ -1,0 +1,1 @@
+"""Processes that compute for someone who has no torch: live heads, planes of weights, similar pictures."""

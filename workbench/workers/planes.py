@@ -1,0 +1,140 @@
+"""Planes through trained weights: what is known of them, and the process that computes the rest.
+
+A plane is computed point by point by `workbench.training.weight_planes`, from coarse to fine, and kept in the store as it grows;
+here it is read while it does. So whoever only looks at it needs no torch, and nobody waits for it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import json
+import numbers
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+
+import pandas as pd
+
+from workbench.store import Store, StoredRun
+
+COLUMNS = ["a", "b", "loss", "accuracy", "threshold", "K", "n"]
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Plane:
+    """Which plane: through the weights of which run, for sets of how many classes, how far, on how many rows, and the
+    seed of its two directions.
+    """
+
+    run: str
+    K: float
+    reach: float
+    rows: int
+    seed: int
+
+    @classmethod
+    def through(
+        cls, run: StoredRun, *, K: float | None = None, reach: float = 1.0, rows: int = 1000, seed: int = 0
+    ) -> Plane:
+        """The plane of a run. K is that of its loss, or 5, if it is not given, or as many as there can be."""
+        if "weights.safetensors" not in run.checksums:
+            raise ValueError(f"{run.title} has scores but no weights, so nothing can be moved; choose a trained run")
+        most = run.info["n_classes"] - 1
+        if K is None:
+            K = min(max(run.info["loss"]["knobs"].get("K", 5), 1), most)
+        elif isinstance(K, bool) or not isinstance(K, numbers.Real) or not 1 <= float(K) <= most:
+            raise ValueError(
+                f"K = {K!r}; sets of {most + 1} classes hold 1 to {most} on average: give a number in between"
+            )
+        return cls(run.key, float(K), reach, rows, seed)
+
+    def file(self, store: Store) -> Path:
+        """Where its points are kept. Planes of the first rows, as they once were, have other names."""
+        named = json.dumps({**asdict(self), "chosen": "spread evenly"})
+        return store.root / ".planes" / f"{hashlib.sha256(named.encode()).hexdigest()}.csv"
+
+    def known(self, store: Store) -> dict[Point, list[float]]:
+        """(a, b) → its line, of all points that are known."""
+        try:
+            lines = pd.read_csv(self.file(store), dtype=float)[COLUMNS].to_numpy().tolist()
+        except (OSError, ValueError, KeyError):  # there is none yet, or a damaged one: its points are computed again
+            return {}
+        return {(line[0], line[1]): [*line[:-1], int(line[-1])] for line in lines}
+
+    def keep(self, known: dict[Point, list[float]], store: Store) -> None:
+        """Keeps the points that are known."""
+        with store.replacing(self.file(store)) as aside:
+            pd.DataFrame(known.values(), columns=COLUMNS).to_csv(aside, index=False)
+
+    def so_far(self, steps: int, store: Store | None = None) -> tuple[pd.DataFrame, float]:
+        """The finest lattice that is known as a whole (no rows if none is), and the share of all points that is known."""
+        store = store or Store()
+        known, whole = self.known(store), list(lattices(steps, self.reach))
+        finest = next((lattice for lattice in reversed(whole) if known.keys() >= set(lattice)), [])
+        return lines(known, finest), len(known.keys() & set(whole[-1])) / len(whole[-1])
+
+    def start(self, steps: int, store: Store | None = None) -> Computation:
+        """Starts a process that computes what is not known yet."""
+        store = store or Store()
+        check_repeatable(store.open(self.run))
+        process = subprocess.Popen(
+            [sys.executable, "-m", "workbench.training.weight_planes", json.dumps({**asdict(self), "steps": steps})],
+            env={**os.environ, "WORKBENCH_HOME": str(store.root)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        return Computation(process)
+
+
+def check_repeatable(run: StoredRun) -> None:
+    """Refuses a run whose data or model another process cannot make again."""
+    if not run.info.get("repeatable"):
+        raise ValueError(
+            f"{run.title} was trained on arrays or with a Module of one session, which no other process has; "
+            "there, call workbench.training.trainer.weight_plane(run)"
+        )
+
+
+class Computation:
+    """A process that computes a plane. It is stopped when nobody is left to wait for it."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        atexit.register(process.terminate)
+
+    @property
+    def working(self) -> bool:
+        return self.process.poll() is None
+
+    @cached_property
+    def failure(self) -> str | None:
+        """What went wrong, once it has ended; None if nothing has."""
+        said = self.process.communicate()[1].strip().splitlines()
+        return (said or ["it ended without a word"])[-1] if self.process.returncode else None
+
+
+def lattices(steps: int, reach: float) -> Iterator[list[Point]]:
+    """The points of a plane in ever finer lattices, each halving the stride of the one before.
+
+    >>> [len(lattice) for lattice in lattices(5, reach=1.0)]
+    [4, 9, 25]
+    """
+    stride = steps - 1 & 1 - steps  # the largest power of two that divides the number of gaps
+    while stride:
+        along = [round(reach * (2 * step / (steps - 1) - 1), 12) for step in range(0, steps, stride)]
+        yield list(product(along, along))
+        stride //= 2
+
+
+def lines(known: dict[Point, list[float]], points: Iterable[Point]) -> pd.DataFrame:
+    """The known points as a frame, sorted."""
+    return pd.DataFrame([known[point] for point in sorted(points)], columns=COLUMNS)

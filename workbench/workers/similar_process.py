@@ -1,0 +1,26 @@
+"""What a trained network sees in its training rows, computed once and kept: `python -m workbench.workers.similar_process KEY`.
+
+`workbench.workers.similar` starts it, so that whoever only reads runs needs no torch.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from workbench.store import Store
+from workbench.training import TrainedRun
+from workbench.training.features import cache_features
+from workbench.workers.similar import FILE, SHELF
+
+
+def keep_training_features(key: str, store: Store) -> None:
+    """Compute the features of a run's data with its own network, and note under which key they lie."""
+    trained = TrainedRun.open(key, store)
+    data = cache_features(trained.run.data, trained, store=store, progress=False)
+    with Store(store.root / SHELF).writing(trained.stored.key) as directory:
+        (directory / FILE).write_text(json.dumps({"key": data.key}), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    keep_training_features(sys.argv[1], Store())
