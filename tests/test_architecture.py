@@ -41,7 +41,10 @@ FLOW = (
     ("sets", "sets = wb.AverageK(2).fit(val)(test); wb.LAC(0.9).fit(val)(test).sizes; wb.SetIndex(val).threshold(2)"),
     ("calibration", "wb.TemperatureScaling().fit(val)(test)"),
     ("metrics", "wb.report(test, [wb.TopK(1), wb.AverageK(2)], val=val); wb.comparison, wb.bayes, wb.votes"),
-    ("figures", "wb.figures.set_sizes(sets).plot(); wb.figures.reliability(test).static(); wb.figures.explore(val, test)"),
+    (
+        "figures",
+        "wb.figures.set_sizes(sets).plot(); wb.figures.reliability(test).static(); wb.figures.explore(val, test)",
+    ),
 )
 HEAVY = {"torch", "lightning", "sklearn", "streamlit", "jupyterlab"}
 
@@ -111,7 +114,9 @@ def test_the_app_loads_no_torch_and_no_training_for_any_view_of_sets():
     stages = tuple((view, f"import views.{view}") for view in views)
     for view, names in loaded_after(stages, ROOT, str(ROOT / "app")).items():
         assert not {name.split(".")[0] for name in names} & (HEAVY - {"streamlit"}), view
-        assert not {name.split(".")[1] for name in names if name.startswith("workbench.")} & {"training", "networks"}, view
+        assert not {name.split(".")[1] for name in names if name.startswith("workbench.")} & {"training", "networks"}, (
+            view
+        )
 
 
 def test_importing_the_workbench_is_quick_because_it_loads_nothing_heavy():

@@ -13,7 +13,7 @@ import pytest
 
 import workbench as wb
 from workbench import launching
-from workbench.__main__ import main
+from workbench.cli.main import main
 from workbench.datasets import LongTail
 from workbench.losses import LOSSES
 from workbench.store import DEMO, Store

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from workbench.__main__ import main
+from workbench.cli.main import main
 from workbench.metrics.sweeps import stored_sweeps
 from workbench.store import Store
 from workbench.store import store as store_module

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 
 import workbench as wb
-from workbench.__main__ import main
+from workbench.cli.main import main
 from workbench.knobs import knob
 from workbench.losses import LOSSES, PAPERS, Loss, catalogue, class_named, from_spec
 

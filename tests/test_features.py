@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from workbench import progress
+from workbench.cli.train import TRAIN
 from workbench.datasets import Dataset
 from workbench.losses import LDAM, AverageKTwoHead, CrossEntropy, NoisedTopK
 from workbench.store import DEMO, Store
@@ -21,7 +22,6 @@ from workbench.store.imported import keep_tables
 from workbench.tables import LogitTable
 from workbench.training import Cancelled, Run, TrainedRun, features, train
 from workbench.training.features import cache_features
-from workbench.training_commands import train_command
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -227,6 +227,6 @@ def test_a_run_that_was_imported_lends_no_features_and_says_why(clouds, store, m
     with pytest.raises(ValueError, match=words):
         train(Run(clouds, model="mlp", features=brought, device="cpu"), store=store)
     with pytest.raises(ValueError, match=words):
-        train_command(["--dataset", "digits", "--features", brought])
+        TRAIN.reads(["--dataset", "digits", "--features", brought])
     with pytest.raises(ValueError, match=words):
         TrainedRun.open(brought, store)

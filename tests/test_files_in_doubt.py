@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import save_file
 
 import workbench as wb
-from workbench.__main__ import main
+from workbench.cli.main import main
 from workbench.store.imported import keep_tables, val_and_test, with_classes_of
 
 rng = np.random.default_rng(0)

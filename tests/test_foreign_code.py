@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from workbench import launching, lookup, losses
-from workbench.__main__ import main
+from workbench.cli.main import main
 from workbench.losses import class_named, from_spec
 from workbench.store import DEMO, Store, StoredRun
 from workbench.training import Run, TrainedRun

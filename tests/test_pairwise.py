@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import workbench as wb
-from workbench.__main__ import main
+from workbench.cli.main import main
 from workbench.metrics.comparison import _holm, matrices, pairwise
 
 rng = np.random.default_rng(0)

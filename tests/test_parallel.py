@@ -25,7 +25,7 @@ import torch
 from torch import nn
 
 from workbench import losses
-from workbench.__main__ import main
+from workbench.cli.main import main
 from workbench.datasets import Dataset
 from workbench.losses import LOSSES, CrossEntropy
 from workbench.store import Store

@@ -11,13 +11,13 @@ from scipy import stats
 from torch import nn
 
 from workbench import metrics
+from workbench.cli.sweep import SWEEP
 from workbench.datasets import Dataset, LabelNoise
 from workbench.losses import CrossEntropy, NoisedTopK
 from workbench.sets import AverageK
 from workbench.store import Store
 from workbench.training import Run, sweeps
 from workbench.training.sweeps import sweep
-from workbench.training_commands import sweep_command
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -136,7 +136,7 @@ def test_settings_may_come_one_by_one_and_an_equal_one_counts_once(run, store):
 
 def test_the_interval_of_one_seed_is_null_in_json(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
-    sweep_command(["--dataset", "digits", "--model", "linear", "--epochs", "1", "--over", "seed", "0", "--json"])
+    SWEEP.reads(["--dataset", "digits", "--model", "linear", "--epochs", "1", "--over", "seed", "0", "--json"])
     best = json.loads(capsys.readouterr().out, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))["best"]
     assert (best["test"]["low"], best["test"]["high"], best["test"]["seeds"]) == (None, None, 1)
 

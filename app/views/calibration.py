@@ -40,7 +40,7 @@ class Mended(NamedTuple):
         """The lines that make the table which is shown, of all classes or of one."""
         if self.temperature is None:
             return with_class("wb.VectorScaling().fit(val)(test)", which)
-        at = f"from workbench.calibration.recalibrators import at_temperature\n\ntable = at_temperature(test, {self.temperature!r})"
+        at = f"from workbench.calibration import at_temperature\n\ntable = at_temperature(test, {self.temperature!r})"
         return at if which is None else f"{at}\n{with_class('table', which)}"
 
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 from PIL import Image
 
-from workbench.__main__ import main
+from workbench.cli.main import main
 from workbench.datasets import Dataset, ImageFiles, LongTail, load_dataset
 from workbench.store import Store
 from workbench.training import Run, train

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from small_runs import small
 
-from workbench.__main__ import main
+from workbench.cli.main import main
 from workbench.store import Store
 from workbench.training import learner as learning
 from workbench.training import train

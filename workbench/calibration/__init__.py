@@ -1,7 +1,7 @@
 """Recalibrators: what mends probabilities that promise too much or too little."""
 
-from workbench.calibration.recalibrators import TemperatureScaling, VectorScaling
+from workbench.calibration.recalibrators import TemperatureScaling, VectorScaling, at_temperature
 
 RECALIBRATORS = (TemperatureScaling, VectorScaling)
 
-__all__ = ["RECALIBRATORS", "TemperatureScaling", "VectorScaling"]
+__all__ = ["RECALIBRATORS", "TemperatureScaling", "VectorScaling", "at_temperature"]

@@ -1,0 +1,47 @@
+"""What every command is: its name, what it says of itself, its options, and what it does."""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+Options = argparse.Namespace
+Parser = argparse.ArgumentParser
+
+
+def _no_options(_: Parser) -> None:
+    """For a command that has none."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command: `run(options)` does it and returns the exit code; `options(parser)` adds what it takes.
+
+    A command whose options depend on other options, as those of `train` do on the loss, is given `reads`: the arguments
+    as they were typed, `--help` included. What a command needs is imported when it runs, so that `--help` is quick.
+    """
+
+    name: str
+    summary: str  # beside its name in `workbench --help`
+    text: str = ""  # above its options
+    options: Callable[[Parser], None] = _no_options
+    run: Callable[[Options], int] | None = None
+    reads: Callable[[list[str]], int] | None = None
+    aliases: tuple[str, ...] = ()
+    examples: tuple[tuple[str, str], ...] = ()  # (what to type, what it does)
+
+    def add_to(self, commands: Any) -> None:
+        """Adds the command to the parser of all commands."""
+        parser = commands.add_parser(
+            self.name,
+            help=self.summary,
+            description=textwrap.dedent(self.text).strip() or None,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            aliases=list(self.aliases),
+            add_help=self.reads is None,
+        )
+        parser.set_defaults(run=self.run, reads=self.reads)
+        self.options(parser)

@@ -1,0 +1,54 @@
+"""`workbench import`: a file of logits becomes a run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from workbench.cli.base import Command, Options, Parser
+from workbench.cli.files import add_what_a_file_holds, table_at
+
+
+def _options(parser: Parser) -> None:
+    parser.add_argument("file", type=Path, help="the table to fit rules on (or the only one)")
+    parser.add_argument("test", type=Path, nargs="?", help="the table to judge on")
+    add_what_a_file_holds(parser)
+    parser.add_argument("--title", help="what to call it (default: the name of the file)")
+    parser.add_argument("--json", action="store_true", help="print what was understood as JSON")
+
+
+def _run(options: Options) -> int:
+    from workbench.store.imported import keep_tables
+
+    table = table_at(options.file, options)
+    test = None if options.test is None else table_at(options.test, options)
+    understood = [each.note for each in (table, test) if each is not None]
+    named = " and ".join(path.stem for path in (options.file, options.test) if path is not None)
+    run = keep_tables(table, test=test, title=options.title or named)
+    if options.json:
+        about = {"key": run.key, "path": str(run.path), "understood": understood, **run.info}
+        print(json.dumps(about, indent=2, ensure_ascii=False))
+    else:
+        print(*understood, sep="\n")
+        print(f"{run.title}: kept as {run.key[:12]} in {run.path.parent}")
+        if test is not None:
+            print("Rules are fitted on the first file and judged on the second.")
+        if run.info["note"]:
+            print(run.info["note"])
+        print(f"next: workbench evaluate {run.key[:12]}, or workbench app")
+    return 0
+
+
+IMPORT = Command(
+    "import",
+    "bring a file of logits",
+    """
+    Bring a file of scores (and labels) that some other program wrote; the app then lists it like any run.
+    Formats: .npz .npy .csv .parquet .safetensors. Pickle is never loaded. One file is split as its column or array
+    `split` says (val, test), or in halves, the first to fit rules on and the second to judge them; two files are taken
+    as validation and test.
+    """,
+    _options,
+    _run,
+    examples=(("workbench import my_logits.npz", "bring your own scores and labels"),),
+)

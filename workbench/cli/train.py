@@ -1,0 +1,54 @@
+"""`workbench train`: a run, each option from its knob."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from workbench.cli.base import Command
+
+
+def _train(arguments: list[str]) -> int:
+    from workbench.cli.described import described_run
+    from workbench.training import train
+    from workbench.training.loggers import LOGGERS
+    from workbench.training.ranks.processes import node_number
+
+    parser = argparse.ArgumentParser(
+        prog="workbench train",
+        description="Train a model with a loss and keep its scores. The same run is never trained twice, and a run that "
+        "was interrupted goes on from its last checkpoint.",
+        epilog="--loss NAME --help lists the knobs of that loss; workbench losses lists the losses. On several nodes, "
+        "give the same command on each, with MASTER_ADDR, MASTER_PORT and NODE_RANK in its environment.",
+    )
+    parser.add_argument("--again", action="store_true", help="train anew even if this run is stored already")
+    parser.add_argument(
+        "--logger",
+        metavar="NAME",
+        help=f"tell {', '.join(LOGGERS)} of every epoch; csv and tensorboard write to logs/ beside the runs",
+    )
+    run, options = described_run(parser, arguments)
+    done = train(run, progress=not options.json, again=options.again, logger=options.logger)
+    if node_number(run.nodes) > 0:  # node 0 tells of the run
+        return 0
+    if options.json:
+        found = {"key": run.key, "path": str(done.path), "title": run.title, **done.kept}
+        print(json.dumps(found, indent=2, ensure_ascii=False))
+    else:
+        print(f"{run.title}: kept as {run.key[:12]} in {done.path.parent}")
+        measured = {name: value for name, value in done.kept.items() if name != "epoch"}
+        print(f"epoch {done.kept['epoch'] + 1:.0f} of {len(done.history)}, whose weights were kept: ", end="")
+        print(", ".join(f"{name} {value:.4g}" for name, value in measured.items()))
+        print(f"next: workbench evaluate {run.key[:12]}, or workbench app")
+    return 0
+
+
+TRAIN = Command(
+    "train",
+    "train a model with a loss",
+    reads=_train,
+    examples=(
+        ("workbench train --dataset garden --loss NoisedTopK --K 3 --epsilon 0.2", ""),
+        ("workbench train --features a1b2c3 --loss AverageKTwoHead --K 3", "a new head on the backbone of a run"),
+    ),
+)

@@ -1,0 +1,23 @@
+"""`workbench worker`: the process that trains for the app."""
+
+from __future__ import annotations
+
+from workbench.cli.base import Command, Options
+
+
+def _run(_: Options) -> int:
+    from workbench.workers.heads_process import main
+
+    main()
+    return 0
+
+
+WORKER = Command(
+    "worker",
+    "train on request, for the app",
+    """
+    A warm process that trains what it is asked for, one run at a time; the app starts one for itself. Requests and
+    progress are JSON, one object a line; it ends when its input closes.
+    """,
+    run=_run,
+)
