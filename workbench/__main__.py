@@ -135,9 +135,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="RULE",
         help="a rule as Python prints it, such as 'LAC(confidence=0.9)'; may be given several times",
     )
-    evaluate.add_argument(
-        "--interval", type=float, metavar="P", help="add bootstrap intervals of this probability, such as 0.95"
-    )
+    evaluate.add_argument("--interval", type=float, metavar="P", help="add intervals of this probability, such as 0.95")
     evaluate.add_argument(
         "--format",
         choices=("text", "json", "csv", "markdown", "latex"),
