@@ -147,9 +147,7 @@ def _parser() -> argparse.ArgumentParser:
         help="a rule with its knobs, such as 'RAPS(confidence=0.9)', or module:Rule for one of yours; may be given several "
         "times",
     )
-    evaluate.add_argument(
-        "--interval", type=float, metavar="P", help="add bootstrap intervals of this probability, such as 0.95"
-    )
+    evaluate.add_argument("--interval", type=float, metavar="P", help="add intervals of this probability, such as 0.95")
     evaluate.add_argument(
         "--format",
         choices=("text", "json", "csv", "markdown", "latex"),
