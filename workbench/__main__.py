@@ -147,9 +147,7 @@ def _parser() -> argparse.ArgumentParser:
         help="a rule with its knobs, such as 'RAPS(confidence=0.9)', or module:Rule for one of yours; may be given several "
         "times",
     )
-    evaluate.add_argument(
-        "--interval", type=float, metavar="P", help="add bootstrap intervals of this probability, such as 0.95"
-    )
+    evaluate.add_argument("--interval", type=float, metavar="P", help="add intervals of this probability, such as 0.95")
     evaluate.add_argument(
         "--format",
         choices=("text", "json", "csv", "markdown", "latex"),
@@ -430,6 +428,8 @@ def _tables(what: str, options: argparse.Namespace) -> tuple[LogitTable, LogitTa
     if Path(what).suffix:
         raise FileNotFoundError(f"there is no file {what}; give a file of scores and labels, or the key of a run")
     run: StoredRun = Store().open(what)
+    if any(said is not None for said in (options.scores, options.labels, options.link, options.link_constant)):
+        raise ValueError("--scores, --labels and --link are for files; a run knows what it holds")
     return run.tables["val"], run.tables["test"], ""
 
 
