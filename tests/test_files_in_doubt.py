@@ -386,6 +386,9 @@ def test_what_a_file_leaves_open_is_said_on_the_command_line(tmp_path, capsys):
     assert "judged on the 20 rows of split test." in told
     assert main(["evaluate", *asked, str(path), "--K", "1"]) == 0
     assert "Rules are fitted on the 20 rows of split val" in capsys.readouterr().err
+    key = told.split("kept as ")[1].split()[0]
+    assert main(["evaluate", key, "--link", "softmax"]) == 2
+    assert "a run knows what it holds" in capsys.readouterr().err
     assert main(["import", str(path)]) == 2
     assert "which array holds the scores? It has out (2, 40, 3) float64" in capsys.readouterr().err
     assert main(["import", str(path), "--scores", "out[1]", "--link", "probit"]) == 2

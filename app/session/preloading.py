@@ -67,8 +67,16 @@ class Ahead:
             if (file := self.files.get(scope["path"])) is not None:
                 await _send_file(file, send)
                 return
-            send = _Announcing(send)
+            scope, send = _as_it_is(scope), _Announcing(send)
         await self.app(scope, receive, send)
+
+
+def _as_it_is(scope: dict[str, Any]) -> dict[str, Any]:
+    """A request for a page, which may not come compressed: nothing could be added to it."""
+    headers = MutableHeaders(raw=list(scope["headers"]))
+    if "text/html" in headers.get("accept", ""):
+        del headers["accept-encoding"]
+    return {**scope, "headers": headers.raw}
 
 
 async def _send_file(file: Path, send: Any) -> None:

@@ -6,11 +6,11 @@
   said.setAttribute("role", "status");
   said.textContent =
     "The workbench does not answer. If it was stopped, start it again (workbench app): this page goes on by itself.";
-  let connected = false;
-  new MutationObserver(([{ target }]) => {
-    const now = target.dataset.testConnectionState === "CONNECTED";
-    if (now && said.isConnected) location.reload();
-    if (!now && connected) document.body.append(said);
-    connected ||= now;
-  }).observe(document, { attributeFilter: ["data-test-connection-state"], subtree: true });
+  new MutationObserver(([{ target, oldValue }]) => {
+    if (target.dataset.testConnectionState === "CONNECTED") {
+      if (said.isConnected) location.reload();
+    } else if (oldValue === "CONNECTED") {
+      document.body.append(said);
+    }
+  }).observe(document, { attributeFilter: ["data-test-connection-state"], attributeOldValue: true, subtree: true });
 }

@@ -103,6 +103,12 @@ def say_what_is_missing(test: wb.LogitTable) -> None:
             "These rows have no labels that are known: it can be seen how sure the network is, not whether it should be.",
             icon=":material/label_off:",
         )
+    elif not test.labelled.all():
+        st.info(
+            f"{int((~test.labelled).sum())} rows here have no label and the others exactly one: there is no F1, but it can "
+            "be seen whether the network is less sure of those without.",
+            icon=":material/looks_one:",
+        )
     else:
         st.info(
             "Every row here has exactly one label, so no row belongs to none of the classes and none to several: there "

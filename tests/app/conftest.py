@@ -126,6 +126,7 @@ def opened(browser: Any, server: str, request: pytest.FixtureRequest) -> Iterato
     Each time it is a new visit, in the one tab that all tests use: a new tab would compile all scripts again, which takes
     longer than most tests do.
     """
+    _leave_all(browser)  # of a test that failed a page may be left
     complaints: list[str] = []
 
     def complain(message: Any) -> None:
@@ -160,8 +161,7 @@ def opened(browser: Any, server: str, request: pytest.FixtureRequest) -> Iterato
         return page
 
     yield open_page
-    for page in browser.pages:
-        page.goto("about:blank")  # nobody looks any more, and nobody is left to complain during another test
+    _leave_all(browser)
     for event, listener in listeners.items():
         browser.remove_listener(event, listener)
     assert complaints == []
@@ -177,6 +177,12 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
         lines = page.inner_text("body").splitlines()
         report.sections.append((f"{page.url}, {state}", " · ".join(filter(None, lines))[:2000]))
     return report
+
+
+def _leave_all(browser: Any) -> None:
+    """Nobody looks at a page any more, and none is left to complain during another test."""
+    for page in browser.pages:
+        page.goto("about:blank")
 
 
 def _leaves(address: str, server: str) -> bool:

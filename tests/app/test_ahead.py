@@ -46,6 +46,14 @@ def test_every_page_asks_for_the_bundle_and_gets_it(preloading, server):
             assert script.read() == preloading.PLOTLY.read_bytes()
 
 
+def test_a_browser_gets_our_scripts_with_every_view_though_it_would_take_a_page_compressed(server):
+    asked = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8", "Accept-Encoding": "gzip, deflate, br, zstd"}
+    for view in ("", "samples"):
+        with urllib.request.urlopen(urllib.request.Request(f"{server}/{view}", headers=asked)) as page:
+            content = page.read().decode()
+        assert all(ours in content for ours in ("plotly", "history.pushState", "wb-gone"))
+
+
 def test_scripts_of_streamlit_come_as_they_are_and_nothing_else_is_sent_ahead(preloading, server):
     scripts = sorted(preloading.OF_STREAMLIT.glob("js/*.js"))
     for script in (scripts[0], scripts[-1]):
@@ -84,7 +92,7 @@ def test_only_whole_pages_are_changed_however_they_arrive(preloading, content_ty
     async def send(message):
         sent.append(message)
 
-    answered = preloading.Ahead(streamlit)({"type": "http", "method": "GET", "path": "/"}, None, send)
+    answered = preloading.Ahead(streamlit)({"type": "http", "method": "GET", "path": "/", "headers": []}, None, send)
     with ThreadPoolExecutor() as elsewhere:  # Playwright keeps a loop in the thread of the tests
         elsewhere.submit(asyncio.run, answered).result()
     start, *bodies = sent

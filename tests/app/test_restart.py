@@ -19,6 +19,7 @@ def test_a_page_says_that_its_server_is_gone_and_goes_on_with_the_next_one_as_it
         return start_server(app_command(port, headless=True), port, {"WORKBENCH_HOME": str(store.root)})
 
     page = browser.new_page()
+    page.set_viewport_size({"width": 1440, "height": 2600})  # only what is in sight is drawn
     page.set_default_timeout(120_000)
     with served() as app:
         page.goto(f"{app.url}/classes?run={KEYS['sharper'][:12]}&K=3")

@@ -175,7 +175,8 @@ def _interruptions_explained(learner: Learner) -> Iterator[None]:
     try:
         yield
     except SystemExit as error:
-        learner.save()
+        if parallel.n_ranks() == 1:  # ranks are ended so when a run is cancelled too, which leaves nothing new
+            learner.save()
         kept = learner.checkpoint.is_file()
         then = "goes on from the last checkpoint" if kept else "starts anew, for there is no checkpoint yet"
         stopped = f"stopped in epoch {learner.epoch + 1} of {learner.run.epochs}; the same call {then}"

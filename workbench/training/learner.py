@@ -35,7 +35,7 @@ from workbench.training.run import Run
 from workbench.training.scoring import normalisers, rows_at_once, split_tables, tables_of, validated
 
 # A checkpoint follows the first epoch that ends this long after the last one. That is what a kill costs at most, besides
-# the epoch itself; a run that is interrupted or asked to end writes the last epoch that it finished.
+# the epoch itself; a process that is interrupted or asked to end writes the last epoch that it finished.
 CHECKPOINT_SECONDS = 10.0
 
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {

@@ -53,6 +53,11 @@ class Stored:
         return f"{self.shape} {self.dtype}"
 
 
+def decoded(values: np.ndarray) -> np.ndarray:
+    """Bytes as text; any other array as it is."""
+    return np.char.decode(values, "utf-8") if values.dtype.kind == "S" else values
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of a table, by what it holds: "numbers", "whole" ones, "text", "lists", a "matrix" of them, or "empty"."""

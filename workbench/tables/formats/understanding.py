@@ -15,22 +15,18 @@ import numpy as np
 
 from workbench.tables import LogitTable
 from workbench.tables.checks import (
-    BLOCK,
     NO_LABEL,
-    SUM_TOLERANCE,
     Labels,
     checked_names,
     checked_scores,
     labels_from,
     listed,
 )
-from workbench.tables.formats.base import Contents, Room, Stored
+from workbench.tables.formats.base import Contents, Room, Stored, decoded
 from workbench.tables.formats.columns import roles
-from workbench.tables.formats.names import CLASS_NAMES, FURTHER, IDS, LABELS, LINK, PROBABILITIES, SCORES
-from workbench.tables.links import LINKS
+from workbench.tables.formats.link_reading import ROUNDED, divided_by_sums, link_of_numbers, link_said
+from workbench.tables.formats.names import CLASS_NAMES, FURTHER, IDS, LABELS, SCORES
 
-ROUNDED = "probabilities, divided by their sum"  # which rounding has moved away from 1
-ROUNDING = 1e-2  # how far from 1 rounding may have moved the sum
 LONGEST_NAME = 1000  # characters of the name of a class
 ALL = ...  # of an array
 PART = re.compile(r"(.+?)\[([-\d:, ]+)\]")  # logits[0] or logits[:, 1]
@@ -74,7 +70,7 @@ def table_of(
         given = _part(stored.read(), labels_part, labels_name)
         fields["labels"], fields["class_names"], how = _labels(given, names, n_classes, labels_name)
         said.insert(0, how)
-    link, link_constant, from_file = _link_of(arrays, facts, link, link_constant)
+    link, link_constant, from_file = link_said(arrays, facts, link, link_constant)
     attributes, ignored = _attributes(arrays, n, room)
     if attributes:
         fields["attributes"] = attributes
@@ -83,11 +79,11 @@ def table_of(
         said.append(f"ignored: {listed(ignored, 20)}")
     many = "labels" in fields and fields["labels"].ndim == 2
     if link is None:
-        link, meaning = _link(matrix, many, scores_name)
+        link, meaning = link_of_numbers(matrix, many, scores_name)
     else:
         meaning = "probabilities" if link == "identity" else f"scores, {link}{from_file}"
     if meaning == ROUNDED:
-        matrix = _divided_by_sums(matrix)
+        matrix = divided_by_sums(matrix)
     shown = scores_name if part is ALL else scores
     note = f"{file}: {n} rows × {n_classes} classes; {shown} ({matrix.dtype}) read as {meaning}; {'; '.join(said)}"
     return LogitTable(matrix, link=link, link_constant=link_constant, note=note, **fields)
@@ -201,10 +197,6 @@ def _from_text(field: str, text: Any) -> Any:
     return values
 
 
-def _decoded(values: np.ndarray) -> np.ndarray:
-    return np.char.decode(values, "utf-8") if values.dtype.kind == "S" else values
-
-
 def _named_by_words(arrays: dict[str, Stored], class_names: tuple[str, ...] | None, n: int) -> str | None:
     """The only array of words that are all names of classes, whatever it is called."""
     known = set(class_names or ())
@@ -220,7 +212,7 @@ def _labels(
     given: np.ndarray, names: tuple[str, ...] | None, n_classes: int, called: str | None
 ) -> tuple[np.ndarray, tuple[str, ...] | None, str]:
     """Labels as a table takes them, the names of the classes, and how they were read."""
-    given = _decoded(given)
+    given = decoded(given)
     if given.ndim != 1 and given.ndim != 2:
         raise ValueError(f"labels are {given.dtype} of shape {given.shape}; give one per row, or marks of shape (n, L)")
     if given.ndim == 1 and given.dtype.kind in "OU":
@@ -266,42 +258,6 @@ def _whole_numbers(words: set[str], known: set[str]) -> dict[str | None, int]:
     return {match[0]: int(match[1]) for match in matches if match}
 
 
-def _link_of(
-    arrays: dict[str, Stored], facts: dict[str, Any], link: str | None, link_constant: float | None
-) -> tuple[str | None, float | None, str]:
-    """The link and its constant: what was asked for, else what the file says; and the words for the latter."""
-    stored = {name: _one_value(arrays.pop(name)) if name in arrays else facts.get(name) for name in LINK}
-    if link not in (None, "quasibinary") and link_constant is not None:
-        raise ValueError(f"link_constant = {link_constant} belongs to the quasibinary link, not to {link}")
-    if link is None and stored["link"] is None:
-        if link_constant is not None:
-            raise ValueError(f"link_constant = {link_constant} belongs to link='quasibinary' (--link quasibinary)")
-        return None, None, ""
-    if link is None and stored["link"] not in LINKS:
-        raise ValueError(
-            f"it says link = {str(stored['link'])[:40]!r}; known: {', '.join(LINKS)} (say link='softmax', --link softmax)"
-        )
-    constant = stored["link_constant"] if link_constant is None else link_constant
-    try:
-        constant = None if constant is None else float(constant)
-    except ValueError:
-        raise ValueError(f"it says link_constant = {str(constant)[:40]!r}; give a number, link_constant=0.3") from None
-    if link is not None:
-        return link, constant if link == "quasibinary" else None, ""
-    said = " as the file says" if constant is None else f" with log C = {constant:g}, as the file says"
-    return str(stored["link"]), constant, said
-
-
-def _one_value(stored: Stored) -> Any:
-    """The one value that an array holds, once or in every row."""
-    values = np.unique(_decoded(stored.read()).astype(str)).tolist() if int(np.prod(stored.shape)) < 10**8 else []
-    if len(values) != 1:
-        raise ValueError(
-            f"the link of a table is one word, and its constant one number; it has {listed(values) or 'none'}"
-        )
-    return values[0]
-
-
 def _attributes(arrays: dict[str, Stored], n: int, room: Room) -> tuple[dict[str, np.ndarray], list[str]]:
     """What can be known of each row, and the names of what is left out: other shapes, and texts too long to group by."""
     attributes, ignored = {}, []
@@ -320,44 +276,10 @@ def _attributes(arrays: dict[str, Stored], n: int, room: Room) -> tuple[dict[str
 def _texts(values: np.ndarray, room: Room) -> np.ndarray | None:
     """An array of texts as NumPy holds them, all as long as the longest; None where that would take too much."""
     if values.dtype != object:
-        return _decoded(values)
+        return decoded(values)
     words = ["" if word is None else str(word) for word in values.tolist()]
     n_bytes = 4 * len(words) * max(map(len, words))
     if not room.holds(n_bytes):
         return None
     room.take("texts", n_bytes)
     return np.array(words)
-
-
-def _link(scores: np.ndarray, many_labels: bool, name: str) -> tuple[str, str]:
-    """The link that the numbers call for, and what they were taken for. All rows are looked at."""
-    low, high = np.inf, -np.inf
-    like, near, other = 0, 0, None
-    for start in range(0, len(scores), BLOCK):
-        block = np.asarray(scores[start : start + BLOCK], dtype=np.float64)
-        sums = block.sum(axis=1)
-        if not np.isfinite(sums).all():
-            return "softmax", "scores"  # the table refuses it, and says where
-        inside = (block.min(axis=1) >= 0) & (block.max(axis=1) <= 1 + SUM_TOLERANCE)
-        close = inside & (np.abs(sums - 1) < ROUNDING)
-        like += int(close.sum())
-        near += int((inside & (np.abs(sums - 1) < SUM_TOLERANCE)).sum())
-        low, high = min(low, block.min()), max(high, block.max())
-        if other is None and not close.all():
-            other = start + int(np.argmin(close)), sums[np.argmin(close)]
-    within = 0 <= low and high <= 1 + SUM_TOLERANCE
-    if within and many_labels:
-        return "identity", "probabilities of each class" if like < len(scores) else "probabilities"
-    if like == len(scores):
-        return "identity", "probabilities" if near == like else ROUNDED
-    if name.lower() in PROBABILITIES or like > 0.01 * len(scores):
-        row, total = other if other is not None else (0, np.nan)
-        raise ValueError(
-            f"{name} go from {low:g} to {high:g}, and row {row + 1} sums to {total:g}: are they probabilities? Say "
-            "link='identity' (--link identity) if each class is judged by itself, link='softmax' (--link softmax) for scores"
-        )
-    return ("sigmoid", "scores, sigmoid") if many_labels else ("softmax", "scores, softmax")
-
-
-def _divided_by_sums(matrix: np.ndarray) -> np.ndarray:
-    return matrix / matrix.sum(axis=1, keepdims=True)
