@@ -23,9 +23,7 @@ def _options(parser: Parser) -> None:
         help="a rule with its knobs, such as 'RAPS(confidence=0.9)', or module:Rule for one of yours; may be given several "
         "times",
     )
-    parser.add_argument(
-        "--interval", type=float, metavar="P", help="add bootstrap intervals of this probability, such as 0.95"
-    )
+    parser.add_argument("--interval", type=float, metavar="P", help="add intervals of this probability, such as 0.95")
     parser.add_argument(
         "--format",
         choices=tuple(dict.fromkeys(ENDINGS.values())),

@@ -50,4 +50,6 @@ def val_and_test_of(what: str, options: Options) -> tuple[LogitTable, LogitTable
     if Path(what).suffix:
         raise FileNotFoundError(f"there is no file {what}; give a file of scores and labels, or the key of a run")
     run = Store().open(what)
+    if any(said is not None for said in (options.scores, options.labels, options.link, options.link_constant)):
+        raise ValueError("--scores, --labels and --link are for files; a run knows what it holds")
     return run.tables["val"], run.tables["test"], ""
