@@ -13,7 +13,7 @@ from workbench.datasets import DATASETS, TRANSFORMS, load_dataset, recipe_class
 from workbench.knobs import Knob, from_text
 from workbench.lookup import allowed_modules
 from workbench.losses import class_named
-from workbench.networks.models import BACKBONES, backbone_named
+from workbench.networks.models import BACKBONES, backbone_named, foreign
 from workbench.sets import rule_from_text
 from workbench.store import Store
 from workbench.training import MONITORS, Run, train
@@ -157,13 +157,18 @@ def _described_run(parser: argparse.ArgumentParser, arguments: list[str]) -> tup
         backbone_named(options.model)  # better to fail now than when the data are drawn
     data = load_dataset(chosen.dataset, **_turned(options, "data.", data_knobs))
     model = "cnn" if len(data.input_shape) == 3 else "mlp"
-    features = options.features
+    features, settings = options.features, _turned(options, "", Run.knobs())
     if features not in (None, "cached"):
         source = Store().open(features)
         check_trained(source)
         features, model = source.key, source.info["model"]
         if options.model is None:
             backbone_named(model, allowed=allowed_modules(options.allow))  # a stored run is only data
+        if foreign(model):
+            settings = {
+                "head": source.info.get("head", "new"),
+                **settings,
+            }  # of the network that the features come from
     run = Run(
         dataset=data,
         model=options.model or model,
@@ -173,7 +178,7 @@ def _described_run(parser: argparse.ArgumentParser, arguments: list[str]) -> tup
         monitor=options.monitor,
         patience=options.patience,
         drops=tuple(options.drops),
-        **_turned(options, "", Run.knobs()),
+        **settings,
     )
     return run, options
 
