@@ -160,7 +160,8 @@ class ResNet(nn.Module):
         for name, stage in self.named_children():
             if name.startswith("layer"):
                 x = stage(x)
-        return x.mean((2, 3))
+        features: Tensor = x.mean((2, 3))
+        return features
 
 
 class _DenseLayer(nn.Module):
