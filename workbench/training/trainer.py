@@ -26,10 +26,10 @@ from workbench.training.hardware import check_devices, device_named
 from workbench.training.loggers import OnEpoch, logger_named, recorded
 from workbench.training.ranks import processes
 from workbench.training.ranks import together as parallel
-from workbench.training.run import MONITORS, Run, TrainedRun
+from workbench.training.run import Run, TrainedRun
 from workbench.training.weight_planes import weight_plane
 
-__all__ = ["MONITORS", "Cancelled", "Run", "TrainedRun", "check_run", "train", "weight_plane", "write_run"]
+__all__ = ["Cancelled", "Run", "TrainedRun", "check_run", "train", "weight_plane", "write_run"]
 
 
 OnBatch = Callable[[], None]

@@ -10,6 +10,7 @@ In a process that was not started as a rank, there is one rank and everything is
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -43,7 +44,8 @@ def together(scores: Tensor, n: int) -> Tensor:
 
 def total(tensor: Tensor) -> Tensor:
     """The sum of the tensors of all ranks."""
-    return _Total.apply(tensor)
+    summed: Callable[[Tensor], Tensor] = _Total.apply
+    return summed(tensor)
 
 
 class _Total(torch.autograd.Function):
