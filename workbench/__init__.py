@@ -47,7 +47,42 @@ _HOMES = {
     "votes": "metrics.votes",
 }
 
-__all__ = sorted(_HOMES)
+# The same names once more, in the one form that type checkers read.
+__all__ = [
+    "APS",
+    "LAC",
+    "RAPS",
+    "AverageK",
+    "ClassConditionalLAC",
+    "Dataset",
+    "LogitTable",
+    "PointwiseError",
+    "PredictionSets",
+    "Run",
+    "SetIndex",
+    "TemperatureScaling",
+    "Threshold",
+    "TopK",
+    "VectorScaling",
+    "bayes",
+    "cache_features",
+    "comparison",
+    "counts",
+    "figures",
+    "glossary",
+    "import_table",
+    "knobs",
+    "load_dataset",
+    "losses",
+    "metrics",
+    "open_app",
+    "operators",
+    "recipes",
+    "report",
+    "sweep",
+    "train",
+    "votes",
+]
 
 if TYPE_CHECKING:
     from workbench import counts, figures, glossary, knobs, losses, metrics, operators
