@@ -113,7 +113,12 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'workbench' has no attribute {name!r}; it has {', '.join(__all__)}")
-    module = importlib.import_module(f"workbench.{_HOMES[name]}")
+    try:
+        module = importlib.import_module(f"workbench.{_HOMES[name]}")
+    except ModuleNotFoundError as error:
+        from workbench.lookup import with_extra
+
+        raise with_extra(error) from None
     found = module if _HOMES[name].split(".")[-1] == name else getattr(module, name)
     globals()[name] = found
     return found
