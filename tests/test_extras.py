@@ -22,6 +22,8 @@ class Without:
     def find_spec(self, name, path=None, target=None):
         absent = name.split(".")[0] in {{*{sorted(EXTRAS)!r}, "jupyterlab"}}
         return None if absent else self.finder.find_spec(name, path, target)
+    def __getattr__(self, name):
+        return getattr(self.finder, name)
 sys.meta_path[:] = map(Without, sys.meta_path)
 sys.path[:0] = [{str(TESTS)!r}, {str(TESTS / "figures")!r}]
 import numpy as np

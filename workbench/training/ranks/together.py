@@ -27,6 +27,15 @@ def n_ranks() -> int:
     return distributed.get_world_size() if distributed.is_initialized() else 1
 
 
+def as_first(answer: bool) -> bool:
+    """What rank 0 answers, which all go by: a file that appears just now is there for all ranks, or for none."""
+    if n_ranks() == 1:
+        return answer
+    answers = [answer]
+    distributed.broadcast_object_list(answers)
+    return answers[0]
+
+
 def part(rows: Tensor) -> Tensor:
     """The rows of a batch that this rank sends through the network; the parts differ by at most one row in size."""
     return rows.tensor_split(n_ranks())[rank()]
