@@ -173,12 +173,12 @@ class LogitTable:
     @property
     def n(self) -> int:
         """Number of rows."""
-        return self.scores.shape[0]
+        return len(self.scores)
 
     @property
     def n_classes(self) -> int:
         """Number of classes, L."""
-        return self.scores.shape[1]
+        return int(self.scores.shape[1])
 
     @property
     def many_labels(self) -> bool:
