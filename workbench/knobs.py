@@ -151,10 +151,14 @@ class Knob:
         return KINDS[self.kind].ends(self)
 
 
-def knob(default: Any, *, meaning: str, symbol: str = "", kind: str | None = None, **facts: Any) -> Any:
+Default = TypeVar("Default")
+
+
+def knob(default: Default, *, meaning: str, symbol: str = "", kind: str | None = None, **facts: Any) -> Default:
     """A dataclass field that is a knob. The kind is read off the default unless it is given."""
     declared = Knob(default=default, kind=kind or _kind(default), meaning=meaning, symbol=symbol, **facts)
-    return dataclasses.field(default=default, metadata={"knob": declared})
+    field: Default = dataclasses.field(default=default, metadata={"knob": declared})
+    return field
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,13 @@ from controls.places import Places
 from live import Move
 from workbench.figures import Figure
 from workbench.figures.base import counted, round_count, round_limit
-from workbench.figures.of_sets.classes import BINS, PerClass, wilson_interval
+from workbench.figures.of_sets.classes import BINS, PerClass
 from workbench.figures.of_sets.curves import AccuracyAgainstSize
 from workbench.figures.of_sets.rarity import AccuracyAgainstCount
 from workbench.figures.of_sets.sizes import SHOWN, SetSizes
 from workbench.figures.of_sets.thresholds import LEFT, POINT, SizeAgainstThreshold
 from workbench.figures.style import theme
+from workbench.metrics.intervals import wilson_interval
 
 LAST_BARS = np.array([10, 20, 30, 40, 50])  # `compact` counts sizes up to 50
 HEIGHT, PANEL = 320, 80  # pixels of a figure, and of each further panel in it

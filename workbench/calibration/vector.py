@@ -64,6 +64,7 @@ def _residuals(scaled: np.ndarray, labels: np.ndarray, link: str) -> np.ndarray:
     """Probabilities minus truth: the gradient of the loss with respect to the scores."""
     residuals = LINKS[link](scaled, None)
     if labels.ndim == 2:
-        return residuals - labels
+        differences: np.ndarray = residuals - labels
+        return differences
     residuals[np.arange(len(labels)), labels] -= 1
     return residuals

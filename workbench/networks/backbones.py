@@ -125,6 +125,10 @@ class ResNet(nn.Module):
     """Residual network without its last layer (He et al. 2016).
 
     Parameters have the names under which weights for ImageNet are published, so that those can be loaded.
+
+    Why not torchvision's, which is `torchvision:resnet50` here where it is installed? It is no dependency: its releases each
+    go with one of torch, and a run by the name `resnet18` must be the same run on a machine without it. And its ResNets have
+    neither the small stem of CIFAR nor images of one channel, which would be as many lines again around them.
     """
 
     def __init__(
@@ -155,7 +159,8 @@ class ResNet(nn.Module):
         for name, stage in self.named_children():
             if name.startswith("layer"):
                 x = stage(x)
-        return x.mean((2, 3))
+        features: Tensor = x.mean((2, 3))
+        return features
 
 
 class _DenseLayer(nn.Module):

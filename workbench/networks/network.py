@@ -64,14 +64,16 @@ class Network(nn.Module):
             self.deviation[self.deviation == 0] = 1.0  # a constant column stays as it is
 
     def features(self, inputs: Tensor) -> Tensor:  # (n, height, width, channels) uint8 or (n, d) → (n, width)
-        if self.prepared:
-            return self.backbone(inputs)
-        if self.images:
-            return self.backbone(inputs.permute(0, 3, 1, 2).float() / 255)
-        return self.backbone((inputs - self.mean).div_(self.deviation))
+        if self.images and not self.prepared:
+            inputs = inputs.permute(0, 3, 1, 2).float() / 255
+        elif not self.prepared:
+            inputs = (inputs - self.mean).div_(self.deviation)
+        features: Tensor = self.backbone(inputs)
+        return features
 
     def forward(self, inputs: Tensor) -> Tensor:
-        return self.head(self.features(inputs))
+        scores: Tensor = self.head(self.features(inputs))
+        return scores
 
 
 def build_network(
@@ -125,7 +127,7 @@ def backbone_named(name: str, *, allowed: Iterable[str] | None = None) -> Callab
             f"there is no model named {name!r}; known: {', '.join(BACKBONES)}, torchvision:name; or give module:factory "
             "or a torch Module"
         )
-    factory = imported(name, "model", allowed=allowed)
+    factory: Callable[[tuple[int, ...]], nn.Module] = imported(name, "model", allowed=allowed)
     if not callable(factory):
         raise ValueError(f"{name!r} is not a function that takes an input shape and returns a torch Module")
     return factory

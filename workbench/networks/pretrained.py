@@ -44,7 +44,8 @@ class Prepared(nn.Module):
     def forward(self, images: Tensor) -> Tensor:  # (n, 1 or 3, height, width) in [0, 1] → (n, d)
         if min(images.shape[-2:]) < self.smallest:
             images = F.interpolate(images, size=_enlarged(images.shape, self.smallest), mode="bilinear")
-        return self.network((images.expand(-1, 3, -1, -1) - self.mean) / self.deviation)
+        features: Tensor = self.network((images.expand(-1, 3, -1, -1) - self.mean) / self.deviation)
+        return features
 
     def extra_repr(self) -> str:
         return f"smallest={self.smallest}"

@@ -20,7 +20,7 @@ class PredictionSets:
     Within a row classes stand by falling probability, equal ones by falling score. Sizes and hits cost one pass
     over the table; the classes of all rows, and an (n, L) matrix, are made only on demand.
 
-    >>> from workbench.sets.rules import Threshold
+    >>> from workbench.sets import Threshold
     >>> table = LogitTable.from_probabilities([[0.6, 0.3, 0.1], [0.2, 0.1, 0.7]], labels=[0, 0])
     >>> sets = Threshold(0.25).fit(table)(table)
     >>> sets.sizes.tolist(), sets.hits.tolist()
@@ -138,7 +138,7 @@ class PredictionSets:
         by falling probability) and `probabilities`. `frame.explode(["classes", "probabilities"])` gives one line per
         row and class.
 
-        >>> from workbench.sets.rules import Threshold
+        >>> from workbench.sets import Threshold
         >>> p = [[0.6, 0.3, 0.1], [0.2, 0.1, 0.7]]
         >>> table = LogitTable.from_probabilities(p, labels=[0, 0], class_names=["oak", "elm", "fir"])
         >>> frame = Threshold(0.25).fit(table)(table).to_frame()

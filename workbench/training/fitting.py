@@ -14,7 +14,7 @@ from typing import NoReturn
 
 import lightning.pytorch as pl
 import torch
-from lightning.pytorch.plugins.environments import LightningEnvironment
+from lightning.fabric.plugins.environments.lightning import LightningEnvironment
 from torch import nn
 
 from workbench.networks.network import foreign

@@ -259,7 +259,8 @@ class TrainedRun:
     @property
     def kept(self) -> dict[str, float]:
         """The row of the history of the epoch whose weights were kept."""
-        return self.history.iloc[self.stored.info["kept_epoch"]].to_dict()
+        kept: dict[str, float] = self.history.iloc[self.stored.info["kept_epoch"]].to_dict()
+        return kept
 
     @cached_property
     def model(self) -> Network:

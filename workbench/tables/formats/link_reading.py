@@ -81,4 +81,5 @@ def link_of_numbers(scores: np.ndarray, many_labels: bool, name: str) -> tuple[s
 
 
 def divided_by_sums(matrix: np.ndarray) -> np.ndarray:
-    return matrix / matrix.sum(axis=1, keepdims=True)
+    divided: np.ndarray = matrix / matrix.sum(axis=1, keepdims=True)
+    return divided

@@ -125,9 +125,10 @@ def _scores_name(arrays: dict[str, Stored]) -> str:
 
 def _part(values: np.ndarray, part: Any, name: str | None) -> np.ndarray:
     try:
-        return values[part]
+        chosen: np.ndarray = values[part]
     except IndexError:
         raise ValueError(f"{name} has shape {values.shape} and no such part; give an index that it has") from None
+    return chosen
 
 
 def _numbers(stored: Stored, name: str, part: Any, room: Room) -> np.ndarray:
