@@ -243,3 +243,12 @@ def test_the_labels_of_a_row_share_cross_entropy_in_double_precision():
     labels = torch.tensor([[True, True, False, True, False, False, False]])
     expected = CrossEntropy()(scores.expand(3, -1), torch.tensor([0, 1, 3])).mean()
     assert CrossEntropy()(scores, labels).item() == pytest.approx(expected.item(), rel=1e-14)
+
+
+def test_the_constant_of_the_link_is_asked_of_the_loss_and_not_of_its_state():
+    loss = Quasibinary()
+    state = loss.state(1, 3)
+    loss(torch.tensor([[1.0, 2.0, 3.0]]), torch.tensor([[True, False, False]]), state=state)
+    assert loss.link_constant(state) == state.log_C.item()
+    assert loss.link_constant(None) is None
+    assert CrossEntropy().link_constant(None) is None

@@ -245,7 +245,7 @@ class AverageKTwoHead(Loss):
     )
 
     @property
-    def convex(self) -> bool:  # type: ignore[override]
+    def convex(self) -> bool:
         """Without candidates, yes; with them the loss jumps where the candidates change."""
         return self.K == 1
 
@@ -254,7 +254,7 @@ class AverageKTwoHead(Loss):
         return self.K == 1
 
     @property
-    def calibrated(self) -> bool:  # type: ignore[override]
+    def calibrated(self) -> bool:
         """At K = 1 each head ranks the classes by probability; above, no guarantee is known."""
         return self.K == 1
 

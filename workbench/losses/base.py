@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from workbench.knobs import Knobbed
+from workbench.operators.applying import is_mapped
 from workbench.operators.order import at_least_float32
 
 # Short citation → full one. A loss names the short one.
@@ -40,17 +42,12 @@ class Loss(Knobbed):
     at there: whoever maps a loss over labels checks before that they lie from 0 to L − 1.
     """
 
-    # Facts. `convex`, `calibrated` and `proper` are facts of an instance: they may depend on K and ε.
+    # Facts of the class.
     title: ClassVar[str]
     formula: ClassVar[str]  # LaTeX, shown beside the slider and in the README table
     paper: ClassVar[str]  # a key of PAPERS
     equation: ClassVar[str]
-    convex: ClassVar[bool]
     smooth: ClassVar[bool]
-    calibrated: ClassVar[bool]  # top-K calibrated in the sense of Yang & Koyejo
-    proper: ClassVar[bool] = (
-        False  # strictly: one label drawn from P, it is least exactly where the link of the scores is P
-    )
     heads: ClassVar[int] = 1  # 2: scores are (n, 2, L); [:, 0] predicts, [:, 1] proposes candidates
     head: ClassVar[str] = "linear"  # or "cosine": unit-norm features and weights, the loss multiplies by `scale`
     labels: ClassVar[str] = "one"  # or "many": labels are (n, L) bool, an all-False row has no label
@@ -59,6 +56,22 @@ class Loss(Knobbed):
     couples_batch: ClassVar[bool] = False  # the value of a row depends on the other rows of the batch
     random: ClassVar[bool] = False  # draws noise: pass `noise=` or `generator=`
     trains: ClassVar[bool] = True  # False: the gradient is zero almost everywhere
+
+    # Facts of an instance, which may depend on K and ε: a subclass gives a value, or a property of its own.
+    @property
+    def convex(self) -> bool:
+        """Whether it is convex in the scores."""
+        raise NotImplementedError(f"{type(self).__name__} must say whether it is convex")
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether it is top-K calibrated in the sense of Yang & Koyejo."""
+        raise NotImplementedError(f"{type(self).__name__} must say whether it is calibrated")
+
+    @property
+    def proper(self) -> bool:
+        """Whether, one label drawn from P, it is least exactly where the link of the scores is P."""
+        return False
 
     def values(
         self,
@@ -107,6 +120,14 @@ class Loss(Knobbed):
         """What the loss remembers between batches, as a module that is saved in the checkpoint; None for most."""
         return None
 
+    def link_constant(self, state: nn.Module | None) -> float | None:
+        """What the link of the scores needs beside them, out of what the loss remembers; None for most."""
+        return None
+
+    def readable(self, labels: Tensor, n_classes: int) -> Tensor:
+        """Labels as the loss reads them: for a loss of many labels, a single one is a set of one."""
+        return F.one_hot(labels, n_classes).bool() if self.labels == "many" and labels.ndim == 1 else labels
+
     def spec(self) -> dict[str, Any]:
         """What `run.json` keeps: where the class lives and its knobs. `losses.from_spec` makes the loss again."""
         return {"loss": f"{type(self).__module__}:{type(self).__qualname__}", "knobs": self.settings()}
@@ -149,7 +170,7 @@ class Loss(Knobbed):
                 f"{name}: labels are {labels.dtype} of shape {tuple(labels.shape)}; give {n} class indices (int64)"
             )
         # Inside vmap, or grad inside vmap, a label has no value to look at; whoever maps a loss checks the labels before.
-        if n and not torch._C._functorch.is_functorch_wrapped_tensor(labels):
+        if n and not is_mapped(labels):
             low, high = (int(end) for end in torch.aminmax(labels))
             if low < 0 or high >= n_classes:
                 raise ValueError(

@@ -107,11 +107,11 @@ class Focal(Loss):
     gamma: float = knob(2.0, low=0.0, high=5.0, symbol="γ", meaning="exponent that damps rows classified well")
 
     @property
-    def convex(self) -> bool:  # type: ignore[override]
+    def convex(self) -> bool:
         return self.gamma == 0
 
     @property
-    def proper(self) -> bool:  # type: ignore[override]
+    def proper(self) -> bool:
         """Only cross-entropy is: the damping makes it pay to be less sure than one is."""
         return self.gamma == 0
 
@@ -153,12 +153,12 @@ class LDAM(UnevenMargins):
     class_counts: tuple[int, ...] | None = None
 
     @property
-    def proper(self) -> bool:  # type: ignore[override]
+    def proper(self) -> bool:
         """Without margins it is cross-entropy; a margin makes it pay to be surer than one is."""
         return self.max_margin == 0
 
     @property
-    def calibrated(self) -> bool:  # type: ignore[override]
+    def calibrated(self) -> bool:
         return self.even
 
     def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:

@@ -91,6 +91,9 @@ class Quasibinary(Loss):
     def state(self, n_rows: int, n_classes: int) -> Normaliser:
         return Normaliser()
 
+    def link_constant(self, state: nn.Module | None) -> float | None:
+        return float(state.log_C) if isinstance(state, Normaliser) else None
+
     def values(self, scores: Tensor, labels: Tensor, *, state: nn.Module | None = None, **_: Any) -> Tensor:
         n_labels = labels.sum(dtype=scores.dtype).clamp(min=1)
         log_C = scores.flatten().logsumexp(-1) - n_labels.log()

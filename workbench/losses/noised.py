@@ -119,7 +119,7 @@ class NoisedTopK(Loss):
     n_samples: int = number_of_draws()
 
     @property
-    def calibrated(self) -> bool:  # type: ignore[override]
+    def calibrated(self) -> bool:
         return self.epsilon < largest_calibrated_epsilon(self.K)
 
     def values(
@@ -166,7 +166,7 @@ class ExactNoisedTopK(Loss):
     epsilon: float = noise_scale()
 
     @property
-    def calibrated(self) -> bool:  # type: ignore[override]
+    def calibrated(self) -> bool:
         return self.epsilon < largest_calibrated_epsilon(self.K)
 
     def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
@@ -208,7 +208,7 @@ class NoisedTopKImbalanced(UnevenMargins):
     class_counts: tuple[int, ...] | None = None
 
     @property
-    def calibrated(self) -> bool:  # type: ignore[override]
+    def calibrated(self) -> bool:
         return self.even and self.epsilon < self.max_margin * largest_calibrated_epsilon(self.K)
 
     def values(
@@ -257,7 +257,7 @@ class ExactNoisedTopKImbalanced(UnevenMargins):
     class_counts: tuple[int, ...] | None = None
 
     @property
-    def calibrated(self) -> bool:  # type: ignore[override]
+    def calibrated(self) -> bool:
         return self.even and self.epsilon < self.max_margin * largest_calibrated_epsilon(self.K)
 
     def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from workbench.knobs import knob
 from workbench.losses.base import Loss
+from workbench.operators.applying import is_mapped
 from workbench.operators.networks import KINDS
 from workbench.operators.order import largest
 from workbench.operators.ranking import log_worth_of_last
@@ -73,7 +74,7 @@ class DifferentiableTopK(Loss):
     top1: str = knob("softmax", choices=("softmax", "sort", "cross_entropy"), meaning="way the top-1 term is computed")
 
     @property
-    def proper(self) -> bool:  # type: ignore[override]
+    def proper(self) -> bool:
         """Only where nothing but cross-entropy is left of it (of at most m classes, where softmax is of the kept ones)."""
         return largest_k(self.p_k) == 1 and self.top1 != "sort"
 
@@ -146,8 +147,8 @@ class DifferentiableTopK(Loss):
             kind = f"has shape {tuple(p_k.shape)}" if isinstance(p_k, Tensor) else f"is {type(p_k).__name__}"
             raise ValueError(f"DifferentiableTopK: p_k {kind}; give a tensor ({n}, k): P_K of each row, up to k = {m}")
         p_k = p_k.to(scores)
-        is_mapped = torch._C._functorch.is_functorch_wrapped_tensor(p_k)  # then it has no values to look at
-        if not is_mapped and not ((p_k >= 0).all() and torch.allclose(p_k.sum(-1), p_k.new_ones(n), atol=1e-5)):
+        mapped = is_mapped(p_k)
+        if not mapped and not ((p_k >= 0).all() and torch.allclose(p_k.sum(-1), p_k.new_ones(n), atol=1e-5)):
             raise ValueError("DifferentiableTopK: a row of p_k is no distribution; give numbers ≥ 0 that sum to 1")
         return p_k
 

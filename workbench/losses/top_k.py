@@ -56,7 +56,7 @@ class TopKHinge(Loss):
     K: int = set_size()
 
     @property
-    def convex(self) -> bool:  # type: ignore[override]
+    def convex(self) -> bool:
         return self.K == 1
 
     def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
@@ -166,7 +166,7 @@ class SmoothTopKHinge(Loss):
     )
 
     @property
-    def convex(self) -> bool:  # type: ignore[override]
+    def convex(self) -> bool:
         return self.K == 1
 
     def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:

@@ -1,4 +1,4 @@
-"""Calling a differentiable function of our own at little cost."""
+"""What `torch.func` is doing: whether a tensor is mapped, and a function of our own called at little cost where none is."""
 
 from __future__ import annotations
 
@@ -6,6 +6,12 @@ from functools import cache
 from typing import Any
 
 import torch
+from torch import Tensor
+
+
+def is_mapped(tensor: Tensor) -> bool:
+    """Whether `torch.func` (vmap, grad) has wrapped a tensor, so that it has no values to look at."""
+    return bool(torch._C._functorch.is_functorch_wrapped_tensor(tensor))
 
 
 def applied(function: type[torch.autograd.Function], *inputs: Any) -> Any:

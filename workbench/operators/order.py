@@ -12,6 +12,8 @@ from numbers import Integral
 import torch
 from torch import Tensor
 
+from workbench.operators.applying import is_mapped
+
 
 def kth_largest(scores: Tensor, k: int) -> Tensor:
     r"""The k-th largest score of each row, $\mathrm{top}_k(s)$. Its gradient is 1 at the class that holds it.
@@ -94,11 +96,7 @@ def largest(scores: Tensor, m: int) -> Tensor:
 
 def in_plain_memory(values: Tensor) -> bool:
     """Whether NumPy can read the tensor: on a CPU, not half precision, and not inside `torch.func.vmap` or `grad`."""
-    return (
-        values.device.type == "cpu"
-        and values.dtype in (torch.float32, torch.float64)
-        and not torch._C._functorch.is_functorch_wrapped_tensor(values)
-    )
+    return values.device.type == "cpu" and values.dtype in (torch.float32, torch.float64) and not is_mapped(values)
 
 
 def at_least_float32(values: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from workbench.operators.applying import applied
+from workbench.operators.applying import applied, is_mapped
 from workbench.operators.order import at_least_float32, check_order, in_plain_memory
 
 
@@ -46,7 +46,7 @@ def project_top_k_simplex(scores: Tensor, K: int | float | Tensor) -> Tensor:
     budget = _budget(working, K)
     # Telling autograd takes time, which a loss with a gradient of its own need not spend.
     # Inside `torch.func.grad` a tensor does not say that a gradient is wanted.
-    wanted = scores.requires_grad or torch._C._functorch.is_functorch_wrapped_tensor(scores)
+    wanted = scores.requires_grad or is_mapped(scores)
     projection = applied(_Projection, working, budget) if wanted else _projection(working, budget)
     return projection.to(scores.dtype)
 
@@ -56,7 +56,7 @@ def _projection(scores: Tensor, budget: Tensor) -> Tensor:
     rising = _sorted(scores)
     kth = rising.gather(-1, (n_classes - budget.ceil().long()).clamp(max=n_classes - 1))
     threshold = _threshold
-    if not torch._C._functorch.is_functorch_wrapped_tensor(kth) and rising.numel():
+    if not is_mapped(kth) and rising.numel():
         if bool(((kth == -math.inf) & (budget > 0)).any()):
             raise ValueError(
                 f"K goes up to {float(budget.max()):g} and some row has fewer classes than its K that are not ruled out by "
@@ -142,7 +142,7 @@ def _budget(scores: Tensor, K: int | float | Tensor) -> Tensor:
         )
     n_classes = scores.shape[-1]
     # Inside `torch.func` a tensor has no values to look at; a number has, though the tensor made of it has not.
-    seen = not isinstance(K, Tensor) or not torch._C._functorch.is_functorch_wrapped_tensor(K)
+    seen = not isinstance(K, Tensor) or not is_mapped(K)
     if seen and budget.numel():
         low, high = (K, K) if not isinstance(K, Tensor) else (float(end) for end in torch.aminmax(K))
         if not (low >= 0 and high <= n_classes):

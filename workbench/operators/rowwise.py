@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from workbench.operators.applying import applied
+from workbench.operators.applying import applied, is_mapped
 from workbench.operators.order import at_least_float32
 
 # rows (n, L), whether the gradient is wanted → values (n,), gradients (n, L) or None
@@ -21,7 +21,7 @@ def rowwise(scores: Tensor, evaluate: Evaluate) -> Tensor:
     Half precision is computed in float32. Works inside `torch.func.vmap` and `grad`.
     """
     # Inside `torch.func.grad` a tensor does not say that a gradient is wanted: have it ready.
-    wanted = scores.requires_grad or torch._C._functorch.is_functorch_wrapped_tensor(scores)
+    wanted = scores.requires_grad or is_mapped(scores)
     working = at_least_float32(scores)
     values: Tensor = applied(_Rowwise, working, evaluate, wanted and torch.is_grad_enabled())[0].to(scores.dtype)
     return values

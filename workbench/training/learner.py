@@ -18,7 +18,6 @@ from typing import Any
 import lightning.pytorch as pl
 import safetensors.torch
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from tqdm import tqdm
 
@@ -175,7 +174,9 @@ class Learner(pl.LightningModule):
                 "requires_grad on some, or give head='new' to train a new head"
             )
         scores.retain_grad()
-        values = self.loss(scores, self._readable(labels), generator=self.noise, state=self.state, rows=rows)
+        values = self.loss(
+            scores, self.loss.readable(labels, self.data.n_classes), generator=self.noise, state=self.state, rows=rows
+        )
         loss = share * values.mean()
         value = loss.item()
         if not math.isfinite(value):
@@ -206,7 +207,11 @@ class Learner(pl.LightningModule):
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         inputs, labels, rows, _ = batch
         scores = parallel.together(self.network(inputs), len(rows))
-        self.val_losses.append(self.loss(scores, self._readable(labels), generator=self.val_noise, state=self.state))
+        self.val_losses.append(
+            self.loss(
+                scores, self.loss.readable(labels, self.data.n_classes), generator=self.val_noise, state=self.state
+            )
+        )
         self.val_scores.append(scores.float())
 
     def on_train_epoch_end(self) -> None:
@@ -243,12 +248,6 @@ class Learner(pl.LightningModule):
             self.on_epoch(dict(last))
         if due:
             self.save()
-
-    def _readable(self, labels: Tensor) -> Tensor:
-        """Labels as the loss reads them: for a loss of many labels, a single one is a set of one."""
-        if self.loss.labels == "many" and labels.ndim == 1:
-            return F.one_hot(labels, self.data.n_classes).bool()
-        return labels
 
     def _diverged(self, what: str) -> str:
         run = self.run

@@ -58,14 +58,13 @@ def split_tables(
         "posterior": split.posterior,
         "chose_model": chose_model,
     }
-    link_constant = float(state.log_C) if loss.link == "quasibinary" and state is not None else None  # type: ignore[arg-type]
     predicting = loss.logits(scores).cpu().numpy()
     tables = {
         name: LogitTable(
             predicting,
             split.labels,
             link=loss.link,
-            link_constant=link_constant,
+            link_constant=loss.link_constant(state),
             features=None if features is None else features.numpy(),
             **known,
         )
@@ -125,6 +124,6 @@ def normalisers(loss: Loss, state: nn.Module | None, scores: Tensor) -> dict[str
     if loss.link not in ("softmax", "quasibinary"):
         return {}
     found = {"val_log_normaliser": loss.logits(scores).logsumexp(-1).mean().item()}
-    if loss.link == "quasibinary" and state is not None:
-        found["log_C"] = float(state.log_C)  # type: ignore[arg-type]
+    if (log_C := loss.link_constant(state)) is not None:
+        found["log_C"] = log_C
     return found

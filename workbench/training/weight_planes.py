@@ -124,15 +124,13 @@ class _Moved:
         return self._mean_loss(scores), accuracy(sets), rule.threshold, self.K, n
 
     def _mean_loss(self, scores: Tensor) -> float:
-        labels = torch.from_numpy(self.test[1])
-        if self.loss.labels == "many" and labels.ndim == 1:
-            labels = F.one_hot(labels, scores.shape[-1]).bool()
+        labels = self.loss.readable(torch.from_numpy(self.test[1]), scores.shape[-1])
         batches = zip(scores.split(self.batch_size), labels.split(self.batch_size), strict=True)
         with torch.no_grad():
             return float(torch.cat([self.loss(*batch, state=self.state) for batch in batches]).mean())
 
     def _table(self, scores: Tensor, labels: np.ndarray) -> LogitTable:
-        log_C = float(self.state.log_C) if self.loss.link == "quasibinary" and self.state is not None else None  # type: ignore[arg-type]
+        log_C = self.loss.link_constant(self.state)
         return LogitTable(self.loss.logits(scores).numpy(), labels, link=self.loss.link, link_constant=log_C)
 
 

@@ -59,7 +59,7 @@ def _evaluated(loss: Loss, points: Tensor, label: int | np.ndarray, head: str, b
     import torch
 
     points = _on_heads(loss, points, head)
-    labels = _readable(loss, torch.tensor(np.broadcast_to(label, len(points))), points.shape[-1])
+    labels = loss.readable(torch.tensor(np.broadcast_to(label, len(points))), points.shape[-1])
     if not loss.couples_batch:
         return loss(points, labels, generator=torch.Generator().manual_seed(0) if loss.random else None)
     others, their_labels = points[:0].detach(), labels[:0]
@@ -67,7 +67,7 @@ def _evaluated(loss: Loss, points: Tensor, label: int | np.ndarray, head: str, b
         others = torch.as_tensor(np.asarray(background[0])).to(points)
         if others.ndim == 2:
             others = _on_heads(loss, others, "both")
-        their_labels = _readable(loss, torch.as_tensor(np.asarray(background[1])), points.shape[-1])
+        their_labels = loss.readable(torch.as_tensor(np.asarray(background[1])), points.shape[-1])
 
     def of_batch(point: Tensor, its_label: Tensor) -> Tensor:
         return loss(torch.cat([point[None], others]), torch.cat([its_label[None], their_labels])).mean()
@@ -84,13 +84,6 @@ def _on_heads(loss: Loss, scores: Tensor, head: str) -> Tensor:
     resting = torch.zeros_like(scores)
     heads = {"both": [scores, scores], "predicting": [scores, resting], "candidate": [resting, scores]}
     return torch.stack(heads[head], dim=1)
-
-
-def _readable(loss: Loss, labels: Tensor, n_classes: int) -> Tensor:
-    """Labels as the loss reads them: for a loss of many labels, a single one is a set of one."""
-    import torch
-
-    return torch.nn.functional.one_hot(labels, n_classes).bool() if loss.labels == "many" else labels
 
 
 def on_three_classes(loss_class: type[Loss], K: int = 2) -> Loss:
