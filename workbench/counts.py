@@ -108,6 +108,25 @@ def classes_of_rows(K: float, n: int) -> int:
     return math.floor(exact(K) * n + Fraction(1, 2))
 
 
+def falling_entries(p: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """All entries of a posterior (n, L) in falling order, and the weight of the row of each."""
+    order = np.argsort(-p.ravel(), kind="stable")
+    return p.ravel()[order], np.repeat(weights, p.shape[1])[order]
+
+
+def mass_at_mean_size(p: np.ndarray, weights: np.ndarray, K: float) -> float:
+    """The most mass of a posterior (n, L) that sets of mean size K can hold; rows weigh `weights`, which sum to 1.
+
+    Entries enter as they fall, each at the price of its row, and the last in part: the supremum over randomised sets.
+
+    >>> mass_at_mean_size(np.array([[1.0, 0.0], [0.6, 0.4]]), np.array([0.5, 0.5]), K=1.5)
+    1.0
+    """
+    entries, price = falling_entries(p, weights)
+    room = np.clip(K - (np.cumsum(price) - price), 0, price)  # how much of each entry still fits
+    return float(entries @ room)
+
+
 def whole(name: str, given: Any, least: int = 1) -> int:
     """The whole number that was given, or an error that says what was."""
     number = float(given) if isinstance(given, numbers.Real) and not isinstance(given, bool) else math.nan

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from workbench.counts import whole
+from workbench.counts import falling_entries, mass_at_mean_size, whole
 from workbench.metrics import accuracy
 from workbench.sets import Rule, Threshold, TopK, checked_rule
 from workbench.sets.prediction_sets import PredictionSets, checked_sets
@@ -79,9 +79,7 @@ def average_k_accuracy(posterior: Any, K: float, weights: Any = None) -> float:
     p, weights = _weighted(posterior, weights)
     if not 0 < K <= p.shape[1]:
         raise ValueError(f"K = {K:g} must lie in (0, {p.shape[1]}]: there are {p.shape[1]} classes")
-    entries, mass = _falling_entries(p, weights)
-    room = np.clip(K - (np.cumsum(mass) - mass), 0, mass)  # how much of each entry still fits
-    return float(entries @ room)
+    return mass_at_mean_size(p, weights, K)
 
 
 def mean_size_at_confidence(posterior: Any, confidence: float, weights: Any = None) -> float:
@@ -92,7 +90,7 @@ def mean_size_at_confidence(posterior: Any, confidence: float, weights: Any = No
     p, weights = _weighted(posterior, weights)
     if not 0 < confidence <= 1:
         raise ValueError(f"confidence = {confidence} must lie in (0, 1]")
-    entries, mass = _falling_entries(p, weights)
+    entries, mass = falling_entries(p, weights)
     gained = entries * mass
     room = np.clip(confidence - (np.cumsum(gained) - gained), 0, gained)
     return float(np.divide(room, entries, out=np.zeros_like(room), where=entries > 0).sum())
@@ -178,18 +176,12 @@ def _weighted(posterior: Any, weights: Any) -> tuple[np.ndarray, np.ndarray]:
     return p, weights / weights.sum()
 
 
-def _falling_entries(p: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """All entries in falling order, and the weight of the row of each."""
-    order = np.argsort(-p.ravel(), kind="stable")
-    return p.ravel()[order], np.repeat(weights, p.shape[1])[order]
-
-
 def _spread_of_sizes(p: np.ndarray, weights: np.ndarray, K: float) -> float:
     """Standard deviation over rows of the size of the best sets of mean size K.
 
     Tied entries enter in equal parts, zeros not at all.
     """
-    entries, mass = _falling_entries(p, weights)
+    entries, mass = falling_entries(p, weights)
     last = entries[min(int(np.searchsorted(np.cumsum(mass), K * (1 - 1e-12))), len(entries) - 1)]
     above, tied = (p > last).sum(1), np.isclose(p, last, rtol=1e-12, atol=0).sum(1)
     share = (K - weights @ above) / (weights @ tied) if last > 0 else 0.0

@@ -1,16 +1,39 @@
-"""How much training varies: the mean over seeds, with its interval."""
+"""What runs of several settings and seeds give: the frame of a sweep, and the mean over seeds with its interval."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from workbench.metrics import METRICS, Metric
 from workbench.metrics.intervals import over_seeds_interval
+from workbench.metrics.reporting import report
+from workbench.sets import Rule
+from workbench.tables import LogitTable
 
 CONFIDENCE = 0.95
+
+
+def measured_splits(tables: Mapping[str, LogitTable], rule: Rule, metrics: Sequence[Metric]) -> pd.DataFrame:
+    """`split`, `metric`, `group`, `value` and `n` of one run, on val and on test; the rule is fitted on val."""
+    parts = []
+    for split in ("val", "test"):
+        found = report(tables[split], rules=[rule], metrics=metrics, val=tables["val"])
+        parts.append(pd.DataFrame(found[["metric", "group", "value", "n"]]).assign(split=split))
+    return pd.concat(parts, ignore_index=True)
+
+
+def sweep_frame(runs: Iterable[tuple[str, Mapping[str, Any], pd.DataFrame]], varied: Sequence[str]) -> pd.DataFrame:
+    """The tidy frame of a sweep, of the key, the setting and the `measured_splits` of each run.
+
+    One line per run, split, metric and group; columns: what was varied, `run`, `split`, `metric`, `group`, `value`, `n`.
+    """
+    columns = [*varied, "run", "split", "metric", "group", "value", "n"]
+    parts = [measured.assign(run=key, **{name: setting[name] for name in varied}) for key, setting, measured in runs]
+    return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
 
 
 def mean_over_seeds(frame: pd.DataFrame, names: Sequence[str], metrics: Iterable[Metric] = METRICS) -> pd.DataFrame:

@@ -12,8 +12,7 @@ from typing import Any
 import pandas as pd
 
 from workbench.metrics import METRICS, Metric
-from workbench.metrics.reporting import report
-from workbench.metrics.seeds import mean_over_seeds
+from workbench.metrics.seeds import mean_over_seeds, measured_splits, sweep_frame
 from workbench.sets import AverageK, Rule
 from workbench.store import StoredRun
 
@@ -59,11 +58,10 @@ class StoredSweep:
                     raise
                 warnings.warn(f"a run is left out: {error}", stacklevel=2)
                 continue
-            setting = settings_of(run)
-            parts.append(measured.assign(run=run.key, **{name: setting[name] for name in self.varied}))
+            parts.append((run.key, settings_of(run), measured))
         if not parts:
             raise ValueError("no run of this sweep can be read; `workbench evaluate KEY` says what is wrong with one")
-        return pd.concat(parts, ignore_index=True)[[*self.varied, "run", "split", "metric", "group", "value", "n"]]
+        return sweep_frame(parts, self.varied)
 
     def summary(self, rule: Rule | None = None, metrics: Sequence[Metric] | None = None) -> pd.DataFrame:
         """Mean over seeds with its 95 % interval (`mean_over_seeds`): one line per setting, split, metric and group."""
@@ -84,11 +82,7 @@ def _measured(
     run: StoredRun, content: frozenset[tuple[str, str]], rule: Rule, metrics: tuple[Metric, ...]
 ) -> pd.DataFrame:
     """split, metric, group, value and n of one run, whose `content` changes when it is trained again."""
-    parts = []
-    for split in ("val", "test"):
-        found = report(run.tables[split], rules=[rule], metrics=metrics, val=run.tables["val"])
-        parts.append(pd.DataFrame(found[["metric", "group", "value", "n"]]).assign(split=split))
-    return pd.concat(parts, ignore_index=True)
+    return measured_splits(run.tables, rule, metrics)
 
 
 def settings_of(run: StoredRun) -> Setting:

@@ -27,8 +27,7 @@ from workbench.metrics import (
     top_k_accuracy,
 )
 from workbench.metrics.base import checked_metrics
-from workbench.metrics.reporting import report
-from workbench.metrics.seeds import mean_over_seeds
+from workbench.metrics.seeds import mean_over_seeds, measured_splits, sweep_frame
 from workbench.networks.network import weights_digest
 from workbench.sets import AverageK, Rule, checked_rule
 from workbench.store import Store, chosen_store
@@ -111,19 +110,17 @@ class Sweep:
 
         Columns: what was varied, `run` (its key), `split`, `metric`, `group`, `value`, `n`.
         """
-        parts = []
-        for trained, setting in zip(self.runs, self.settings, strict=True):
-            val = trained.tables["val"]
-            for split in ("val", "test"):
-                found = report(trained.tables[split], rules=[self.rule], metrics=self.metrics, val=val)
-                part = pd.DataFrame(found[["metric", "group", "value", "n"]])
-                part.insert(0, "split", split)
-                part.insert(0, "run", trained.stored.key)
-                for place, name in enumerate(self.varied):
-                    part.insert(place, name, _cell(setting[name]))
-                parts.append(part)
-        columns = [*self.varied, "run", "split", "metric", "group", "value", "n"]
-        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
+        return sweep_frame(
+            (
+                (
+                    trained.stored.key,
+                    {name: _cell(value) for name, value in setting.items()},
+                    measured_splits(trained.tables, self.rule, self.metrics),
+                )
+                for trained, setting in zip(self.runs, self.settings, strict=True)
+            ),
+            self.varied,
+        )
 
     @property
     def varied(self) -> list[str]:

@@ -12,6 +12,8 @@ from itertools import combinations, product
 
 import numpy as np
 
+from workbench.counts import mass_at_mean_size
+
 ORGANS = ("flower", "leaf", "fruit", "bark")
 LEAVES = ("oval", "heart", "lance", "oak", "maple", "feather", "fan", "clover")
 FRUITS = ("berries", "cherries", "pod", "cone", "pear", "acorn")
@@ -219,12 +221,8 @@ class Flora:
         """
         if not 0 < K <= self.species:
             raise ValueError(f"K = {K} with {self.species} species; give a number above 0 and up to {self.species}")
-        price = np.broadcast_to(self.joint.sum(axis=1, keepdims=True), self.joint.shape)
-        order = np.argsort(-(self.joint / price), axis=None, kind="stable")
-        spent = np.cumsum(price.ravel()[order])
-        return float(
-            np.interp(K, np.concatenate([[0], spent]), np.concatenate([[0], np.cumsum(self.joint.ravel()[order])]))
-        )
+        looks = self.joint.sum(axis=1)
+        return mass_at_mean_size(self.joint / looks[:, None], looks, K)
 
 
 def _genus_sizes(species: int, genera: int) -> np.ndarray:
