@@ -10,7 +10,8 @@ from workbench.datasets import DATASETS, TRANSFORMS, load_dataset, recipe_class
 from workbench.knobs import Knob, from_text
 from workbench.lookup import allowed_modules
 from workbench.losses import class_named
-from workbench.networks.models import BACKBONES, backbone_named, foreign
+from workbench.networks import BACKBONES
+from workbench.networks.network import backbone_named, foreign
 from workbench.store import Store
 from workbench.training import MONITORS, Run
 from workbench.training.features import check_trained
