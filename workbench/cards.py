@@ -103,7 +103,7 @@ def run_card(run: StoredRun) -> str:
         "tables": ", ".join(f"{name} {table.n} rows" for name, table in tables.items())
         + f" × {first.n_classes} classes",
         "most probable class": guess,
-        "note": run.info.get("note", ""),
+        "note": run.record.note,
     }
     if len(run.history):
         last = run.history.iloc[-1]

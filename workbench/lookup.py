@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+OURS = "workbench"
 ALLOW = "WORKBENCH_ALLOW"  # in the environment: modules, separated by commas
 
 
@@ -44,6 +45,19 @@ def imported(name: str, kind: str, *, allowed: Iterable[str] | None = None) -> A
         return getattr(importlib.import_module(module_name), inside)
     except (ImportError, AttributeError) as error:
         raise ValueError(f"{name!r} does not name a {kind}: {error}") from None
+
+
+def stored_name(kind: type) -> str:
+    """How a class is called in a file: by its name if it comes with the workbench, else by `module:name`.
+
+    So a file of ours can move, and what is stored still means the same.
+
+    >>> from fractions import Fraction
+    >>> stored_name(Fraction)
+    'fractions:Fraction'
+    """
+    ours = kind.__module__.split(".")[0] == OURS
+    return kind.__qualname__ if ours else f"{kind.__module__}:{kind.__qualname__}"
 
 
 def allowed_modules(said: Iterable[str] = ()) -> tuple[str, ...]:

@@ -44,6 +44,11 @@ def runs() -> list[StoredRun]:
     return [run for run in Store().runs() if {"val", "test"} <= run.tables.keys()]
 
 
+def former_keys(runs: list[StoredRun]) -> dict[str, str]:
+    """Short key that a run had in an earlier version → its short key of today."""
+    return {former[:SHORT]: run.key[:SHORT] for run in runs for former in run.record.formerly}
+
+
 def unreadable() -> dict[str, str]:
     """Short key → what is wrong, of the runs that cannot be read."""
     return {key[:SHORT]: why for key, why in Store().unreadable().items()}
@@ -144,7 +149,7 @@ def bring(
         path.write_bytes(_content)
         table = wb.import_table(path, scores=scores, labels=labels, link=link)
         kept = keep_tables(table, title=Path(name).stem)
-    return Brought(kept.key[:SHORT], f"{table.note}. {kept.info['note']}")
+    return Brought(kept.key[:SHORT], f"{table.note}. {kept.record.note}")
 
 
 def in_words(key: str) -> str:
@@ -154,7 +159,7 @@ def in_words(key: str) -> str:
         f"{counted(tables[split].n)} {name}" for split, name in (("val", "validation"), ("test", "test"))
     )
     classes = counted(tables["test"].n_classes, "class", "classes")
-    return f"{run(key).title}: {sizes} rows, {classes}. {run(key).info.get('note', '')}"
+    return f"{run(key).title}: {sizes} rows, {classes}. {run(key).record.note}"
 
 
 @st.cache_resource(show_spinner="Opening the run…", max_entries=256)

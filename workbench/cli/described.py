@@ -45,7 +45,7 @@ def described_run(parser: argparse.ArgumentParser, arguments: list[str]) -> tupl
     if features not in (None, "cached"):
         source = Store().open(features)
         check_trained(source)
-        features, model = source.key, source.info["model"]
+        features, model = source.key, source.record.model
         if options.model is None:
             backbone_named(model, allowed=allowed_modules(options.allow))  # a stored run is only data
     run = Run(

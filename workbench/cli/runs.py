@@ -33,7 +33,7 @@ def _list(options: Options) -> int:
         warnings.simplefilter("ignore")  # what cannot be read stands in the list
         runs = store.runs()
     if options.json:
-        found = [{"key": run.key, "path": str(run.path), **run.info} for run in runs]
+        found = [{"key": run.key, "path": str(run.path), **run.record.to_json()} for run in runs]
         found += [{"key": key, "unreadable": why} for key, why in broken.items()]
         print(json.dumps(found, indent=2, ensure_ascii=False))
         return 0

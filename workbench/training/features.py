@@ -27,6 +27,7 @@ from workbench.networks.models import Network, build_network, foreign, random_we
 from workbench.progress import slow
 from workbench.store import Store, StoredRun, chosen_store
 from workbench.store.atomic import room_for
+from workbench.store.runs import WEIGHTS
 from workbench.training.batches import in_turn, readable
 from workbench.training.hardware import device_named
 from workbench.training.scoring import rows_at_once
@@ -70,7 +71,7 @@ def cache_features(
         raise ValueError(f"backbone = {backbone!r}; give a trained run, a Module, or the name of one that has weights")
     else:
         name, network = backbone.run.title, backbone.model
-        _check_shape(backbone.stored.info["input_shape"], data)
+        _check_shape(backbone.stored, data)
     return features_of(network, data, name, chosen_store(store), place, progress=progress)
 
 
@@ -134,13 +135,13 @@ def whole_network(run: Run, store: Store) -> Network:
         return network
     source = store.open(str(run.features))
     check_trained(source)
-    _check_shape(source.info["input_shape"], data)
-    if source.info["model"] != run.described()["model"]:
+    _check_shape(source, data)
+    if source.record.model != run.described()["model"]:
         raise ValueError(
-            f"features are those of {source.title}, whose model is {source.info['model']!r}, and the run has "
+            f"features are those of {source.title}, whose model is {source.record.model!r}, and the run has "
             f"model = {run.model!r}; give the run the same model"
         )
-    if foreign(run.model) and (trained := source.info.get("head", "new")) != run.head:
+    if foreign(run.model) and (trained := source.record.head or "new") != run.head:
         raise ValueError(f"features are those of {source.title}, which has head = {trained!r}; give the run the same")
     head = {f"head.{name}": value for name, value in network.head.state_dict().items()}
     before = {name: value for name, value in stored_weights(source).items() if _before_the_head(name)}
@@ -151,9 +152,9 @@ def whole_network(run: Run, store: Store) -> Network:
 def stored_weights(source: StoredRun) -> dict[str, Tensor]:
     """All weights of a stored run, those of the loss's state as `loss_state.…`."""
     try:
-        return safetensors.torch.load_file(source.verified("weights.safetensors"))
+        return safetensors.torch.load_file(source.verified(WEIGHTS))
     except SafetensorError as error:
-        raise ValueError(f"{source.title}: weights.safetensors is damaged ({error}); train the run again") from None
+        raise ValueError(f"{source.title}: {WEIGHTS} is damaged ({error}); train the run again") from None
 
 
 def take_weights(network: nn.Module, weights: Mapping[str, Tensor], source: StoredRun) -> None:
@@ -163,7 +164,7 @@ def take_weights(network: nn.Module, weights: Mapping[str, Tensor], source: Stor
     except RuntimeError as error:
         why = " ".join(str(error).split())
         raise ValueError(
-            f"the weights of {source.title} are not those of a {source.info['model']}: {why:.200}"
+            f"the weights of {source.title} are not those of a {source.record.model}: {why:.200}"
         ) from None
 
 
@@ -178,7 +179,7 @@ def check_weights(model: str | nn.Module) -> None:
 
 def check_trained(source: StoredRun) -> None:
     """Refuses a run that has scores and no network."""
-    if "weights.safetensors" not in source.checksums:
+    if not source.has_weights:
         raise ValueError(
             f"{source.title} was imported and not trained here: it has no network; give a trained run (`workbench runs` "
             "lists them)"
@@ -239,9 +240,10 @@ def _take_room(path: Path) -> None:
             os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
 
 
-def _check_shape(input_shape: list[int], data: Dataset) -> None:
-    if tuple(input_shape) != data.input_shape:
+def _check_shape(source: StoredRun, data: Dataset) -> None:
+    trained_on = tuple(source.record.input_shape or ())
+    if trained_on != data.input_shape:
         raise ValueError(
-            f"the backbone was trained on inputs of shape {tuple(input_shape)}, those of {data.name} "
+            f"the backbone was trained on inputs of shape {trained_on}, those of {data.name} "
             f"have {data.input_shape}"
         )

@@ -44,11 +44,11 @@ class Plane:
         cls, run: StoredRun, *, K: float | None = None, reach: float = 1.0, rows: int = 1000, seed: int = 0
     ) -> Plane:
         """The plane of a run. K is that of its loss, or 5, if it is not given, or as many as there can be."""
-        if "weights.safetensors" not in run.checksums:
+        if not run.has_weights:
             raise ValueError(f"{run.title} has scores but no weights, so nothing can be moved; choose a trained run")
-        most = run.info["n_classes"] - 1
+        most = (run.record.n_classes or 1) - 1
         if K is None:
-            K = min(max(run.info["loss"]["knobs"].get("K", 5), 1), most)
+            K = run.record.K
         elif isinstance(K, bool) or not isinstance(K, numbers.Real) or not 1 <= float(K) <= most:
             raise ValueError(
                 f"K = {K!r}; sets of {most + 1} classes hold 1 to {most} on average: give a number in between"
@@ -97,7 +97,7 @@ class Plane:
 
 def check_repeatable(run: StoredRun) -> None:
     """Refuses a run whose data or model another process cannot make again."""
-    if not run.info.get("repeatable"):
+    if not run.record.repeatable:
         raise ValueError(
             f"{run.title} was trained on arrays or with a Module of one session, which no other process has; "
             "there, call workbench.training.trainer.weight_plane(run)"

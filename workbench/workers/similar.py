@@ -56,7 +56,7 @@ def most_similar(
 
 def can_be_seen(run: StoredRun) -> bool:
     """Whether the training pictures of a run can be looked at through its network: it has one, and data to repeat."""
-    return "weights.safetensors" in run.checksums and bool(run.info.get("repeatable"))
+    return run.has_weights and run.record.repeatable
 
 
 def training_features(run: StoredRun, store: Store | None = None) -> np.ndarray | None:
