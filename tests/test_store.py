@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from workbench.store import Store, StoredRun, atomic, home
-from workbench.store import checked
+from workbench.store import Store, StoredRun, atomic, checked, home
 from workbench.store import store as store_module
 from workbench.tables import LogitTable
 

@@ -18,6 +18,7 @@ import streamlit as st
 import workbench as wb
 from workbench.datasets import load_spec
 from workbench.figures.base import Figure, counted
+from workbench.lookup import allowed_modules
 from workbench.sets import Rule, rule_from_text
 from workbench.store import DEMO, Store, StoredRun
 from workbench.store.imported import keep_tables
@@ -104,7 +105,7 @@ def _formed(key: str, rule: str) -> tuple[wb.PredictionSets, list[str]]:
 def dataset(key: str) -> wb.Dataset | None:
     """The data a run was trained on, made again from its recipe; None if it was given as arrays."""
     spec = run(key).dataset_spec
-    return None if spec is None else load_spec(spec)
+    return None if spec is None else load_spec(spec, allowed=allowed_modules())
 
 
 def photographs(key: str) -> Any:

@@ -17,7 +17,7 @@ import numpy as np
 
 from workbench.counts import exact
 from workbench.knobs import from_text, knob
-from workbench.lookup import imported
+from workbench.lookup import named
 from workbench.sets.rules import AverageK, FittedRule, Rule, Threshold, TopK, min_size_knob
 from workbench.tables import LogitTable, checked_table
 from workbench.tables.ordering import most_probable
@@ -508,7 +508,7 @@ def rule_from_text(text: str, *, foreign: bool = False) -> Rule:
     place = re.match(r"\s*([\w.]+:\w+)", text)
     if place is None or not foreign:
         return from_text(text, RULES, "rule")
-    found = imported(place[1], "rule")
+    found = named(place[1], {rule.__name__: rule for rule in RULES}, "rule")
     if not (isinstance(found, type) and issubclass(found, Rule)):
         raise ValueError(f"{place[1]!r} is not a workbench.sets.rules.Rule; derive it from Rule or ConformalRule")
     return from_text(found.__name__ + text[place.end() :], (found,), "rule")

@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -26,7 +26,7 @@ ALWAYS_TOLD = ("dataset", "features", "monitor", "patience", "repeatable")  # of
 USUAL_K = 5.0  # classes in a set, for a loss that does not ask for a number
 
 Accepts = Callable[[Any], bool]
-Spec = Mapping[str, Any]  # what `loss.spec()`, `dataset.spec` and `transform.spec()` give
+Spec = dict[str, Any]  # what `loss.spec()`, `dataset.spec` and `transform.spec()` give
 
 
 def _text(value: Any) -> bool:
@@ -63,8 +63,11 @@ def _list_of(accepts: Accepts) -> Accepts:
     return lambda value: isinstance(value, (list, tuple)) and all(map(accepts, value))
 
 
+_transforms = _list_of(_spec("transform"))
+
+
 def _dataset(value: Any) -> bool:
-    return _spec("name")(value) and _list_of(_spec("transform"))(value.get("transforms", []))
+    return _spec("name")(value) and _transforms(value.get("transforms", []))
 
 
 def _model(value: Any) -> bool:
@@ -73,6 +76,11 @@ def _model(value: Any) -> bool:
 
 def _or_none(accepts: Accepts) -> Accepts:
     return lambda value: value is None or accepts(value)
+
+
+_dataset_or_none, _loss_or_none = _or_none(_dataset), _or_none(_spec("loss"))
+_text_or_none, _count_or_none = _or_none(_text), _or_none(is_count)
+_texts, _numbers, _counts = _list_of(_text), _list_of(_number), _list_of(is_count)
 
 
 def _setting(accepts: Accepts) -> Any:
@@ -99,11 +107,11 @@ class RunRecord:
     """
 
     title: str = field(metadata={"accepts": _text})
-    dataset: Spec | None = _setting(_or_none(_dataset))  # None: it was given as arrays
+    dataset: Spec | None = _setting(_dataset_or_none)  # None: it was given as arrays
     dataset_key: str | None = _setting(_text)
     model: str | Mapping[str, str] | None = _setting(_model)  # a Module is told of by its repr and its weights
-    loss: Spec | None = _setting(_or_none(_spec("loss")))
-    transforms: list[Spec] | None = _setting(_list_of(_spec("transform")))
+    loss: Spec | None = _setting(_loss_or_none)
+    transforms: Sequence[Spec] | None = _setting(_transforms)
     epochs: int | None = _setting(is_count)
     batch_size: int | None = _setting(is_count)
     optimizer: str | None = _setting(_text)
@@ -111,12 +119,12 @@ class RunRecord:
     schedule: str | None = _setting(_text)
     weight_decay: float | None = _setting(_number)
     seed: int | None = _setting(is_count)
-    features: str | None = _setting(_or_none(_text))
-    monitor: str | None = _setting(_or_none(_text))
-    patience: int | None = _setting(_or_none(is_count))
+    features: str | None = _setting(_text_or_none)
+    monitor: str | None = _setting(_text_or_none)
+    patience: int | None = _setting(_count_or_none)
     precision: str | None = _setting(_text)
     accumulate: int | None = _setting(is_count)
-    drops: list[float] | None = _setting(_list_of(_number))
+    drops: Sequence[float] | None = _setting(_numbers)
     head: str | None = _setting(_text)
     device: str | None = _fact(_text)  # where a run is trained does not change what it is
     devices: int | None = _fact(is_count)
@@ -124,13 +132,13 @@ class RunRecord:
     repeatable: bool = _fact(_switch, default=False)  # from this file alone: data and model have names
     imported: bool = _fact(_switch, default=False)
     note: str = _fact(_text, default="")
-    input_shape: list[int] | None = _fact(_list_of(is_count))
+    input_shape: Sequence[int] | None = _fact(_counts)
     n_classes: int | None = _fact(_positive)
     kept_epoch: int | None = _fact(is_count)
     versions: Mapping[str, str] | None = _fact(_facts)
     rounded: str | None = _fact(_text)
     finished: str = _fact(_text, default="")  # ISO 8601, UTC
-    formerly: tuple[str, ...] = _fact(_list_of(_text), default=())  # keys under which earlier versions kept the run
+    formerly: tuple[str, ...] = _fact(_texts, default=())  # keys under which earlier versions kept the run
     others: Mapping[str, Any] = field(default_factory=dict)  # what somebody else wrote; kept and not looked at
 
     @classmethod

@@ -59,7 +59,7 @@ class StoredRun(CheckedFolder):
             return "a run that cannot be read"
 
     @property
-    def dataset_spec(self) -> Mapping[str, Any] | None:
+    def dataset_spec(self) -> dict[str, Any] | None:
         """What loads the dataset again: `{"name": …, "knobs": {…}}`, or None if it was given as arrays."""
         return self.record.dataset
 

@@ -244,6 +244,5 @@ def _check_shape(source: StoredRun, data: Dataset) -> None:
     trained_on = tuple(source.record.input_shape or ())
     if trained_on != data.input_shape:
         raise ValueError(
-            f"the backbone was trained on inputs of shape {trained_on}, those of {data.name} "
-            f"have {data.input_shape}"
+            f"the backbone was trained on inputs of shape {trained_on}, those of {data.name} have {data.input_shape}"
         )

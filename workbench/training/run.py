@@ -185,10 +185,10 @@ class Run(Knobbed):
         allowed = allowed_modules(allow)
         backbone_named(facts["model"], allowed=allowed)
         loss = from_spec(facts["loss"], allowed=allowed)
-        changes = tuple(transforms.from_spec(transform) for transform in facts["transforms"])
+        changes = tuple(transforms.from_spec(transform, allowed=allowed) for transform in facts["transforms"])
         # The spec tells of all transforms; those of the run are its last ones, and the run applies them itself.
         before = facts["dataset"].get("transforms", [])
-        data = load_spec({**facts["dataset"], "transforms": before[: len(before) - len(changes)]})
+        data = load_spec({**facts["dataset"], "transforms": before[: len(before) - len(changes)]}, allowed=allowed)
         fields: dict[str, Any] = {"head": "new"}  # as it was when run.json did not tell
         fields |= {field.name: facts[field.name] for field in dataclasses.fields(cls) if field.name in facts}
         run = cls(**fields | {"dataset": data, "loss": loss, "transforms": changes})
@@ -254,7 +254,8 @@ class TrainedRun:
     @property
     def kept(self) -> dict[str, float]:
         """The row of the history of the epoch whose weights were kept."""
-        return self.history.iloc[self.stored.record.kept_epoch].to_dict()
+        row = self.history.iloc[self.stored.record.kept_epoch or 0]
+        return {str(name): value for name, value in row.items()}
 
     @cached_property
     def model(self) -> Network:

@@ -53,7 +53,9 @@ def head_of(base: StoredRun, loss: Mapping[str, Any], **settings: Any) -> dict[s
         )
     backbone = record.features or base.key  # a head that was trained on features shares its backbone with others
     told = record.to_json()
-    described = {name: told[name] for name in ("dataset", "dataset_key", "model", "head") if name in told}
+    described: dict[str, Any] = {
+        name: told[name] for name in ("dataset", "dataset_key", "model", "head") if name in told
+    }
     return {**described, "features": backbone, "loss": dict(loss), **HEAD, **settings}
 
 
