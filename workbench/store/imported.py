@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
+from workbench.store.cache import content_key
 from workbench.store.record import RunRecord
 from workbench.store.runs import StoredRun
 from workbench.store.store import Store, chosen_store, write_record
@@ -60,7 +60,7 @@ def keep_tables(
         )
     store = chosen_store(store)
     val, test, note = val_and_test(table) if test is None else (table, *with_classes_of(table, test))
-    key = hashlib.sha256(json.dumps([title, _content(val), _content(test)]).encode()).hexdigest()
+    key = content_key([title, _content(val), _content(test)])
     if not store.has(key):
         record = RunRecord(title=title, imported=True, note=note, finished=datetime.now(UTC).isoformat())
         with store.writing(key) as directory:

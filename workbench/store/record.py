@@ -26,7 +26,6 @@ ALWAYS_TOLD = ("dataset", "features", "monitor", "patience", "repeatable")  # of
 USUAL_K = 5.0  # classes in a set, for a loss that does not ask for a number
 
 Accepts = Callable[[Any], bool]
-Spec = dict[str, Any]  # what `loss.spec()`, `dataset.spec` and `transform.spec()` give
 
 
 def _text(value: Any) -> bool:
@@ -107,11 +106,11 @@ class RunRecord:
     """
 
     title: str = field(metadata={"accepts": _text})
-    dataset: Spec | None = _setting(_dataset_or_none)  # None: it was given as arrays
+    dataset: Mapping[str, Any] | None = _setting(_dataset_or_none)  # None: it was given as arrays
     dataset_key: str | None = _setting(_text)
     model: str | Mapping[str, str] | None = _setting(_model)  # a Module is told of by its repr and its weights
-    loss: Spec | None = _setting(_loss_or_none)
-    transforms: Sequence[Spec] | None = _setting(_transforms)
+    loss: Mapping[str, Any] | None = _setting(_loss_or_none)
+    transforms: Sequence[Mapping[str, Any]] | None = _setting(_transforms)
     epochs: int | None = _setting(is_count)
     batch_size: int | None = _setting(is_count)
     optimizer: str | None = _setting(_text)

@@ -61,7 +61,7 @@ class StoredRun(CheckedFolder):
     @property
     def dataset_spec(self) -> dict[str, Any] | None:
         """What loads the dataset again: `{"name": …, "knobs": {…}}`, or None if it was given as arrays."""
-        return self.record.dataset
+        return None if self.record.dataset is None else dict(self.record.dataset)
 
     @cached_property
     def tables(self) -> Mapping[str, LogitTable]:

@@ -7,10 +7,8 @@ weights: `.features/<key>/train.npy`, `val.npy`, `test.npy`, written as a whole 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import os
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +25,7 @@ from workbench.networks.models import Network, build_network, foreign, random_we
 from workbench.progress import slow
 from workbench.store import Store, StoredRun, chosen_store
 from workbench.store.atomic import room_for
+from workbench.store.cache import FEATURES, content_key
 from workbench.store.runs import WEIGHTS
 from workbench.training.batches import in_turn, readable
 from workbench.training.hardware import device_named
@@ -89,20 +88,20 @@ def features_of(
 
     `on_batch` is called after every batch that is computed. What it raises stops the work, and nothing is kept of it.
     """
-    shelf, key = Store(store.root / ".features"), _key(network, data)
-    kept = _kept(shelf, key)
+    key = _key(network, data)
+    kept = FEATURES.arrays(store, key, SPLITS)
     if kept is None:
         network = network.to(device).eval()
         inputs = {split: getattr(data, split).inputs for split in SPLITS}
         bar = slow(f"features of {name}", "row", total=sum(map(len, inputs.values())), hidden=not progress)
-        with shelf.writing(key, replace=shelf.has(key)) as directory, bar:
-            (directory / "features.json").write_text(json.dumps({"dataset": data.name, "backbone": name}), "utf-8")
+        with FEATURES.writing(store, key) as folder, bar:
+            (folder / "features.json").write_text(json.dumps({"dataset": data.name, "backbone": name}), "utf-8")
             for split in SPLITS:
-                for n_rows in _written(directory / f"{split}.npy", network, inputs[split], device):
+                for n_rows in _written(folder / f"{split}.npy", network, inputs[split], device):
                     bar.update(n_rows)
                     if on_batch is not None:
                         on_batch()
-        kept = _kept(shelf, key)
+        kept = FEATURES.arrays(store, key, SPLITS)
         assert kept is not None
     splits = {split: dataclasses.replace(getattr(data, split), inputs=kept[split]) for split in SPLITS}
     return dataclasses.replace(data, name=f"{data.name} · features of {name}", key=key, spec=None, **splits)
@@ -112,19 +111,6 @@ def network_of(run: Run) -> Network:
     """The network of a run, with its initial weights."""
     shape, n_classes = run.data.input_shape, run.data.n_classes
     return build_network(run.model, run.loss, input_shape=shape, n_classes=n_classes, seed=run.seed, head=run.head)
-
-
-def _kept(shelf: Store, key: str) -> dict[str, np.ndarray] | None:
-    """Split → its features, memory-mapped; None if nobody has computed them, or if they are damaged."""
-    if not shelf.has(key):
-        return None
-    stored = shelf.open(key)
-    try:
-        # "c": nobody writes, but torch warns of arrays that could not be written to.
-        return {split: np.load(stored.verified(f"{split}.npy"), mmap_mode="c", allow_pickle=False) for split in SPLITS}
-    except ValueError as error:
-        warnings.warn(f"features are computed anew: {error}", stacklevel=3)
-        return None
 
 
 def whole_network(run: Run, store: Store) -> Network:
@@ -210,7 +196,7 @@ def _key(network: Network, data: Dataset) -> str:
     """sha256 of what decides the features: the data, and the backbone with its weights."""
     preparation = [network.mean.tolist(), network.deviation.tolist()]
     facts = [FORMAT, data.key, repr(network.backbone), weights_digest(network.backbone), preparation]
-    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+    return content_key(facts)
 
 
 def _written(

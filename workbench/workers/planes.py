@@ -7,7 +7,6 @@ here it is read while it does. So whoever only looks at it needs no torch, and n
 from __future__ import annotations
 
 import atexit
-import hashlib
 import json
 import numbers
 import os
@@ -17,12 +16,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import product
-from pathlib import Path
 
 import pandas as pd
 
 from workbench.store import Store, StoredRun
+from workbench.store.cache import PLANES, content_key
 
+FILE = "points.csv"
 COLUMNS = ["a", "b", "loss", "accuracy", "threshold", "K", "n"]
 Point = tuple[float, float]
 
@@ -55,23 +55,25 @@ class Plane:
             )
         return cls(run.key, float(K), reach, rows, seed)
 
-    def file(self, store: Store) -> Path:
-        """Where its points are kept. Planes of the first rows, as they once were, have other names."""
-        named = json.dumps({**asdict(self), "chosen": "spread evenly"})
-        return store.root / ".planes" / f"{hashlib.sha256(named.encode()).hexdigest()}.csv"
+    @property
+    def key(self) -> str:
+        """Under which its points are kept. Planes of the first rows, as they once were, have other keys."""
+        return content_key({**asdict(self), "chosen": "spread evenly"})
 
     def known(self, store: Store) -> dict[Point, list[float]]:
         """(a, b) → its line, of all points that are known."""
+        if (kept := PLANES.files(store, self.key, [FILE])) is None:
+            return {}
         try:
-            lines = pd.read_csv(self.file(store), dtype=float)[COLUMNS].to_numpy().tolist()
-        except (OSError, ValueError, KeyError):  # there is none yet, or a damaged one: its points are computed again
+            lines = pd.read_csv(kept[FILE], dtype=float)[COLUMNS].to_numpy().tolist()
+        except (OSError, ValueError, KeyError):  # somebody else wrote it: its points are computed again
             return {}
         return {(line[0], line[1]): [*line[:-1], int(line[-1])] for line in lines}
 
     def keep(self, known: dict[Point, list[float]], store: Store) -> None:
         """Keeps the points that are known."""
-        with store.replacing(self.file(store)) as aside:
-            pd.DataFrame(known.values(), columns=COLUMNS).to_csv(aside, index=False)
+        with PLANES.writing(store, self.key) as folder:
+            pd.DataFrame(known.values(), columns=COLUMNS).to_csv(folder / FILE, index=False)
 
     def so_far(self, steps: int, store: Store | None = None) -> tuple[pd.DataFrame, float]:
         """The finest lattice that is known as a whole (no rows if none is), and the share of all points that is known."""
