@@ -30,12 +30,12 @@ def _run(options: Options) -> int:
         print(json.dumps(about, indent=2, ensure_ascii=False))
     else:
         print(*understood, sep="\n")
-        print(f"{run.title}: kept as {run.key[:12]} in {run.path.parent}")
+        print(f"{run.title}: kept as {run.short} in {run.path.parent}")
         if test is not None:
             print("Rules are fitted on the first file and judged on the second.")
         if run.record.note:
             print(run.record.note)
-        print(f"next: workbench evaluate {run.key[:12]}, or workbench app")
+        print(f"next: workbench evaluate {run.short}, or workbench app")
     return 0
 
 

@@ -16,6 +16,7 @@ from workbench.metrics.reporting import report
 from workbench.metrics.seeds import mean_over_seeds
 from workbench.sets import AverageK, Rule
 from workbench.store import StoredRun
+from workbench.store.record import target_K
 
 FEWEST = 3  # values of a knob that make a sweep
 SEEDS = ("seed", "data.seed")  # numbers that are no knobs
@@ -47,7 +48,7 @@ class StoredSweep:
         parts = []
         for run in self.runs:
             try:
-                chosen = AverageK(min(AverageK().K, run.tables["val"].n_classes - 1.0)) if rule is None else rule
+                chosen = AverageK(target_K({}, run.tables["val"].n_classes)) if rule is None else rule
                 measured = _measured(run, frozenset(run.checksums.items()), chosen, of)
             except (ValueError, KeyError) as error:
                 if _opens(run):

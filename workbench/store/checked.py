@@ -23,6 +23,11 @@ class CheckedFolder:
     def key(self) -> str:
         return self.path.name
 
+    @property
+    def short(self) -> str:
+        """The beginning of the key, as people read it and as it stands in the address of a page."""
+        return self.key[:SHORT]
+
     @cached_property
     def checksums(self) -> dict[str, str]:
         """File, relative to the folder → SHA-256."""
@@ -65,7 +70,7 @@ class CheckedFolder:
     @property
     def named(self) -> str:
         """The folder as errors call it."""
-        return f"{self.path.parent.name}/{self.key[:SHORT]}"
+        return f"{self.path.parent.name}/{self.short}"
 
     def wrong(self, name: str, what: str) -> str:
         """What is said of a file that cannot be believed."""

@@ -188,10 +188,8 @@ class RunRecord:
 
     @property
     def K(self) -> float:
-        """Classes in a set on average, where nobody says otherwise: those of the loss, or 5, or as many as there can be."""
-        K = self.loss_knobs.get("K", USUAL_K)
-        most = math.inf if self.n_classes is None else self.n_classes - 1
-        return float(min(max(K if _number(K) else USUAL_K, 1), most))
+        """Classes in a set on average, where nobody says otherwise."""
+        return target_K(self.loss_knobs, math.inf if self.n_classes is None else self.n_classes)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -214,6 +212,16 @@ class RunRecord:
         """Whether this is a run of that description, as far as the description goes; names of ours in any spelling."""
         told = self.to_json()
         return all(name in told and told[name] == value for name, value in _bare_names(described).items())
+
+
+def target_K(loss_knobs: Mapping[str, Any], n_classes: float) -> float:
+    """Classes in a set on average, where nobody says otherwise: those of the loss, or 5, or as many as there can be.
+
+    >>> target_K({"K": 3}, n_classes=10), target_K({}, n_classes=10), target_K({}, n_classes=4)
+    (3.0, 5.0, 3.0)
+    """
+    K = loss_knobs.get("K", USUAL_K)
+    return float(min(max(K if _number(K) else USUAL_K, 1), n_classes - 1))
 
 
 def _bare_names(said: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from workbench.cards import run_card
-from workbench.store.checked import SHORT, CheckedFolder
+from workbench.store.checked import CheckedFolder
 from workbench.store.record import TRAINED, RunRecord, is_count
 from workbench.tables import LogitTable
 
@@ -105,18 +105,18 @@ class StoredRun(CheckedFolder):
         return self.record.finished
 
     def __repr__(self) -> str:
-        return f"StoredRun({self.key[:SHORT]!r})"
+        return f"StoredRun({self.short!r})"
 
     def _repr_html_(self) -> str:
         return run_card(self)
 
     @property
     def named(self) -> str:
-        return f"run {self.key[:SHORT]}"
+        return f"run {self.short}"
 
     def wrong(self, name: str, what: str) -> str:
         """What is said of a file that cannot be believed, and what to do."""
-        advice = f"Remove the run (workbench runs rm {self.key[:SHORT]}) and train it again, or train(run, again=True)"
+        advice = f"Remove the run (workbench runs rm {self.short}) and train it again, or train(run, again=True)"
         return f"{super().wrong(name, what)}. {advice}"
 
 

@@ -90,7 +90,7 @@ class Store:
             return candidates[0]
         if len(broken) == 1 and not candidates:
             raise ValueError(*broken.values())
-        known = [f"{run.key[:SHORT]} ({run.title})" for run in (candidates or runs)]
+        known = [f"{run.short} ({run.title})" for run in (candidates or runs)]
         known += [f"{each[:SHORT]} (cannot be read)" for each in broken]
         many = f"{len(candidates) + len(broken)} runs have" if candidates or broken else "no run has"
         raise ValueError(
