@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 import numbers
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from workbench.figures import style
+from workbench.figures.code import Code
 from workbench.figures.style import Theme
 from workbench.knobs import three_digits
 from workbench.sets import PredictionSets, SetIndex
@@ -42,7 +43,7 @@ class Figure:
     title: str
     subtitle: str
     text: str
-    code: str
+    code: Code
 
     def plot(self, dark: bool = False) -> go.Figure:
         """The interactive picture (Plotly)."""
@@ -217,12 +218,17 @@ def chosen_by(sets: PredictionSets) -> str:
     return "people" if sets.rule is None else sets.rule.rule.short()
 
 
-def code_of_sets(sets: PredictionSets) -> str:
-    """The lines that make the sets again from the tables `val` (where the rule was fitted) and `test`."""
+def code_of_sets(sets: PredictionSets, name: str = "sets", val: str = "val", test: str = "test") -> Code:
+    """The lines that make the sets again, under a name, from the tables `val` (where the rule was fitted) and `test`."""
     if sets.rule is None:
-        return f"import workbench as wb\n\n# sets: {len(sets)} sets that no rule chose\n"
-    size = f"{sets.table.n} rows of {sets.table.n_classes} classes"
-    return (
-        f"import workbench as wb\n\n# val: the table the rule is fitted on; test: the table shown, {size}\n"
-        f"sets = wb.{sets.rule.rule!r}.fit(val)(test)\n"
-    )
+        return Code(setup=[f"# {name}: {len(sets)} sets that no rule chose"])
+    return Code(setup=[f"{name} = wb.{sets.rule.rule!r}.fit({val})({test})"])
+
+
+def code_with_sets(call: str, sets: PredictionSets, *, setup: Iterable[str] = (), name: str = "sets") -> Code:
+    """The code of a figure of sets, from the tables on; `setup` are lines between the sets and the call."""
+    told = []
+    if sets.rule is not None:
+        size = f"{sets.table.n} rows of {sets.table.n_classes} classes"
+        told = [f"# val: the table the rule is fitted on; test: the table shown, {size}"]
+    return Code(call, setup).after(code_of_sets(sets, name)).after(Code(setup=told))

@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from workbench.figures.base import Figure, counted, paper, round_limit
+from workbench.figures.code import Code
 from workbench.figures.style import Theme
 from workbench.metrics import auroc, confidences
 from workbench.tables import LogitTable, checked_table
@@ -63,8 +64,10 @@ def none_of_these(table: LogitTable, threshold: float = 0.5) -> NoneOfThese:
         title="Which rows are told “none of these”?",
         subtitle="; ".join(about),
         text=f"The largest probability of a row: {'; '.join(about)}. {in_words(threshold, shares)}",
-        code=f"import workbench as wb\n\n# table: {table.n} rows of {table.n_classes} classes\n"
-        f"figure = wb.figures.none_of_these(table, threshold={threshold!r})\nfigure.plot()\n",
+        code=Code(
+            f"wb.figures.none_of_these(table, threshold={threshold!r})",
+            [f"# table: {table.n} rows of {table.n_classes} classes"],
+        ),
         threshold=threshold,
         kinds=kinds,
     )

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from workbench.counts import whole
 from workbench.figures.base import Figure, counted, paper, round_limit
+from workbench.figures.code import Code
 from workbench.figures.style import Theme
 from workbench.metrics import expected_calibration_error, reliability_bins, top_k_calibration_error
 from workbench.tables import LogitTable, checked_table
@@ -55,8 +56,10 @@ def reliability(table: LogitTable, bins: int = 15, K: int = 1) -> Reliability:
             f"Mean confidence {mean['confidence']:.1%}, accuracy {mean['accuracy']:.1%}, expected calibration error "
             f"{error:.1%}. {counted(outside, 'bin')} outside the band of {BAND:.0%} that luck alone explains."
         ),
-        code=f"import workbench as wb\n\n# table: {table.n} rows of {table.n_classes} classes, with labels\n"
-        f"figure = wb.figures.reliability(table, bins={bins}, K={K})\nfigure.plot()\n",
+        code=Code(
+            f"wb.figures.reliability(table, bins={bins}, K={K})",
+            [f"# table: {table.n} rows of {table.n_classes} classes, with labels"],
+        ),
         most=round_limit(float(filled["count"].max() / filled["count"].sum())),
     )
 

@@ -12,6 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from workbench.figures.base import Figure, counted, paper
+from workbench.figures.code import Code
 from workbench.figures.style import Theme
 from workbench.metrics.base import ratio
 from workbench.sets.rules import dtype_threshold
@@ -57,7 +58,7 @@ def f1_against_threshold(tables: Mapping[str, LogitTable], at: float | None = No
         title="How well sets agree with the labels",
         subtitle=f"n = {counted(n, 'row')}; a dot is the highest F1 of a curve",
         text=f"Micro-F1 of sets against the threshold on n = {n} rows. Highest: {tops}.",
-        code="",
+        code=Code(),
         best=best,
         at=None,
     )
@@ -92,10 +93,8 @@ class F1AgainstThreshold(Figure):
 
     def marked(self, at: float | None) -> F1AgainstThreshold:
         """The same picture with another threshold marked: nothing is computed again."""
-        code = (
-            "import workbench as wb\n\n# tables: {name: table}, with labels\n"
-            f"figure = wb.figures.f1_against_threshold(tables, at={at!r})\nfigure.plot()\n"
-        )
+        call = f"wb.figures.f1_against_threshold(tables, at={at!r})"
+        code = Code(call, ["# tables: {name: table}, with labels"])
         return replace(self, at=at, code=code)
 
     def curves(self, theme: Theme) -> list[tuple[str, str, pd.DataFrame]]:

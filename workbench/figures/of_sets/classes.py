@@ -11,7 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from workbench.counts import SHOTS, shot_groups
-from workbench.figures.base import Figure, beside_an_axis, chosen_by, code_of_sets, counted, paper, round_count
+from workbench.figures.base import Figure, beside_an_axis, chosen_by, code_with_sets, counted, paper, round_count
 from workbench.figures.style import Theme
 from workbench.metrics import class_accuracy
 from workbench.metrics.intervals import wilson_interval
@@ -69,7 +69,7 @@ def per_class(sets: PredictionSets) -> PerClass:
             f"{macro:.1%} on average over classes, {present['accuracy'].median():.1%} in the middle. "
             f"The least accurate: {worst}."
         ),
-        code=f"{code_of_sets(sets)}figure = wb.figures.per_class(sets)\nfigure.plot()\n",
+        code=code_with_sets("wb.figures.per_class(sets)", sets),
         macro=macro,
     )
 

@@ -10,7 +10,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from workbench.counts import SHOTS
-from workbench.figures.base import Figure, checked_index, chosen_by, code_of_sets, counted, paper
+from workbench.figures.base import Figure, checked_index, chosen_by, code_with_sets, counted, paper
+from workbench.figures.code import Code
 from workbench.figures.style import Theme
 from workbench.metrics import accuracy as accuracy_of
 from workbench.metrics import bayes
@@ -74,9 +75,12 @@ def accuracy_against_size(index: SetIndex, sets: PredictionSets | None = None) -
             f"Accuracy against mean set size on n = {n} rows, average-K sets against top-K sets: {'; '.join(told)}. "
             f"Curves: {', '.join(frame['curve'].unique())}."
         ),
-        code=(
-            f"import workbench as wb\n\n# table: {n} rows of {index.table.n_classes} classes, with labels\n"
-            f"index = wb.SetIndex(table, {options})\nfigure = wb.figures.accuracy_against_size(index)\nfigure.plot()\n"
+        code=Code(
+            "wb.figures.accuracy_against_size(index)",
+            [
+                f"# table: {n} rows of {index.table.n_classes} classes, with labels",
+                f"index = wb.SetIndex(table, {options})",
+            ],
         ),
         options=options,
     )
@@ -103,9 +107,10 @@ class AccuracyAgainstSize(Figure):
             self,
             frame=pd.concat([self.frame[self.frame["curve"] != self.marked], point], ignore_index=True),
             text=f"{self.text.partition(' Marked: ')[0]} Marked: {size:.2f} classes on average and {accuracy:.1%} by {name}.",
-            code=(
-                f"{code_of_sets(sets)}index = wb.SetIndex(test, {self.options})\n"
-                "figure = wb.figures.accuracy_against_size(index, sets)\nfigure.plot()\n"
+            code=code_with_sets(
+                "wb.figures.accuracy_against_size(index, sets)",
+                sets,
+                setup=[f"index = wb.SetIndex(test, {self.options})"],
             ),
             marked=name,
         )

@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from workbench.figures.base import Figure, counted, paper, round_limit
+from workbench.figures.code import Code
 from workbench.figures.style import PLOTLY_CONFIG, SEQUENTIAL, Theme
 from workbench.sets import SetIndex
 from workbench.tables import LogitTable, checked_table
@@ -59,9 +60,10 @@ def explore(val: LogitTable, test: LogitTable, K_max: float = 10.0, step: float 
             f"Size and accuracy of average-K sets on n = {test.n} test rows for K from {frame['K'].iloc[0]:g} to "
             f"{frame['K'].iloc[-1]:g}, thresholds fitted on {val.n} validation rows. Mean size and accuracy at {told}."
         ),
-        code="import workbench as wb\n\n"
-        f"# val: {val.n} rows, to fit thresholds; test: {test.n} rows with labels, to look at\n"
-        f"figure = wb.figures.explore(val, test, K_max={K_max!r}, step={step!r})\nfigure.plot()\n",
+        code=Code(
+            f"wb.figures.explore(val, test, K_max={K_max!r}, step={step!r})",
+            [f"# val: {val.n} rows, to fit thresholds; test: {test.n} rows with labels, to look at"],
+        ),
         histograms=compact["size_histogram"],
     )
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from workbench.figures.base import Figure, beside_an_axis, chosen_by, code_of_sets, counted, paper
+from workbench.figures.base import Figure, beside_an_axis, chosen_by, code_with_sets, counted, paper
 from workbench.figures.style import SEQUENTIAL, Theme, sequential_scale
 from workbench.sets.prediction_sets import PredictionSets, checked_sets
 
@@ -81,7 +81,7 @@ def shared_sets(sets: PredictionSets, around: int, most: int = 16) -> SharedSets
             f"{names[around]} is in n = {alone[around]} of {len(sets)} sets by {chosen_by(sets)}. {company}. "
             f"The heat map shows {counted(len(chosen), 'class', 'classes')}, ordered by group."
         ),
-        code=f"{code_of_sets(sets)}figure = wb.figures.shared_sets(sets, around={around}, most={most})\nfigure.plot()\n",
+        code=code_with_sets(f"wb.figures.shared_sets(sets, around={around}, most={most})", sets),
         around=around,
         order=tuple(chosen.tolist()),
     )

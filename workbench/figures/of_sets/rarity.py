@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from workbench.counts import FEW, MANY, SHOTS
-from workbench.figures.base import Figure, chosen_by, code_of_sets, counted, paper
+from workbench.figures.base import Figure, chosen_by, code_with_sets, counted, paper
 from workbench.figures.of_sets.classes import HOVER, names_and_hovers, per_class
 from workbench.figures.style import Theme
 from workbench.sets.prediction_sets import PredictionSets, checked_sets
@@ -46,7 +46,7 @@ def accuracy_against_count(sets: PredictionSets) -> AccuracyAgainstCount:
             f"Accuracy against training images of {n_classes} on n = {len(sets)} rows, sets by {chosen_by(sets)}. Mean "
             f"accuracy of the classes with few (under {FEW}), medium and many (over {MANY}) training images: {means}."
         ),
-        code=f"{code_of_sets(sets)}figure = wb.figures.accuracy_against_count(sets)\nfigure.plot()\n",
+        code=code_with_sets("wb.figures.accuracy_against_count(sets)", sets),
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from workbench.figures.base import Figure, chosen_by, code_of_sets, counted, paper, round_limit
+from workbench.figures.base import Figure, chosen_by, code_of_sets, code_with_sets, counted, paper, round_limit
 from workbench.figures.style import Theme
 from workbench.sets.prediction_sets import PredictionSets, checked_sets
 from workbench.tables.groups import rows_by
@@ -68,10 +68,10 @@ def set_sizes(sets: PredictionSets, by: Any = None, other: PredictionSets | None
             f"{sets.sizes.min()} to {sets.sizes.max()}; {np.mean(sets.sizes == 1):.1%} of the sets hold one class, "
             f"{np.mean(sets.sizes == 0):.1%} none.{by_group}{told}"
         ),
-        code=(
-            code_of_sets(sets)
-            + ("" if other is None else _code_of_other(other))
-            + f"figure = wb.figures.set_sizes(sets{_by_in_code(by)}{'' if other is None else ', other=other'})\nfigure.plot()\n"
+        code=code_with_sets(
+            f"wb.figures.set_sizes(sets{_by_in_code(by)}{'' if other is None else ', other=other'})",
+            sets,
+            setup=() if other is None else _code_of_other(other),
         ),
     )
 
@@ -92,13 +92,10 @@ def _counted(sizes: np.ndarray, groups: np.ndarray, names: tuple[str, ...]) -> p
     return frame[np.repeat(n_rows > 0, n_sizes)].reset_index(drop=True)
 
 
-def _code_of_other(other: PredictionSets) -> str:
-    if other.rule is None:
-        return f"# other: {len(other)} sets that no rule chose\n"
-    return (
-        "# other_val, other_test: the tables of the other model, or val and test again\n"
-        f"other = wb.{other.rule.rule!r}.fit(other_val)(other_test)\n"
-    )
+def _code_of_other(other: PredictionSets) -> tuple[str, ...]:
+    made = code_of_sets(other, "other", "other_val", "other_test").setup
+    told = "# other_val, other_test: the tables of the other model, or val and test again"
+    return made if other.rule is None else (told, *made)
 
 
 class Panel(NamedTuple):

@@ -10,6 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from workbench.figures.base import Figure, checked_index, counted, paper
+from workbench.figures.code import Code
 from workbench.figures.style import Theme
 from workbench.sets import SetIndex
 
@@ -73,11 +74,12 @@ def size_against_threshold(val: SetIndex, test: SetIndex, threshold: float | Non
         subtitle=f"n = {counted(val.table.n)} fitted rows and {counted(test.table.n)} judged rows",
         text=f"{unmarked} {told}".strip(),
         unmarked=unmarked,
-        code=(
-            "import workbench as wb\n\n# val: the table the threshold is fitted on; test: the table it is used on\n"
-            f"val_index, test_index = wb.SetIndex(val, {options}), wb.SetIndex(test, {options})\n"
-            f"figure = wb.figures.size_against_threshold(val_index, test_index{marked})\n"
-            "figure.plot()\n"
+        code=Code(
+            f"wb.figures.size_against_threshold(val_index, test_index{marked})",
+            [
+                "# val: the table the threshold is fitted on; test: the table it is used on",
+                f"val_index, test_index = wb.SetIndex(val, {options}), wb.SetIndex(test, {options})",
+            ],
         ),
         K_max=float(val.K_values[-1]),
         at=at,
