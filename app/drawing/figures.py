@@ -13,7 +13,7 @@ import live
 from drawing import messages, moving
 from drawing.handout import handout
 from session import reading
-from workbench.figures import Figure
+from workbench.figures import Code, Figure
 
 Look = tuple[str | None, bool, int]  # title, by night, height
 _sent: WeakKeyDictionary[Figure, dict[Look, dict[str, Any]]] = WeakKeyDictionary()
@@ -29,13 +29,13 @@ def drawn(
     title: str | None = None,
     height: int = moving.HEIGHT,
     other: str | None = None,
-    table: str = "table = test",
+    table: Code = reading.TEST_TABLE,
     clickable: bool = False,
 ) -> dict[str, Any] | None:
     """Draw the figure that `make` gives; if it fails, the others stay. Returns what was clicked just now, or None.
 
-    `title` stands in for the figure's own. `other` is the second run it is about, if any; `table` the line of code that
-    makes the table it shows.
+    `title` stands in for the figure's own. `other` is the second run it is about, if any; `table` the code that makes
+    the table it shows.
     """
     with st.container(key=f"figure-{name}"):
         made = make()

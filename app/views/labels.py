@@ -190,11 +190,11 @@ def said(figure: NoneOfThese, thresholds: np.ndarray) -> list[str]:
 @messages.friendly
 def f1_picture(channel: str, names: dict[str, str], threshold: float, dark: bool) -> None:
     """F1 of all runs against the threshold; the line follows the sliders."""
-    code = opening(names) + 'tables = {name: run.tables["test"] for name, run in runs.items()}\n'
+    code = opening(names, 'tables = {name: run.tables["test"] for name, run in runs.items()}')
 
     def marked() -> F1AgainstThreshold:
         made = f1_curves(names).marked(threshold)
-        return replace(made, code=code + made.code.partition("\n\n")[2])
+        return replace(made, code=made.code.after(code))
 
     with st.container(key="figure-f1"):
         live.figure(channel, **f1_at_every_place(channel, names, dark)._asdict(), key=f"f1 {channel} {len(names)}")

@@ -23,7 +23,7 @@ from drawing.loss_figures import Setting, recipe, shown
 from session import reading
 from session.navigation import open_live_training, open_samples
 from views.sets import picture
-from workbench.figures import Figure
+from workbench.figures import Code, Figure
 from workbench.lessons import LESSONS, Lesson
 from workbench.store import DEMO, Store
 
@@ -171,8 +171,9 @@ def sets_of_one_organ(key: str, K: float) -> wb.PredictionSets:
 def of_organs(key: str, K: float) -> Figure:
     """The sizes of the sets of photographs of one organ."""
     made = wb.figures.set_sizes(sets_of_one_organ(key, K), by="organs")
-    of_these = f'import numpy as np\n\ntest = test.rows(np.isin(test.attributes["organs"], {ALONE}))\nsets = '
-    return replace(made, code=reading.code(key, made).replace("sets = ", of_these))
+    alone = f'test = test.rows(np.isin(test.attributes["organs"], {ALONE}))'
+    of_these = Code(setup=[alone], imports=["import numpy as np"])
+    return replace(made, code=reading.code(key, replace(made, code=made.code.after(of_these))))
 
 
 @st.cache_resource(show_spinner="Counting sizes by organ…", max_entries=4)

@@ -21,7 +21,7 @@ from drawing import messages, moving
 from drawing.handout import handout
 from session import reading, training_requests
 from views.train.sweeps import swept
-from workbench.figures import Figure
+from workbench.figures import Code, Figure
 from workbench.figures.base import counted
 from workbench.figures.of_runs.comparisons import in_words, names_of_metrics
 from workbench.knobs import Knob
@@ -249,9 +249,8 @@ def prepared(name: str, key: str, K: float, dark: bool) -> tuple[Figure, dict[st
     return made, live.prepared(drawn, title=made.title, subtitle=made.subtitle, text=made.text, height=height)
 
 
-def with_training(described: Mapping[str, Any], figure: Figure) -> str:
+def with_training(described: Mapping[str, Any], figure: Figure) -> Code:
     """The code of a figure, from the training of its run on."""
-    lines = [training_requests.code(described)]
-    lines += ["table = test"] * ("(table" in figure.code)
-    lines += ["history = trained.history"] * ("(history" in figure.code)
-    return "\n".join([*lines, figure.code.removeprefix("import workbench as wb\n")])
+    given = {"table": "table = test", "history": "history = trained.history"}
+    lines = [line for name, line in given.items() if name in figure.code.needs]
+    return figure.code.after(Code(setup=[*lines, ""]).after(training_requests.code(described)))
