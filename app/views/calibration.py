@@ -12,7 +12,7 @@ from controls.addressed import bound, in_address, one_of
 from drawing import messages
 from drawing.figures import drawn
 from session import reading
-from session.navigation import open_samples, rows_of_bin
+from session.navigation import open_rows
 from workbench.calibration.recalibrators import at_temperature, of_one_class
 from workbench.figures import Code
 from workbench.figures.of_probabilities.reliability import Reliability
@@ -89,16 +89,16 @@ def body(key: str, dark: bool) -> None:
     of = "" if which is None else f" of {test.named_classes()[which]}"
     with st.container(key="figures"):
         title, code = f"Before: is the confidence{of} right?", code_of_table("test", which)
-        opens = which is None and K == 1  # only there a bin is a set of rows
         before = diagram(key, None, which, K)
         after = None if mended is None else diagram(key, mended, which, K).beside(before)
         before = before if after is None else before.beside(after)
+        opens = which is None and before.opens_rows  # the rows of one class stand in other bins
         clicked = drawn("before", key, lambda: before, dark, title=title, height=TALL, table=code, clickable=opens)
-        if clicked is not None and (rows := rows_of_bin(key, clicked, before)) is not None:
-            open_samples(**rows)
+        if clicked is not None and (rows := before.rows_behind(clicked)) is not None:
+            open_rows(key, rows, test)
         if mended is not None and after is not None:
             title, code = f"After: is the confidence{of} right?", mended.code(which)
-            drawn("after", key, lambda: after, dark, title=title, height=TALL, table=code)
+            drawn("after", key, lambda: after, dark, title=title, height=TALL, table=code, clickable=False)
             drawn("temperatures", key, lambda: temperatures(key).marked(mended.temperature), dark)
         family(key, mended)
 

@@ -13,7 +13,8 @@ from controls import rules
 from controls.addressed import bound, one_of
 from controls.places import places
 from controls.several import chosen_runs, opening, titles
-from drawing import messages, moving
+from drawing import messages
+from drawing.figures import untitled
 from drawing.handout import handout
 from session import reading
 from workbench.figures import Code
@@ -140,7 +141,7 @@ def scatter(code: Code, comparison: pd.DataFrame, dark: bool) -> None:
 def picture(name: str, code: Code, made: wb.figures.Figure, dark: bool) -> None:
     """A figure of the comparison, with room below it for the names of the runs."""
     runs = made.frame["table"].nunique()
-    drawn = moving.untitled(made.plot(dark)).update_layout(margin={"b": 60 + 24 * runs})
+    drawn = untitled(made.plot(dark)).update_layout(margin={"b": 60 + 24 * runs})
     with st.container(key=f"figure-{name}"):
         sent = live.prepared(drawn, title=made.title, subtitle=made.subtitle, text=made.text, height=TALL)
         live.prepared_drawing(sent, key=f"drawing {name}")

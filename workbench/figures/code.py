@@ -39,9 +39,9 @@ class Code(str):
         code.call, code.setup, code.imports = call, setup, imports
         return code
 
-    def __getnewargs__(self) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-        """What it is made of again when it is copied or unpickled."""
-        return self.call, self.setup, self.imports
+    def __reduce__(self) -> tuple[type[Code], tuple[str, tuple[str, ...], tuple[str, ...]]]:
+        """What it is made of again when it is copied."""
+        return Code, (self.call, self.setup, self.imports)
 
     @property
     def needs(self) -> frozenset[str]:

@@ -17,7 +17,8 @@ import live
 import workbench as wb
 from controls import knobs
 from controls.addressed import bound, one_of
-from drawing import messages, moving
+from drawing import messages
+from drawing.figures import HEIGHT, untitled
 from drawing.handout import handout
 from session import reading, training_requests
 from views.train.sweeps import swept
@@ -245,7 +246,7 @@ def prepared(name: str, key: str, K: float, dark: bool) -> tuple[Figure, dict[st
     run = Shelf().open(key)
     made = MAKERS[name](run, wb.AverageK(K).fit(run.tables["val"]))
     made = dataclasses.replace(made, code=with_training(run.info, made))
-    drawn, height = moving.untitled(made.plot(dark)), TALL if name == "live-learning" else moving.HEIGHT
+    drawn, height = untitled(made.plot(dark)), TALL if name == "live-learning" else HEIGHT
     return made, live.prepared(drawn, title=made.title, subtitle=made.subtitle, text=made.text, height=height)
 
 

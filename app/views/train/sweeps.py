@@ -12,7 +12,8 @@ import streamlit as st
 import live
 import workbench as wb
 from controls.addressed import bound, one_of
-from drawing import messages, moving
+from drawing import messages
+from drawing.figures import untitled
 from drawing.handout import handout
 from session import reading
 from workbench.figures import Code, Figure
@@ -84,7 +85,7 @@ def prepared(keys: tuple[str, ...], knob: str, K: float, split: str, dark: bool)
     sweep = next(each for each in stored_sweeps(shelf.open(key) for key in keys) if each.knob == knob)
     made = wb.figures.against_knob(sweep.summary(wb.AverageK(K)), knob, split=split)
     made = dataclasses.replace(made, code=code(keys, knob, K, made))
-    drawn = moving.untitled(made.plot(dark)).update_layout(margin={"t": 72})
+    drawn = untitled(made.plot(dark)).update_layout(margin={"t": 72})
     height = 80 + PANELS_HIGH * math.ceil(len(made.panels()) / ACROSS)
     return made, live.prepared(drawn, title=made.title, subtitle=made.subtitle, text=made.text, height=height)
 

@@ -11,6 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from workbench.figures.base import (
+    Click,
     Figure,
     beside_an_axis,
     chosen_by,
@@ -21,6 +22,7 @@ from workbench.figures.base import (
     round_limit,
 )
 from workbench.figures.style import Theme
+from workbench.metrics.rows import ONLY_OTHER, ONLY_THIS, RowFilter
 from workbench.sets.prediction_sets import PredictionSets, checked_sets
 
 if TYPE_CHECKING:
@@ -108,6 +110,11 @@ class MostImproved(Figure):
         better, worse = differs[differs["difference"] > 0], differs[differs["difference"] < 0]
         drawn = pd.concat([better.head(self.most), worse.tail(self.most)])
         return drawn.assign(place=np.arange(len(drawn)))
+
+    def rows_behind(self, click: Click) -> RowFilter | None:
+        """The rows of a class that only one of the two gets: rows of the sets `after`, with `before` as the other ones."""
+        bar = self.ends().iloc[click.point]
+        return RowFilter(label=int(bar["class"]), disagreement=ONLY_THIS if bar["difference"] > 0 else ONLY_OTHER)
 
     def _limit(self, drawn: pd.DataFrame) -> float:
         return round_limit(float(drawn["difference"].abs().max()) if len(drawn) else 0.0)

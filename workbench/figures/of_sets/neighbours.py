@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from workbench.figures.base import Figure, beside_an_axis, chosen_by, code_with_sets, counted, paper
+from workbench.figures.base import Click, Figure, beside_an_axis, chosen_by, code_with_sets, counted, paper
 from workbench.figures.style import SEQUENTIAL, Theme, sequential_scale
+from workbench.metrics.rows import RowFilter
 from workbench.sets.prediction_sets import PredictionSets, checked_sets
 
 if TYPE_CHECKING:
@@ -107,6 +108,10 @@ class SharedSets(Figure):
         """The names of the classes in the order drawn."""
         names = dict(zip(self.frame["class"], self.frame["name"], strict=True))
         return [names[each] for each in self.order]
+
+    def rows_behind(self, click: Click) -> RowFilter | None:
+        """The rows whose sets hold both classes of a cell."""
+        return RowFilter(holds=tuple(sorted({self.order[place] for place in click.point})))
 
     def borders(self) -> list[float]:
         """Where one group ends and the next begins."""
