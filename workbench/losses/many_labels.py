@@ -129,6 +129,14 @@ class Normaliser(nn.Module):
         return batch_log_C
 
 
+def weight_without_label() -> float:
+    """The knob of losses that treat a row without a label in its own way."""
+    weight: float = knob(
+        1.0, low=0.01, high=100, minimum=0, scale="log", symbol="λ", meaning="weight of a row without a label"
+    )
+    return weight
+
+
 @dataclass(frozen=True)
 class SoftmaxUniform(Loss):
     r"""Cross-entropy where there is a label; where there is none, softmax should be uniform.
@@ -156,9 +164,7 @@ class SoftmaxUniform(Loss):
     proper = True
     labels = "many"
 
-    no_label_weight: float = knob(
-        1.0, low=0.01, high=100, minimum=0, scale="log", symbol="λ", meaning="weight of a row without a label"
-    )
+    no_label_weight: float = weight_without_label()
 
     def values(self, scores: Tensor, labels: Tensor, **_: Any) -> Tensor:
         log_probabilities = scores.log_softmax(-1)
@@ -195,9 +201,7 @@ class SoftmaxMaxConfidence(Loss):
     proper = True
     labels = "many"
 
-    no_label_weight: float = knob(
-        1.0, low=0.01, high=100, minimum=0, scale="log", symbol="λ", meaning="weight of a row without a label"
-    )
+    no_label_weight: float = weight_without_label()
 
     def values(self, scores: Tensor, labels: Tensor, **_: Any) -> Tensor:
         return _by_labels(scores, labels, without=self.no_label_weight * scores.log_softmax(-1).amax(-1))
