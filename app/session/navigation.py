@@ -16,6 +16,7 @@ import streamlit as st
 from controls.addressed import came_back
 from controls.rules import KEPT, ONE_THRESHOLD, changed
 from session.reading import SLIDERS
+from workbench.catalogue import LOSSES
 from workbench.figures.of_probabilities.reliability import Reliability
 from workbench.figures.of_sets.classes import MOST_BARS
 from workbench.knobs import shown
@@ -102,14 +103,13 @@ def open_samples(
     st.switch_page(st.Page(page, url_path="samples"), query_params=query)
 
 
-def open_live_training(key: str, loss: Any) -> NoReturn:
+def open_live_training(key: str, loss: str, **knobs: Any) -> NoReturn:
     """Go to the live panel of the Train view, where a new head on the backbone of a run learns with this loss."""
     from views.train import LIVE, page  # only here: whoever opens rows need not train
 
-    name = type(loss).__name__
-    knobs = {f"live_{name}_{knob}": getattr(loss, knob) for knob in loss.knobs()}
-    st.session_state["asked"] = {"run": key, "train": LIVE, "live_loss": name, **knobs}
-    written = {knob: shown(value) for knob, value in knobs.items()}
+    moved = {f"live_{loss}_{knob}": value for knob, value in LOSSES[loss].spec(**knobs)["knobs"].items()}
+    st.session_state["asked"] = {"run": key, "train": LIVE, "live_loss": loss, **moved}
+    written = {knob: shown(value) for knob, value in moved.items()}
     st.switch_page(st.Page(page, url_path="train"), query_params={"run": key, **written})
 
 

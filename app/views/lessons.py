@@ -23,6 +23,7 @@ from drawing.loss_figures import Setting, recipe, shown
 from session import reading
 from session.navigation import open_live_training, open_samples
 from views.sets import picture
+from workbench.catalogue import LOSSES
 from workbench.figures import Figure
 from workbench.lessons import LESSONS, Lesson
 from workbench.store import DEMO, Store
@@ -193,7 +194,9 @@ def averages(key: str, dark: bool) -> None:
 
 def smoothing(dark: bool) -> None:
     """The level sets of the noised loss, and its risk when the label is random."""
-    knob = wb.losses.ExactNoisedTopK.knobs()["epsilon"]
+    if messages.torch_is_missing():
+        return
+    knob = LOSSES["ExactNoisedTopK"].knobs["epsilon"]
     epsilon = knobs.widget("epsilon", knob, knob.snapped(START["epsilon"]), key="epsilon")
     setting = Setting("ExactNoisedTopK", {"K": 2, "epsilon": epsilon})
     with st.container(key="single"), st.spinner("Drawing the landscapes…"):
@@ -203,13 +206,8 @@ def smoothing(dark: bool) -> None:
 
 def pseudo_labels(cross_entropy: str, two_heads: str, dark: bool) -> None:
     """What α does to the loss, and which classes gain and lose from cross-entropy to two heads."""
-    knob = wb.losses.AverageKTwoHead.knobs()["alpha"]
-    alpha = knobs.widget("alpha", knob, knob.snapped(START["alpha"]), key="alpha")
-    with st.container(key="single"), st.spinner("Drawing the landscape…"):
-        shown("levels", recipe("level_sets", Setting("AverageKTwoHead", {"K": 2, "alpha": alpha})), dark)
-    st.markdown(TRAINED_ELSEWHERE)
-    if st.button(f"Train a head with α = {alpha:g}", icon=":material/model_training:"):
-        open_live_training(cross_entropy, wb.losses.AverageKTwoHead(K=START["K"], alpha=alpha))
+    if not messages.torch_is_missing():
+        moved_alpha(cross_entropy, dark)
     before, after = (reading.sets(key, "K", START["K"]) for key in (cross_entropy, two_heads))
     trained_with = reading.run(two_heads).info["loss"]["knobs"]["alpha"]
     drawn(
@@ -221,3 +219,14 @@ def pseudo_labels(cross_entropy: str, two_heads: str, dark: bool) -> None:
         height=600,
         other=cross_entropy,
     )
+
+
+def moved_alpha(cross_entropy: str, dark: bool) -> None:
+    """The two-head loss at any α, and a way to train a head with it."""
+    knob = LOSSES["AverageKTwoHead"].knobs["alpha"]
+    alpha = knobs.widget("alpha", knob, knob.snapped(START["alpha"]), key="alpha")
+    with st.container(key="single"), st.spinner("Drawing the landscape…"):
+        shown("levels", recipe("level_sets", Setting("AverageKTwoHead", {"K": 2, "alpha": alpha})), dark)
+    st.markdown(TRAINED_ELSEWHERE)
+    if st.button(f"Train a head with α = {alpha:g}", icon=":material/model_training:"):
+        open_live_training(cross_entropy, "AverageKTwoHead", K=START["K"], alpha=alpha)

@@ -12,6 +12,7 @@ import pytest
 from browsing import asks, click, click_in, says, serious_violations, settled, shown_code, too_wide
 
 import workbench as wb
+from workbench.figures.of_losses.evaluation import on_three_classes
 from workbench.losses import LOSSES
 
 APP = Path(__file__).resolve().parents[2] / "app"
@@ -41,7 +42,7 @@ def test_every_position_of_every_slider_is_a_loss_that_can_be_drawn(views, loss_
 @pytest.mark.parametrize("loss_class", LOSSES, ids=lambda loss_class: loss_class.__name__)
 def test_a_loss_opens_as_the_gallery_shows_it(views, loss_class):
     first = {name: value for name, (_, value) in views.knobs_on_triangle(loss_class.__name__).items()}
-    assert loss_class(**first) == views.on_three_classes(loss_class)
+    assert loss_class(**first) == on_three_classes(loss_class)
 
 
 def test_losses_of_equal_knobs_and_different_classes_have_different_recipes(views):

@@ -62,6 +62,8 @@ def offer(plane: Plane, steps: int, before: Computation | None) -> None:
     if not missing:
         st.caption(f"All {steps**2} points are known; they are kept.")
         return
+    if messages.torch_is_missing():
+        return
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         name = f"Compute {missing} points"
         st.button(name, icon=":material/play_arrow:", type="primary", on_click=compute, args=(plane, steps))

@@ -27,6 +27,8 @@ def page() -> None:
     )
     st.markdown(PARTS[part])
     dark = st.context.theme.type == "dark"
+    if part != SWEEPS and messages.torch_is_missing():
+        return
     if part == NEW:
         new_run.body(st.session_state["run"], dark)
     elif part == SWEEPS:
