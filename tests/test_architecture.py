@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import json
 import os
 import subprocess
@@ -120,6 +121,48 @@ def test_the_app_loads_no_torch_and_no_training_for_any_view_of_sets():
         )
 
 
+def app_modules() -> dict[str, set[str]]:
+    """Module of the app → the modules of the app that it imports anywhere, inside functions too."""
+    app = ROOT / "app"
+    names = {}
+    for path in app.rglob("*.py"):
+        names[".".join(path.relative_to(app).with_suffix("").parts).removesuffix(".__init__")] = path
+    found: dict[str, set[str]] = {}
+    for name, path in names.items():
+        imported: set[str] = set()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                imported |= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
+        found[name] = {other for other in imported if other in names and other != name}
+    return found
+
+
+def test_no_module_of_the_app_leads_back_to_itself():
+    assert list(graphlib.TopologicalSorter(app_modules()).static_order())  # raises CycleError and names the cycle
+
+
+# Folder of the app → the others it may use: what is chosen and kept, how it is chosen, what is drawn, whole pages.
+APP_MAY_USE = {
+    "session": set(),
+    "live": {"session"},
+    "controls": {"session", "live"},
+    "drawing": {"session", "live", "controls"},
+    "views": {"session", "live", "controls", "drawing"},
+    "pages": {"session", "views"},
+    "serve": {"session", "views"},
+    "main": {"session", "controls", "pages"},
+}
+
+
+def test_a_folder_of_the_app_uses_only_what_the_table_says():
+    for name, imported in app_modules().items():
+        folder = name.split(".")[0]
+        others = {other.split(".")[0] for other in imported} - {folder}
+        assert others <= APP_MAY_USE[folder], name
+
+
 # The whole app on the demo runs, each page as its address asks for it; no worker is started.
 PAGES_DRAWN = """
 import json, sys
@@ -149,11 +192,11 @@ def pages_drawn(home: Path, pages: list[tuple[str, dict[str, str]]], before: str
 
 
 NEW_RUN = ("train", {"train": "A new run"})
-WEIGHTS = ("landscapes", {"part": "Weight space"})
+WEIGHTS, LEVELS = ("landscapes", {"part": "Weight space"}), ("landscapes", {"part": "Level sets"})
 
 
 def test_training_is_asked_for_without_torch_and_only_drawing_a_landscape_loads_it(tmp_path):
-    pages = [("train", {}), NEW_RUN, ("train", {"train": "Sweeps"}), WEIGHTS, ("lessons", {}), ("landscapes", {})]
+    pages = [("train", {}), NEW_RUN, ("train", {"train": "Sweeps"}), WEIGHTS, ("lessons", {}), LEVELS]
     live, new, *others, landscape = pages_drawn(tmp_path, pages)
     assert live["select_slider"], "its knobs are there"
     assert new["select_slider"], "its settings are there"

@@ -41,7 +41,9 @@ def test_the_table_of_losses_in_the_readme_is_current():
 
 def test_the_catalogue_that_needs_no_torch_says_what_the_declarations_say():
     written = runpy.run_path(str(ROOT / "docs" / "catalogue.py"))["written"]()
-    assert (ROOT / "workbench" / "catalogue.json").read_text(encoding="utf-8") == written, "run: python docs/catalogue.py"
+    assert (ROOT / "workbench" / "catalogue.json").read_text(encoding="utf-8") == written, (
+        "run: python docs/catalogue.py"
+    )
     for loss in LOSSES:
         declared = workbench.catalogue.LOSSES[loss.__name__]
         assert declared.knobs == loss.knobs()

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from controls.addressed import bound, one_of, switch
 from live import Slider
+from session.address import bound, one_of, switch
 from workbench.knobs import Knob, shown
 
 Weights = tuple[float, ...]

@@ -10,9 +10,9 @@ import streamlit as st
 
 import workbench as wb
 from controls import knobs
-from controls.addressed import number_asked
 from live import Slider
 from session import reading
+from session.address import number_asked
 from session.reading import SLIDERS
 from workbench.figures.base import counted
 from workbench.sets import Rule

@@ -11,11 +11,10 @@ import streamlit as st
 import live
 import workbench as wb
 from controls import knobs
-from controls.addressed import bound, in_address, one_of
 from controls.headline import numbers_of, strip
 from controls.places import CONFIDENCES, places
-from drawing import messages
-from session import reading
+from session import messages, reading
+from session.address import bound, in_address, one_of
 from workbench.knobs import shown
 from workbench.sets import RULES, ConformalRule, Rule
 
@@ -48,6 +47,15 @@ class Answer:
     def of(self, key: str) -> wb.PredictionSets:
         """The sets that the rule, fitted on the validation rows of a run, gives its test rows."""
         return reading.sets_by(key, repr(self.rule))
+
+
+def kept() -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """The rule that was chosen last, as state of its widgets and as it stands in the address; None: one threshold.
+
+    None also where the address names a rule itself.
+    """
+    kept = st.session_state.get(KEPT)
+    return None if kept is None or "rule" in st.query_params else (kept, changed(kept))
 
 
 def changed(kept: dict[str, Any]) -> dict[str, Any]:

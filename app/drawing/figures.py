@@ -10,9 +10,9 @@ from weakref import WeakKeyDictionary
 import streamlit as st
 
 import live
-from drawing import messages, moving
+from drawing import moving
 from drawing.handout import handout
-from session import reading
+from session import messages, reading
 from workbench.figures import Figure
 
 Look = tuple[str | None, bool, int]  # title, by night, height

@@ -10,8 +10,8 @@ import streamlit as st
 import live
 from controls.rules import Answer
 from drawing import photos
-from drawing.messages import friendly
 from session import reading
+from session.messages import friendly
 from workbench.figures.of_data.sprites import data_url, sprite_sheet
 from workbench.figures.style import theme
 from workbench.metrics.rows import suggestions

@@ -1,3 +1,33 @@
 """The browser component: what moves with a slider while it moves."""
 
-from live.live import *  # noqa: F403
+from live.live import (
+    AnswerLine,
+    Card,
+    Move,
+    Number,
+    Slider,
+    Suggestion,
+    answer,
+    cards,
+    drawing,
+    figure,
+    prepared,
+    prepared_drawing,
+    sliders,
+)
+
+__all__ = [
+    "AnswerLine",
+    "Card",
+    "Move",
+    "Number",
+    "Slider",
+    "Suggestion",
+    "answer",
+    "cards",
+    "drawing",
+    "figure",
+    "prepared",
+    "prepared_drawing",
+    "sliders",
+]

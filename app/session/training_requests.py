@@ -10,7 +10,6 @@ from typing import Any
 
 import streamlit as st
 
-from session import reading
 from workbench.datasets import recipe_class, transforms
 from workbench.knobs import shown
 from workbench.workers.heads import WarmWorker
@@ -62,24 +61,6 @@ def code(described: Mapping[str, Any]) -> str:
             'val, test = trained.tables["val"], trained.tables["test"]',
         ]
     )
-
-
-def open_elsewhere(key: str) -> None:
-    """Buttons that show a run of the store in other views."""
-    from views import compare, sets  # only here: a view may train too
-
-    pages = {
-        "Open in Sets": st.Page(sets.page, icon=":material/stacks:", url_path="start", default=True),
-        "Open in Compare": st.Page(compare.page, icon=":material/compare_arrows:", url_path="compare"),
-    }
-    for label, page in pages.items():
-        if st.button(label, icon=page.icon, on_click=_choose, args=(key[: reading.SHORT],)):
-            st.switch_page(page, query_params={"run": key[: reading.SHORT]})
-
-
-def _choose(key: str) -> None:
-    """The run that every view is about from now on."""
-    st.session_state["run"] = key
 
 
 def _data_in_code(spec: Mapping[str, Any], imports: list[str]) -> str:

@@ -8,11 +8,11 @@ import pandas as pd
 import streamlit as st
 
 import workbench as wb
-from controls.addressed import bound, in_address, one_of
-from drawing import messages
 from drawing.figures import drawn
-from session import reading
-from session.navigation import open_samples, rows_of_bin
+from session import messages, reading
+from session.address import bound, in_address, one_of
+from session.navigation import rows_of_bin
+from views.samples import open_samples
 from workbench.calibration.recalibrators import at_temperature, of_one_class
 from workbench.figures.of_probabilities.reliability import Reliability
 from workbench.figures.of_probabilities.temperature import TEMPERATURES, Temperatures

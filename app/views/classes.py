@@ -9,14 +9,15 @@ import streamlit as st
 import live
 import workbench as wb
 from controls import rules
-from controls.addressed import any_text, bound, one_of
 from controls.places import compact, places
-from controls.several import one_run
-from drawing import messages, moving
+from controls.runs import one_run
+from drawing import moving
 from drawing.figures import drawn
 from drawing.handout import handout
-from session import reading
-from session.navigation import open_samples, opens_rows, rows_of_class
+from session import messages, reading
+from session.address import any_text, bound, one_of
+from session.navigation import opens_rows, rows_of_class
+from views.samples import open_samples
 from workbench.figures import Figure
 from workbench.metrics.rows import ONLY_OTHER, ONLY_THIS
 

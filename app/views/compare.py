@@ -10,12 +10,12 @@ import streamlit as st
 import live
 import workbench as wb
 from controls import rules
-from controls.addressed import bound, one_of
 from controls.places import places
-from controls.several import chosen_runs, opening, titles
-from drawing import messages, moving
+from controls.runs import chosen_runs, opening, titles
+from drawing import moving
 from drawing.handout import handout
-from session import reading
+from session import messages, reading
+from session.address import bound, one_of
 from workbench.figures.of_runs.comparisons import in_words, names_of_metrics
 from workbench.sets import Rule, rule_from_text
 

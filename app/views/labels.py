@@ -10,16 +10,15 @@ import streamlit as st
 
 import live
 import workbench as wb
-from controls.addressed import in_address
 from controls.headline import strip
 from controls.places import places
-from controls.several import chosen_runs, opening, titles
-from drawing import messages, moving
+from controls.runs import chosen_runs, opening, titles
+from drawing import moving
 from drawing.figures import drawn
 from drawing.handout import handout
-from session import reading
-from session.navigation import open_samples
-from views.samples import LABELLED, NO_LABEL
+from session import messages, reading
+from session.address import in_address
+from views.samples import LABELLED, NO_LABEL, open_samples
 from workbench.figures.base import counted
 from workbench.figures.of_probabilities.rejection import ALL, WITH, WITHOUT, NoneOfThese, share_answered
 from workbench.figures.of_probabilities.rejection import BINS as CONFIDENCE_BINS

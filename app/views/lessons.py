@@ -12,17 +12,18 @@ import streamlit as st
 import live
 import workbench as wb
 from controls import knobs
-from controls.addressed import bound, came_back, drop, number_asked, one_of, switch
 from controls.headline import numbers
 from controls.places import compact, places
 from controls.rules import Answer
-from drawing import messages, moving, photos
+from drawing import moving, photos
 from drawing.figures import drawn
 from drawing.handout import handout
 from drawing.loss_figures import Setting, recipe, shown
-from session import reading
-from session.navigation import open_live_training, open_samples
+from session import messages, reading
+from session.address import bound, came_back, drop, number_asked, one_of, switch
+from views.samples import open_samples
 from views.sets import picture
+from views.train import open_live_training
 from workbench.catalogue import LOSSES
 from workbench.figures import Figure
 from workbench.lessons import LESSONS, Lesson

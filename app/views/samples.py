@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
 import numpy as np
 import streamlit as st
 
 import workbench as wb
 from controls import rules
-from controls.addressed import Readable, bound, drop, one_of, some_of, two_numbers
-from controls.several import one_run
-from drawing import messages, photos, row_detail
-from session import reading
-from session.navigation import LARGEST, size_in_words
+from controls.runs import one_run
+from drawing import photos, row_detail
+from session import messages, reading
+from session.address import Readable, bound, drop, one_of, some_of, two_numbers
+from session.navigation import go_to
 from workbench.figures.base import counted
 from workbench.metrics.rows import DISAGREEMENTS, OF_LABELS, ORDERS, RowFilter, in_order, listed
 from workbench.tables.groups import rows_by
@@ -20,7 +23,70 @@ VERDICTS = ANY, HITS, MISSES = ("any", "hit", "miss")
 ALL, ALL_ROWS = "all", "all rows"
 NO_LABEL, LABELLED, SEVERAL = "none", "at least one", "several"
 FEWEST = {NO_LABEL: 0, LABELLED: 1, SEVERAL: 2}  # labels of a row
+LARGEST = 50  # the last size that can be asked for; it stands for all larger ones, as in the histograms
+SHARED = ("by", "other")  # names of widgets here that other views have too
 MOST_GROUPS = 200  # of a grouping that can be chosen from
+
+
+def open_samples(
+    key: str,
+    *,
+    sizes: tuple[int, int] | None = None,
+    verdict: str | None = None,
+    label: str | None = None,
+    labels: str | None = None,
+    holds: Sequence[str] = (),
+    by: str | None = None,
+    group: str | None = None,
+    sure: tuple[float, float] | None = None,
+    other: str | None = None,
+    disagreement: str | None = None,
+    row: int | None = None,
+    of_sliders: bool = False,
+) -> NoReturn:
+    """Go to this view of a run with these rows chosen: `open_samples(key, sizes=(3, 3))` for the bar of size 3.
+
+    `sizes` are the smallest and the largest set; `verdict` is "hit" or "miss"; `label` the name of the true class,
+    `labels` how many there are ("none", "at least one" or "several") and `holds` names of classes in the set; `by` and
+    `group` are a grouping of the rows and one of its groups, such as "organ" and "leaf"; `sure` are the bounds of the
+    largest probability, as of a bin of a reliability diagram; `other` is the short key of another run and `disagreement`
+    one of `workbench.metrics.rows.DISAGREEMENTS`; `row` opens one row. The sets are those of the rule that was chosen
+    last, or `of_sliders` where the present page knows no other.
+    """
+    given = {
+        "size": None if sizes is None else tuple(min(size, LARGEST) for size in sizes),
+        "verdict": verdict,
+        "label": label,
+        "labels": labels,
+        "holds": list(holds) or None,
+        "by": by,
+        "group": group,
+        "sure": sure,
+        "other": other,
+        "disagreement": disagreement,
+    }
+    for name, value in {**given, "page": None}.items():
+        if value is None:
+            st.session_state.pop(name, None)  # what was asked for at an earlier visit
+    sliders = {name: st.query_params[name] for name in reading.SLIDERS if name in st.query_params}
+    kept = st.session_state.get(rules.KEPT)
+    rule = {"rule": rules.ONE_THRESHOLD} if of_sliders or kept is None else kept
+    asked = {name: value for name, value in given.items() if value is not None}
+    written = {name: _written(name, value) for name, value in asked.items() if name not in SHARED}
+    query = {"run": key, **sliders, **written, **({} if row is None else {"row": str(row)})}
+    go_to("samples", query, asked={"run": key, **rule, **asked})
+
+
+def _written(name: str, value: Any) -> str | list[str]:
+    """A value, or several, as in an address."""
+    if name == "size":
+        return [size_in_words(size) for size in value]
+    return [f"{each:g}" for each in value] if isinstance(value, tuple) else value
+
+
+def size_in_words(size: int) -> str:
+    """The size of a set as it is chosen: the last stands for all larger ones."""
+    return f"{size}+" if size == LARGEST else str(size)
 
 
 def page() -> None:

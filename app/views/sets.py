@@ -12,22 +12,25 @@ import streamlit as st
 import live
 import workbench as wb
 from controls import rules
-from controls.addressed import bound, one_of
 from controls.places import compact, places
-from controls.several import one_run
-from drawing import messages, moving, photos
+from controls.runs import one_run
+from drawing import moving, photos
 from drawing.figures import drawn
 from drawing.handout import handout
-from session import reading
-from session.navigation import LARGEST, Rows, open_samples, opens_rows, rows_of_bin, rows_of_class
+from session import messages, reading
+from session.address import bound, one_of
+from session.navigation import Rows, opens_rows, rows_of_bin, rows_of_class
+from views.samples import LARGEST, open_samples
 from workbench.figures import Figure
 from workbench.figures.of_probabilities.reliability import Reliability
 from workbench.figures.of_sets.curves import AccuracyAgainstSize
 from workbench.figures.of_sets.sizes import MOST_GROUPS
 from workbench.figures.of_sets.thresholds import SizeAgainstThreshold
+from workbench.metrics.rows import ORDERS, RowFilter, in_order
 from workbench.tables.groups import rows_by
 
 ALL_ROWS = "all rows"
+KINDS = ("any rows", "misses", "hits", "largest sets", "empty sets")  # of rows on the wall
 
 
 def page() -> None:
@@ -52,7 +55,7 @@ def body(key: str, dark: bool) -> None:
     """
     answer = rules.answer("sets", key)
     figures(answer, dark)
-    photos.wall(answer, dark)
+    wall(answer, dark)
 
 
 def figures(answer: rules.Answer, dark: bool) -> None:
@@ -147,6 +150,34 @@ def of_thresholds(key: str, row: int) -> SizeAgainstThreshold:
     """G of a run, with the threshold of a place of the sliders."""
     indices = reading.index(key, "val"), reading.index(key, "test")
     return wb.figures.size_against_threshold(*indices, threshold=float(places(key).thresholds[row]) or None)
+
+
+@messages.friendly
+def wall(answer: rules.Answer, dark: bool) -> None:
+    """Photographs (or, where there are none, rows) with their sets; which ones is chosen here."""
+    st.header("Test rows and their sets", anchor=False)
+    labelled = answer.sets.table.labels is not None
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        options = KINDS if labelled else (KINDS[0], *KINDS[3:])
+        choice = st.segmented_control(
+            "Show", options, default=KINDS[0], required=True, **bound("show", one_of(options))
+        )
+        shown = photos.one_page(chosen_rows(answer.sets, choice))
+    if len(shown) == 0:
+        st.info(
+            "No test row is of this kind here. Move a control, or choose another kind.", icon=":material/search_off:"
+        )
+        return
+    opened = photos.on_cards(answer, shown, dark, key=f"wall {answer.channel}")
+    if opened is not None:
+        open_samples(answer.key, row=opened)
+
+
+def chosen_rows(sets: wb.PredictionSets, choice: str) -> np.ndarray:
+    """The rows of a kind, in the order of the table (the largest sets first)."""
+    asked = {"hits": RowFilter(hit=True), "misses": RowFilter(hit=False), "empty sets": RowFilter(sizes=(0, 0))}
+    rows = asked.get(choice, RowFilter()).rows(sets)
+    return in_order(sets, rows, choice) if choice in ORDERS else rows
 
 
 def prepare() -> None:

@@ -73,7 +73,7 @@ def test_an_unexpected_error_leaves_a_message_and_no_stack_trace(app_modules):
     def script():
         import streamlit as st
 
-        from drawing.messages import friendly
+        from session.messages import friendly
 
         friendly(lambda: 1 / 0)()
         friendly(lambda: int("seven"))()
@@ -87,7 +87,7 @@ def test_an_unexpected_error_leaves_a_message_and_no_stack_trace(app_modules):
 
 
 def test_text_of_users_is_not_read_as_markdown(app_modules):
-    from drawing.messages import plain
+    from session.messages import plain
 
     assert plain("a_b*c* [x](y) $z$") == r"a\_b\*c\* \[x\]\(y\) \$z\$"
 
@@ -137,7 +137,7 @@ def test_a_link_to_a_run_that_cannot_be_read_says_so(monkeypatch, tmp_path, app_
 
 
 def test_no_folder_of_this_machine_is_told_to_a_browser(monkeypatch, tmp_path, app_modules):
-    from drawing.messages import without_places
+    from session.messages import without_places
 
     home = tmp_path / "a home with spaces"
     monkeypatch.setenv("WORKBENCH_HOME", str(home))

@@ -13,9 +13,9 @@ import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
 from controls import knobs
-from controls.addressed import bound, one_of, some_of, switch
-from drawing import messages
 from drawing.loss_figures import Setting, figure, prepare, recipe, shown
+from session import messages
+from session.address import bound, one_of, some_of, switch
 from views.landscapes.weight_space import weight_space
 from workbench.catalogue import LOSSES
 from workbench.figures.base import round_range

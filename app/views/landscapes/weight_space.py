@@ -8,10 +8,9 @@ import streamlit as st
 
 import live
 import workbench as wb
-from controls.addressed import bound, one_of
-from drawing import messages
 from drawing.handout import handout
-from session import reading
+from session import messages, reading
+from session.address import bound, one_of
 from workbench.figures import Figure
 from workbench.workers.planes import Computation, Plane, check_repeatable
 

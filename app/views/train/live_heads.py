@@ -16,10 +16,11 @@ import streamlit as st
 import live
 import workbench as wb
 from controls import knobs
-from controls.addressed import bound, one_of
-from drawing import messages, moving
+from drawing import moving
 from drawing.handout import handout
-from session import reading, training_requests
+from session import messages, reading, training_requests
+from session.address import bound, one_of
+from session.navigation import open_elsewhere
 from views.train.sweeps import swept
 from workbench.catalogue import LOSSES, DeclaredLoss
 from workbench.figures import Figure
@@ -224,7 +225,7 @@ def keep(run: StoredRun, base: StoredRun) -> None:
         return
     if Shelf().store.has(run.key):
         st.badge("Kept", icon=":material/check:", color="green")
-        training_requests.open_elsewhere(run.key)
+        open_elsewhere(run.key)
     elif st.button("Keep this run", icon=":material/bookmark:"):
         Shelf().keep(run.key)
         st.rerun()

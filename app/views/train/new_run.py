@@ -14,10 +14,11 @@ import streamlit as st
 import live
 import workbench as wb
 from controls import knobs
-from controls.addressed import any_text, bound, one_of
-from drawing import messages, moving
+from drawing import moving
 from drawing.handout import handout
-from session import reading, training_requests
+from session import messages, reading, training_requests
+from session.address import any_text, bound, one_of
+from session.navigation import open_elsewhere
 from views.train.live_heads import TALL, knobs_of, time_left, with_training
 from workbench.catalogue import LOSSES, RECIPES, SETTINGS
 from workbench.datasets import DATASETS, recipe_class
@@ -145,7 +146,7 @@ def watch(dark: bool) -> None:
     elif progress.state == FINISHED and progress.key is not None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.badge("Trained and kept", icon=":material/check:", color="green")
-            training_requests.open_elsewhere(progress.key)
+            open_elsewhere(progress.key)
     curves(progress, dark)
 
 

@@ -11,10 +11,10 @@ import streamlit as st
 
 import live
 import workbench as wb
-from controls.addressed import bound, one_of
-from drawing import messages, moving
+from drawing import moving
 from drawing.handout import handout
-from session import reading
+from session import messages, reading
+from session.address import bound, one_of
 from workbench.figures import Figure
 from workbench.figures.base import counted
 from workbench.figures.of_runs.learning import ACROSS

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from controls.addressed import came_back, drop
 from session import reading
+from session.address import came_back, drop
 
 NONE = ""
 

@@ -56,7 +56,9 @@ def torch_is_missing() -> bool:
     """Say what to install where losses and networks cannot be computed; nothing where they can, and none is loaded."""
     missing = find_spec("torch") is None
     if missing:
-        st.info("Losses and networks are computed by PyTorch, which is not installed here.", icon=":material/extension:")
+        st.info(
+            "Losses and networks are computed by PyTorch, which is not installed here.", icon=":material/extension:"
+        )
         st.code("pip install 'workbench[train]'", language=None)
         st.caption("Then start the app anew. Every view of scores that exist already works without it.")
     return missing
