@@ -70,10 +70,11 @@ class DeclaredRecipe:
 
 def _knobs(written: Mapping[str, Mapping[str, Any]]) -> dict[str, Knob]:
     """Knobs as they are declared: JSON knows no tuples."""
-    return {
-        name: Knob(**{fact: tuple(value) if isinstance(value, list) else value for fact, value in facts.items()})
-        for name, facts in written.items()
-    }
+
+    def declared(facts: Mapping[str, Any]) -> dict[str, Any]:
+        return {fact: tuple(value) if isinstance(value, list) else value for fact, value in facts.items()}
+
+    return {name: Knob(**declared(facts)) for name, facts in written.items()}
 
 
 _written = json.loads(FILE.read_text(encoding="utf-8"))

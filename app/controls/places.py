@@ -23,7 +23,33 @@ from workbench.tables.groups import rows_by
 DIGITS = np.concatenate([np.arange(10, 30), np.arange(30, 50, 2), np.arange(50, 100, 5)])
 DECADES = (-4, -3, -2, -1)
 CONFIDENCES = 50  # steps of 0.01
+POSITION = "position"  # of a session: the slider that is held, and its value
 WRITTEN = {"K": ".2f", "threshold": ".3g", "confidence": ".3f"}
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where the linked sliders stand: which of them is held, its value, and the row of `Places` where that is.
+
+    The address of the page, the session and the element in the browser know the slider and its value, as `K=3`: the row
+    depends on the run. `Places` makes a position of what they say.
+    """
+
+    held: str
+    value: float
+    row: int
+
+    @property
+    def rule(self) -> Rule:
+        """The rule that the held slider stands for."""
+        return SLIDERS[self.held](**{self.held: self.value})
+
+    def keep(self) -> None:
+        """Write it into the session, for the next view, and into the address, where only the held slider stands."""
+        st.session_state[POSITION] = {"held": self.held, "value": self.value}
+        for name in set(SLIDERS) & set(st.query_params) - {self.held}:
+            del st.query_params[name]
+        st.query_params[self.held] = f"{self.value:g}"
 
 
 @dataclass(frozen=True)
@@ -56,31 +82,22 @@ class Places:
         names = list(self.values)
         return sum(len(self.values[before]) for before in names[: names.index(name)])
 
-    def row(self, name: str, value: float) -> int:
-        """The row of a slider's nearest value; of K where there is no such slider."""
-        name = name if name in self.values else "K"
-        return self.first(name) + int(np.abs(self.values[name] - value).argmin())
+    def nearest(self, held: str, value: float) -> Position:
+        """The position of a slider's nearest value; of K where there is no such slider."""
+        held = held if held in self.values else "K"
+        at = int(np.abs(self.values[held] - value).argmin())
+        return Position(held, float(self.values[held][at]), self.first(held) + at)
 
-    def at(self, row: int) -> tuple[str, float]:
-        """The slider a row belongs to, and its value there."""
-        name = [name for name in self.values if self.first(name) <= row][-1]
-        return name, float(self.values[name][row - self.first(name)])
-
-    def rule(self, row: int) -> Rule:
-        """The rule of a row."""
-        name, value = self.at(row)
-        return SLIDERS[name](**{name: value})
-
-    def asked(self) -> int:
-        """The row the address of the page asks for, or else where the sliders of another view were left.
+    def asked(self) -> Position:
+        """What the address of the page asks for, or else where the sliders of another view were left.
 
         What cannot be read in the address counts for nothing, and is said.
         """
         for name in reversed(self.values):
             value = number_asked(name)
             if value is not None:
-                return self.row(name, value)
-        return self.row(*st.session_state.get("place", ("K", wb.AverageK().K)))
+                return self.nearest(name, value)
+        return self.nearest(**st.session_state.get(POSITION, {"held": "K", "value": wb.AverageK().K}))
 
     def sliders(self) -> list[Slider]:
         """The sliders, linked."""

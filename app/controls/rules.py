@@ -12,7 +12,7 @@ import live
 import workbench as wb
 from controls import knobs
 from controls.headline import numbers_of, strip
-from controls.places import CONFIDENCES, places
+from controls.places import CONFIDENCES
 from session import messages, reading
 from session.address import bound, in_address, one_of
 from workbench.knobs import shown
@@ -75,10 +75,10 @@ def answer(view: str, key: str) -> Answer:
     if name == ONE_THRESHOLD:
         st.session_state[KEPT] = None
         with st.container(key="headline"):
-            row = strip(view, key)
+            position = strip(view, key)
         if reading.run(key).tables["val"].chose_model:
             st.caption("The validation rows also chose the weights that were kept, so nothing can be promised.")
-        return Answer(key, places(key).rule(row), row)
+        return Answer(key, position.rule, position.row)
     chosen = OTHERS[name]
     st.caption(f"**{chosen.title}.** {inspect.getdoc(chosen).splitlines()[0]}")  # type: ignore[union-attr]
     with st.container(key="knobs"):

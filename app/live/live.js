@@ -101,7 +101,7 @@ function sliders(root, data, channel, live) {
     const now = performance.now();
     clearTimeout(timer);
     timer = setTimeout(
-      () => live.tell("place", { name, value: values[places[channel.row]] }), now - moved < 500 ? 250 : 30,
+      () => live.tell("position", { held: name, value: values[places[channel.row]] }), now - moved < 500 ? 250 : 30,
     );
     moved = now;
   }

@@ -109,9 +109,9 @@ class AnswerLine:
 def sliders(
     channel: str, sliders: Sequence[Slider], numbers: Sequence[Number], *, held: str, row: int, key: str
 ) -> dict[str, Any] | None:
-    """Draw linked sliders and headline numbers. Returns where a slider was released, `{"name", "value"}`, or None."""
+    """Draw linked sliders and headline numbers. Returns where a slider was released, `{"held", "value"}`, or None."""
     parts = {"sliders": [asdict(slider) for slider in sliders], "numbers": [asdict(number) for number in numbers]}
-    return _mount("sliders", channel, {**parts, "held": held, "row": row}, key).get("place")
+    return _mount("sliders", channel, {**parts, "held": held, "row": row}, key).get("position")
 
 
 def figure(
@@ -221,7 +221,7 @@ def answer(
 def _mount(kind: str, channel: str, parts: dict[str, Any], key: str) -> Any:
     data = {"kind": kind, "channel": channel, "plotly": preloading.plotly_address(), **parts}
     return _element()(
-        data=data if "id" in data else _with_id(data), key=key, on_place_change=_keep, on_clicked_change=_keep
+        data=data if "id" in data else _with_id(data), key=key, on_position_change=_keep, on_clicked_change=_keep
     )
 
 

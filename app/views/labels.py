@@ -67,8 +67,8 @@ def body(key: str, dark: bool) -> None:
     """All that follows the sliders; the table follows when a slider is released."""
     in_address(key)
     with st.container(key="headline"):
-        row = strip("labels", key)
-    threshold = float(places(key).thresholds[row])
+        position = strip("labels", key)
+    threshold = float(places(key).thresholds[position.row])
     test = reading.run(key).tables["test"]
     if not test.many_labels:
         say_what_is_missing(test)

@@ -12,8 +12,8 @@ import streamlit as st
 import live
 import workbench as wb
 from controls import knobs
-from controls.headline import numbers
-from controls.places import compact, places
+from controls.headline import moved, numbers
+from controls.places import Position, compact, places
 from controls.rules import Answer
 from drawing import moving, photos
 from drawing.figures import drawn
@@ -122,36 +122,34 @@ def answer(place: int, keys: tuple[str, ...]) -> str:
     return LESSONS[place].answer(*(reading.run(key).tables for key in keys))
 
 
-def K_slider(number: int, key: str) -> int:
-    """One slider, K, with the two numbers it is about; in the address as `K`. Returns the row of the released value."""
-    at, mount = places(key), f"K of lesson {number}"
-    if mount not in st.session_state:
+def K_slider(number: int, key: str) -> Position:
+    """One slider, K, with the two numbers it is about; in the address as `K`. Returns where it was released last."""
+
+    def start() -> Position:
         asked = number_asked("K")
-        st.session_state[f"{mount} start"] = at.row("K", START["K"] if asked is None else asked)
-    row = st.session_state[f"{mount} start"]
+        return at.nearest("K", START["K"] if asked is None else asked)
+
+    at = places(key)
     said = [
         each for each in numbers(reading.index(key, "test").table, at, compact(key, None)) if each.label in IN_SIGHT
     ]
-    released = live.sliders(key, at.sliders()[:1], said, held="K", row=row, key=mount)
-    if released is not None:
-        row = at.row("K", released["value"])
-    st.query_params["K"] = f"{at.at(row)[1]:g}"
-    return row
+    position = moved(key, at, at.sliders()[:1], said, start=start, mount=f"K of lesson {number}")
+    st.query_params["K"] = f"{position.value:g}"
+    return position
 
 
 def flowers(key: str, dark: bool) -> None:
     """Photographs of a flower alone with their sets, and the sizes of the sets by what a photograph shows."""
-    row = K_slider(1, key)
-    answered = Answer(key, places(key).rule(row), row)
+    position = K_slider(1, key)
+    answered = Answer(key, position.rule, position.row)
     alone = one_organ(key)
     rows = alone[organs(key)[alone] == "flower"][:FLOWERS]
     opened = photos.on_cards(answered, rows, dark, key="flowers")
     if opened is not None:
         open_samples(key, row=opened, of_sliders=True)
-    _, K = places(key).at(row)
     with st.container(key="figure-organs"):
         live.figure(key, **sizes_by_organ(key, dark)._asdict(), key="sizes by organ")
-        handout("organs", None, lambda: of_organs(key, K), dark)
+        handout("organs", None, lambda: of_organs(key, position.value), dark)
 
 
 def organs(key: str) -> np.ndarray:
@@ -187,8 +185,8 @@ def sizes_by_organ(key: str, dark: bool) -> moving.Moving:
 
 def averages(key: str, dark: bool) -> None:
     """Accuracy against size, with the point of the slider; below, how unequal the sets are."""
-    row = K_slider(2, key)
-    answered, index = Answer(key, places(key).rule(row), row), reading.index(key, "test")
+    position = K_slider(2, key)
+    answered, index = Answer(key, position.rule, position.row), reading.index(key, "test")
     picture("curve", answered, None, None, lambda: wb.figures.accuracy_against_size(index, answered.sets), dark)
     picture("sizes", answered, None, None, lambda: wb.figures.set_sizes(answered.sets), dark)
 

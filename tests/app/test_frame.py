@@ -211,3 +211,34 @@ def test_the_point_of_G_lies_on_its_curve_also_where_ties_make_sets_larger(app_m
     at = places.places(stored.key[: reading.SHORT])
     assert set(at.mean_size) == {0, 6}  # all classes tie: all of them, or none, reach a threshold
     assert set(at.K[: len(at.K_values)]) == set(at.K_values)  # the slider keeps what was asked
+
+
+def test_a_position_is_the_same_in_address_session_and_browser(app_modules, tmp_path, monkeypatch):
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
+    scores = np.random.default_rng(0).normal(size=(80, 6))
+    stored = keep_tables(wb.LogitTable(scores, scores.argmax(1)), title="any")
+
+    def script(key):
+        import streamlit as st
+
+        from controls.places import places
+
+        asked = places(key).asked()
+        asked.keep()
+        assert places(key).asked() == asked  # as the address has it
+        address = dict(st.query_params)
+        st.query_params.clear()
+        assert places(key).asked() == asked  # as the session has it
+        assert places(key).nearest(**{"held": asked.held, "value": asked.value}) == asked  # as the browser tells it
+        st.session_state["found"] = asked.held, asked.value, repr(asked.rule), address
+
+    for address, found in {
+        ("K", "2.03"): ("K", 2.0, repr(wb.AverageK(2)), {"K": "2"}),
+        ("threshold", "0.1"): ("threshold", 0.1, repr(wb.Threshold(0.1)), {"threshold": "0.1"}),
+        ("confidence", "0.9"): ("confidence", 0.9, repr(wb.LAC(0.9)), {"confidence": "0.9"}),
+    }.items():
+        app = AppTest.from_function(script, args=(stored.key[:12],), default_timeout=120)
+        app.query_params = dict([address])
+        app.run()
+        assert not app.exception
+        assert app.session_state["found"] == found
