@@ -12,9 +12,10 @@ import streamlit as st
 from controls import rules
 from controls.runs import told_apart
 from pages import PAGES
-from session import memory, navigation, reading
+from session import navigation, reading
 from session.address import came_back, look_back, say_what_was_dropped
 from session.messages import friendly, plain, without_places
+from session.serving import loaded
 from workbench import glossary
 from workbench.figures.base import counted
 from workbench.figures.style import theme
@@ -99,4 +100,4 @@ above = st.container()
 friendly(page.run)()
 with above:
     say_what_was_dropped()
-memory.loaded(view.title)
+loaded(view.title)

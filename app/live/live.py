@@ -23,7 +23,7 @@ import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
-from session import preloading
+from session.serving import plotly_address
 from workbench.figures.style import PLOTLY_CONFIG
 
 HERE = Path(__file__).parent
@@ -219,7 +219,7 @@ def answer(
 
 
 def _mount(kind: str, channel: str, parts: dict[str, Any], key: str) -> Any:
-    data = {"kind": kind, "channel": channel, "plotly": preloading.plotly_address(), **parts}
+    data = {"kind": kind, "channel": channel, "plotly": plotly_address(), **parts}
     return _element()(
         data=data if "id" in data else _with_id(data), key=key, on_position_change=_keep, on_clicked_change=_keep
     )

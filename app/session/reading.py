@@ -18,13 +18,13 @@ import streamlit as st
 import workbench as wb
 from workbench.datasets import load_spec
 from workbench.figures.base import Figure, counted
+from workbench.launching import SHORT
 from workbench.sets import Rule, rule_from_text
 from workbench.store import DEMO, Store, StoredRun
 from workbench.store.imported import keep_tables
 from workbench.tables.formats import FORMATS
 from workbench.workers import similar
 
-SHORT = 12  # characters of a run's key in the address of a page
 # The linked sliders, and the rule that each of them moves: one threshold, reached in three ways.
 SLIDERS: dict[str, type[Rule]] = {"K": wb.AverageK, "threshold": wb.Threshold, "confidence": wb.LAC}
 FILE_TYPES = tuple(suffix.removeprefix(".") for form in FORMATS for suffix in form.suffixes)

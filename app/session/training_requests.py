@@ -14,7 +14,7 @@ from workbench.datasets import recipe_class, transforms
 from workbench.knobs import shown
 from workbench.workers.heads import WarmWorker
 
-SHORT = ("n_samples",)  # knobs that nobody wants to read in a title
+UNTOLD = ("n_samples",)  # knobs that nobody wants to read in a title
 # What a page asks about a run besides its data, model and loss.
 SETTINGS = ("epochs", "batch_size", "optimizer", "learning_rate", "schedule", "weight_decay", "seed")
 
@@ -39,7 +39,7 @@ def title(described: Mapping[str, Any]) -> str:
 
 def loss_in_words(loss: Mapping[str, Any]) -> str:
     """A loss with its knobs, as Python writes it."""
-    knobs = ", ".join(f"{name}={shown(_tuple(value))}" for name, value in loss["knobs"].items() if name not in SHORT)
+    knobs = ", ".join(f"{name}={shown(_tuple(value))}" for name, value in loss["knobs"].items() if name not in UNTOLD)
     return f"{loss['loss'].partition(':')[2]}({knobs})"
 
 
