@@ -1,7 +1,8 @@
 """What can be trained, for whoever has no torch: every loss with its knobs, the settings of a run, the recipes of papers.
 
 The declarations themselves need torch. They are written down in `catalogue.json` by `python docs/catalogue.py`, and a test
-holds the file to them.
+holds the file to them. With it, a fresh server that opens the Train view works 0.4 s and then holds 224 MB; with the
+declarations it worked 1.8 s and held 405 MB (`benchmarks/app.py`), and where torch is not installed it had nothing to show.
 
 >>> LOSSES["NoisedTopK"].title
 'Noised top-K'
