@@ -3,7 +3,6 @@
 from live.live import (
     AnswerLine,
     Card,
-    Move,
     Number,
     Slider,
     Suggestion,
@@ -19,7 +18,6 @@ from live.live import (
 __all__ = [
     "AnswerLine",
     "Card",
-    "Move",
     "Number",
     "Slider",
     "Suggestion",

@@ -6,26 +6,18 @@ Streamlit keeps out of it what widgets of the old page are bound to, and a defau
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-import numpy as np
 import streamlit as st
 
 from session import reading
 from session.address import came_back
-from workbench.figures.of_probabilities.reliability import Reliability
-from workbench.figures.of_sets.classes import MOST_BARS
-from workbench.tables import LogitTable
 
 # Of a session: address → page, as Streamlit has them; the pages of the table; the page that is shown; what is asked of the next.
 MADE, TABLE, VIEW, ASKED = "made pages", "pages", "view", "asked"
 FIRST = "start"  # the address that Streamlit gives the first page; it is also opened without any
-DOTS, BARS = 2, 3  # traces of a reliability diagram
-PICTURES_OF_ROWS = ("sizes", "classes", "rarity", "reliability")
-Rows = dict[str, Any]  # what `open_samples` takes
 
 
 @dataclass(frozen=True)
@@ -98,23 +90,3 @@ def open_elsewhere(key: str) -> None:
 def choose_run(key: str) -> None:
     """The run that every view is about from now on."""
     st.session_state["run"] = key[: reading.SHORT]
-
-
-def opens_rows(name: str, table: LogitTable) -> bool:
-    """Whether the parts of this picture of a table stand for rows; a bar may also stand for many classes."""
-    if name != "classes" or table.labels is None:
-        return name in PICTURES_OF_ROWS
-    return len(np.unique(table.positives()[1])) <= MOST_BARS
-
-
-def rows_of_class(key: str, clicked: dict[str, Any]) -> Rows | None:
-    """The rows of a class that was clicked; None if it was the mean of a shot group."""
-    return None if clicked["data"] is None else {"key": key, "label": html.unescape(clicked["data"][0])}
-
-
-def rows_of_bin(key: str, clicked: dict[str, Any], diagram: Reliability) -> Rows | None:
-    """The rows of a bin of a reliability diagram; None if neither its dot nor its bar was clicked."""
-    if clicked["trace"] not in (DOTS, BARS):
-        return None
-    low, high = diagram.points()[["low", "high"]].iloc[clicked["point"]].tolist()
-    return {"key": key, "sure": (low, high)}

@@ -18,6 +18,7 @@ import streamlit as st
 import workbench as wb
 from workbench.datasets import load_spec
 from workbench.figures.base import Figure, counted
+from workbench.figures.code import Code
 from workbench.launching import SHORT
 from workbench.sets import Rule, rule_from_text
 from workbench.store import DEMO, Store, StoredRun
@@ -25,6 +26,7 @@ from workbench.store.imported import keep_tables
 from workbench.tables.formats import FORMATS
 from workbench.workers import similar
 
+TEST_TABLE = Code(setup=["table = test"])  # that of most figures of one table
 # The linked sliders, and the rule that each of them moves: one threshold, reached in three ways.
 SLIDERS: dict[str, type[Rule]] = {"K": wb.AverageK, "threshold": wb.Threshold, "confidence": wb.LAC}
 FILE_TYPES = tuple(suffix.removeprefix(".") for form in FORMATS for suffix in form.suffixes)
@@ -180,21 +182,15 @@ def comparable(key: str) -> dict[str, str]:
     return {other: title for other, title in others.items() if _rows(other) == rows}
 
 
-def code(key: str, figure: Figure, other: str | None = None, table: str = "table = test") -> str:
+def code(key: str, figure: Figure, other: str | None = None, table: Code = TEST_TABLE) -> Code:
     """The code of a figure, from opening the run (and the other run, if the figure compares two) on.
 
-    `table` is the line that makes the table which a figure of one table shows.
+    `table` gives the table that a figure of one table shows.
     """
-    lines = [
-        "import workbench as wb",
-        "from workbench.store import Store",
-        "",
-        f"run = Store().open({key!r})",
-        'val, test = run.tables["val"], run.tables["test"]',
-    ]
+    lines = [f"run = Store().open({key!r})", 'val, test = run.tables["val"], run.tables["test"]']
     if other is not None:
         lines.append(f"other = Store().open({other!r})")
         lines.append('other_val, other_test = other.tables["val"], other.tables["test"]')
-    if "(table" in figure.code:
-        lines.append(table)
-    return "\n".join([*lines, figure.code.removeprefix("import workbench as wb\n")])
+    opened = Code(setup=lines, imports=["from workbench.store import Store"])
+    given = table.after(opened) if "table" in figure.code.needs else opened
+    return figure.code.after(Code(setup=[""]).after(given))

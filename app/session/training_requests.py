@@ -11,6 +11,7 @@ from typing import Any
 import streamlit as st
 
 from workbench.datasets import recipe_class, transforms
+from workbench.figures import Code
 from workbench.knobs import shown
 from workbench.workers.heads import WarmWorker
 
@@ -43,24 +44,21 @@ def loss_in_words(loss: Mapping[str, Any]) -> str:
     return f"{loss['loss'].partition(':')[2]}({knobs})"
 
 
-def code(described: Mapping[str, Any]) -> str:
+def code(described: Mapping[str, Any]) -> Code:
     """The lines that train the same run: they give `trained`, `val` and `test`."""
-    imports = ["import workbench as wb"]
+    imports: list[str] = []
     data = _data_in_code(described["dataset"], imports)
     loss = _loss_in_code(described["loss"], imports)
     fields = [data, f"model={described['model']!r}", f"loss={loss}"]
     fields += [f"{name}={described[name]!r}" for name in ("features", *SETTINGS) if described.get(name) is not None]
-    return "\n".join(
-        [
-            *imports,
-            "",
-            "run = wb.Run(",
-            *(f"    {field}," for field in fields),
-            ")",
-            "trained = wb.train(run)",
-            'val, test = trained.tables["val"], trained.tables["test"]',
-        ]
-    )
+    lines = [
+        "run = wb.Run(",
+        *(f"    {field}," for field in fields),
+        ")",
+        "trained = wb.train(run)",
+        'val, test = trained.tables["val"], trained.tables["test"]',
+    ]
+    return Code(setup=lines, imports=imports)
 
 
 def _data_in_code(spec: Mapping[str, Any], imports: list[str]) -> str:

@@ -15,15 +15,16 @@ from drawing import photos, row_detail
 from session import messages, reading
 from session.address import Readable, bound, drop, one_of, some_of, two_numbers
 from session.navigation import go_to
+from workbench.figures import Code
 from workbench.figures.base import counted
 from workbench.metrics.rows import DISAGREEMENTS, OF_LABELS, ORDERS, RowFilter, in_order, listed
+from workbench.sets.index import LARGEST_SIZE
 from workbench.tables.groups import rows_by
 
 VERDICTS = ANY, HITS, MISSES = ("any", "hit", "miss")
 ALL, ALL_ROWS = "all", "all rows"
 NO_LABEL, LABELLED, SEVERAL = "none", "at least one", "several"
 FEWEST = {NO_LABEL: 0, LABELLED: 1, SEVERAL: 2}  # labels of a row
-LARGEST = 50  # the last size that can be asked for; it stands for all larger ones, as in the histograms
 SHARED = ("by", "other")  # names of widgets here that other views have too
 MOST_GROUPS = 200  # of a grouping that can be chosen from
 
@@ -54,7 +55,7 @@ def open_samples(
     last, or `of_sliders` where the present page knows no other.
     """
     given = {
-        "size": None if sizes is None else tuple(min(size, LARGEST) for size in sizes),
+        "size": None if sizes is None else tuple(min(size, LARGEST_SIZE) for size in sizes),
         "verdict": verdict,
         "label": label,
         "labels": labels,
@@ -77,6 +78,27 @@ def open_samples(
     go_to("samples", query, asked={"run": key, **rule, **asked})
 
 
+def open_rows(
+    key: str, rows: RowFilter, table: wb.LogitTable, *, other: str | None = None, of_sliders: bool = False
+) -> NoReturn:
+    """Go to this view of a run with the rows that stand behind a part of a picture of its table."""
+    names = table.named_classes()
+    by, group = rows.groups[0] if rows.groups else (None, None)
+    open_samples(
+        key,
+        sizes=rows.sizes,
+        label=None if rows.label is None else names[rows.label],
+        labels=None if rows.n_labels is None else NO_LABEL if rows.n_labels == (0, 0) else LABELLED,
+        holds=sorted(names[member] for member in rows.holds),
+        by=by,
+        group=group,
+        sure=rows.sure,
+        other=other,
+        disagreement=rows.disagreement,
+        of_sliders=of_sliders,
+    )
+
+
 def _written(name: str, value: Any) -> str | list[str]:
     """A value, or several, as in an address."""
     if name == "size":
@@ -86,7 +108,7 @@ def _written(name: str, value: Any) -> str | list[str]:
 
 def size_in_words(size: int) -> str:
     """The size of a set as it is chosen: the last stands for all larger ones."""
-    return f"{size}+" if size == LARGEST else str(size)
+    return f"{size}+" if size == LARGEST_SIZE else str(size)
 
 
 def page() -> None:
@@ -136,7 +158,7 @@ def wanted(answer: rules.Answer) -> tuple[RowFilter, str | None]:
     table = answer.sets.table
     names = table.named_classes()
     with st.container(key="filters"):
-        last = min(table.n_classes, LARGEST)
+        last = min(table.n_classes, LARGEST_SIZE)
         low, high = st.select_slider(
             "Set size", list(range(last + 1)), (0, last), format_func=size_in_words, **bound("size", sizes_up_to(last))
         )
@@ -237,13 +259,10 @@ def take_away(
     )
 
 
-def code(answer: rules.Answer, asked: RowFilter, order: str, other: str | None, shown: np.ndarray) -> str:
+def code(answer: rules.Answer, asked: RowFilter, order: str, other: str | None, shown: np.ndarray) -> Code:
     """The library calls that find the rows and, where there are photographs, draw those of the page."""
+    imports = ["from workbench.metrics.rows import RowFilter, in_order", "from workbench.store import Store"]
     lines = [
-        "import workbench as wb",
-        "from workbench.metrics.rows import RowFilter, in_order",
-        "from workbench.store import Store",
-        "",
         f"run = Store().open({answer.key!r})",
         'val, test = run.tables["val"], run.tables["test"]',
         f"sets = wb.{answer.rule!r}.fit(val)(test)",
@@ -257,7 +276,7 @@ def code(answer: rules.Answer, asked: RowFilter, order: str, other: str | None, 
     if len(shown) and reading.photographs(answer.key) is not None:
         images = "test.images"
         if answer.sets.table.images is None:
-            lines += ["", "from workbench.datasets import load_spec", ""]
+            imports.append("from workbench.datasets import load_spec")
             images = "load_spec(run.dataset_spec).test.inputs"
         lines.append(f"wb.figures.samples(sets, {images}, rows={shown.tolist()}).plot()")
-    return "\n".join(lines) + "\n"
+    return Code(setup=lines, imports=imports)

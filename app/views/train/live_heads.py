@@ -16,14 +16,14 @@ import streamlit as st
 import live
 import workbench as wb
 from controls import knobs
-from drawing import moving
+from drawing.figures import HEIGHT, untitled
 from drawing.handout import handout
 from session import messages, reading, training_requests
 from session.address import bound, one_of
 from session.navigation import open_elsewhere
 from views.train.sweeps import swept
 from workbench.catalogue import LOSSES, DeclaredLoss
-from workbench.figures import Figure
+from workbench.figures import Code, Figure
 from workbench.figures.base import counted
 from workbench.figures.of_runs.comparisons import in_words, names_of_metrics
 from workbench.knobs import Knob
@@ -246,13 +246,12 @@ def prepared(name: str, key: str, K: float, dark: bool) -> tuple[Figure, dict[st
     run = Shelf().open(key)
     made = MAKERS[name](run, wb.AverageK(K).fit(run.tables["val"]))
     made = dataclasses.replace(made, code=with_training(run.info, made))
-    drawn, height = moving.untitled(made.plot(dark)), TALL if name == "live-learning" else moving.HEIGHT
+    drawn, height = untitled(made.plot(dark)), TALL if name == "live-learning" else HEIGHT
     return made, live.prepared(drawn, title=made.title, subtitle=made.subtitle, text=made.text, height=height)
 
 
-def with_training(described: Mapping[str, Any], figure: Figure) -> str:
+def with_training(described: Mapping[str, Any], figure: Figure) -> Code:
     """The code of a figure, from the training of its run on."""
-    lines = [training_requests.code(described)]
-    lines += ["table = test"] * ("(table" in figure.code)
-    lines += ["history = trained.history"] * ("(history" in figure.code)
-    return "\n".join([*lines, figure.code.removeprefix("import workbench as wb\n")])
+    given = {"table": "table = test", "history": "history = trained.history"}
+    lines = [line for name, line in given.items() if name in figure.code.needs]
+    return figure.code.after(Code(setup=[*lines, ""]).after(training_requests.code(described)))

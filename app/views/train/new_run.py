@@ -14,7 +14,7 @@ import streamlit as st
 import live
 import workbench as wb
 from controls import knobs
-from drawing import moving
+from drawing.figures import untitled
 from drawing.handout import handout
 from session import messages, reading, training_requests
 from session.address import any_text, bound, one_of
@@ -158,7 +158,7 @@ def curves(progress: Progress, dark: bool) -> None:
     made = wb.figures.learning_curves(pd.DataFrame(progress.history), epochs=progress.epochs)
     made = dataclasses.replace(made, code=with_training(progress.described, made))
     with st.container(key="figure-learning"):
-        drawn = moving.untitled(made.plot(dark))
+        drawn = untitled(made.plot(dark))
         words = made.title, made.subtitle, made.text
         live.drawing(drawn, title=words[0], subtitle=words[1], text=words[2], height=TALL, key="drawing learning")
         handout("learning", None, lambda: made, dark)
