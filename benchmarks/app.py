@@ -47,10 +47,10 @@ SLIDER, NAIVE_SLIDER = "input[name=K]", "[data-testid=stSlider] input"
 APP_PAGE = """() => {
     const strip = () => document.querySelector(".wb-sliders");
     const inSight = (e) => e.getBoundingClientRect().top < innerHeight && e.getBoundingClientRect().bottom > 0;
-    window.place = () => strip().dataset.row;
+    window.place = () => strip().dataset.place;
     window.shown = (place) => {
         const pictures = [...document.querySelectorAll(".wb-figure")].filter((e) => inSight(e.querySelector(".wb-picture")));
-        return pictures.length > 0 && pictures.every((e) => e.dataset.row === place);
+        return pictures.length > 0 && pictures.every((e) => e.dataset.place === place);
     };
 }"""
 NAIVE_PAGE = """() => {
@@ -63,7 +63,7 @@ NAIVE_PAGE = """() => {
 ANY_PAGE = """() => {
     const told = ".wb-drawing, .wb-figure, .wb-cards, .wb-sliders, .stMain .stMarkdown";
     window.state = () => [...document.querySelectorAll(told)]
-        .map((e) => e.dataset.drawn ?? `${e.dataset.row} ${e.textContent.length} ${e.textContent}`).join("\\n");
+        .map((e) => e.dataset.drawn ?? `${e.dataset.place} ${e.textContent.length} ${e.textContent}`).join("\\n");
     window.settled = (since) => new Promise((resolve) => {
         let [before, last] = [state(), null];
         const look = () => {

@@ -47,7 +47,7 @@ def moved(
     if mount not in st.session_state:
         st.session_state[f"{mount} start"] = start()
     position = st.session_state[f"{mount} start"]
-    released = live.sliders(channel, sliders, said, held=position.held, row=position.row, key=mount)
+    released = live.sliders(channel, sliders, said, held=position.held, place=position.place, key=mount)
     return position if released is None else at.nearest(**released)
 
 

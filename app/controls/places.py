@@ -29,15 +29,15 @@ WRITTEN = {"K": ".2f", "threshold": ".3g", "confidence": ".3f"}
 
 @dataclass(frozen=True)
 class Position:
-    """Where the linked sliders stand: which of them is held, its value, and the row of `Places` where that is.
+    """Where the linked sliders stand: which of them is held, its value, and which of the `Places` that is.
 
-    The address of the page, the session and the element in the browser know the slider and its value, as `K=3`: the row
+    The address of the page, the session and the element in the browser know the slider and its value, as `K=3`: the place
     depends on the run. `Places` makes a position of what they say.
     """
 
     held: str
     value: float
-    row: int
+    place: int
 
     @property
     def rule(self) -> Rule:
@@ -54,9 +54,9 @@ class Position:
 
 @dataclass(frozen=True)
 class Places:
-    """One row for every value of K, then one for every threshold, then one for every confidence.
+    """One place for every value of K, then one for every threshold, then one for every confidence.
 
-    K and confidence are fitted on the validation rows. `thresholds` (rows,) is the threshold of every row, `mean_size`
+    K and confidence are fitted on the validation rows. `thresholds` (places,) is the threshold of every place, `mean_size`
     what it gives on the validation rows, `K` the same and `confidence` the coverage it promises (the values asked for,
     where one is asked for: ties can make sets larger). Without labels there is no confidence, and with few validation
     rows no high one; `why_confidence_ends` says in words what stops it.
@@ -73,12 +73,12 @@ class Places:
 
     @property
     def values(self) -> dict[str, np.ndarray]:
-        """Slider → what can be chosen, in the order of the rows."""
+        """Slider → what can be chosen, in their order."""
         every = {"K": self.K_values, "threshold": self.threshold_values, "confidence": self.confidence_values}
         return {name: values for name, values in every.items() if len(values)}
 
     def first(self, name: str) -> int:
-        """The first row of a slider."""
+        """The first place of a slider."""
         names = list(self.values)
         return sum(len(self.values[before]) for before in names[: names.index(name)])
 
@@ -101,14 +101,14 @@ class Places:
 
     def sliders(self) -> list[Slider]:
         """The sliders, linked."""
-        at_rows = {"K": self.K, "threshold": self.thresholds, "confidence": self.confidence}
+        at_places = {"K": self.K, "threshold": self.thresholds, "confidence": self.confidence}
         return [
             knobs.slider(
                 name,
                 SLIDERS[name].knobs()[name],
                 values,
-                first_row=self.first(name),
-                at_rows=at_rows[name],
+                first_place=self.first(name),
+                at_places=at_places[name],
                 digits=WRITTEN[name],
                 note=self.why_confidence_ends if name == "confidence" else "",
             )

@@ -25,7 +25,7 @@ OTHERS = {rule.__name__: rule for rule in RULES if rule not in reading.SLIDERS.v
 
 
 @dataclass(frozen=True)
-class Answer:
+class ChosenRule:
     """How the sets of a page are made: by a rule, and where the sliders stand if they chose it (None: another rule).
 
     `channel` is where the moving parts of the page listen.
@@ -33,11 +33,11 @@ class Answer:
 
     key: str
     rule: Rule
-    row: int | None
+    place: int | None
 
     @property
     def channel(self) -> str:
-        return self.key if self.row is not None else f"{self.key} {self.rule!r}"
+        return self.key if self.place is not None else f"{self.key} {self.rule!r}"
 
     @property
     def sets(self) -> wb.PredictionSets:
@@ -65,7 +65,7 @@ def changed(kept: dict[str, Any]) -> dict[str, Any]:
     return {"rule": kept["rule"], **{f"rule_{name}": shown(value).lower() for name, value in moved.items()}}
 
 
-def answer(view: str, key: str) -> Answer:
+def choose(view: str, key: str) -> ChosenRule:
     """The chooser of rules, the controls of the chosen one, and the headline numbers, which stay in sight."""
     in_address(key)
     labelled = reading.run(key).tables["val"].labels is not None
@@ -78,7 +78,7 @@ def answer(view: str, key: str) -> Answer:
             position = strip(view, key)
         if reading.run(key).tables["val"].chose_model:
             st.caption("The validation rows also chose the weights that were kept, so nothing can be promised.")
-        return Answer(key, position.rule, position.row)
+        return ChosenRule(key, position.rule, position.place)
     chosen = OTHERS[name]
     st.caption(f"**{chosen.title}.** {inspect.getdoc(chosen).splitlines()[0]}")  # type: ignore[union-attr]
     with st.container(key="knobs"):
@@ -87,9 +87,9 @@ def answer(view: str, key: str) -> Answer:
             for name, knob in chosen.knobs().items()
         }
     st.session_state[KEPT] = {"rule": name, **{f"rule_{knob}": value for knob, value in values.items()}}
-    made = Answer(key, chosen(**values), None)
+    made = ChosenRule(key, chosen(**values), None)
     for warning in reading.warnings_of(key, repr(made.rule)):
         st.warning(messages.plain(warning), icon=":material/warning:")
     with st.container(key="headline"):
-        live.sliders(made.channel, [], numbers_of(made.sets), held="", row=0, key=f"numbers of {view}")
+        live.sliders(made.channel, [], numbers_of(made.sets), held="", place=0, key=f"numbers of {view}")
     return made

@@ -8,7 +8,7 @@ import streamlit as st
 import live
 import workbench as wb
 from controls.places import Places, places
-from controls.rules import Answer
+from controls.rules import ChosenRule
 from session import reading
 from session.address import bound, one_of
 from session.messages import plain
@@ -29,14 +29,16 @@ def one_page(rows: np.ndarray) -> np.ndarray:
     return rows[(page - 1) * ON_A_PAGE :][:ON_A_PAGE]
 
 
-def on_cards(answer: Answer, rows: np.ndarray, dark: bool, *, key: str) -> int | None:
+def on_cards(chosen_rule: ChosenRule, rows: np.ndarray, dark: bool, *, key: str) -> int | None:
     """The rows as cards. Returns the number of the row that was opened just now, or None."""
     colours = {"hit": theme(dark).hit, "miss": theme(dark).miss}
-    table = answer.sets.table
-    made = cards_of(answer.sets, rows) if answer.row is None else cards(table, rows, places(answer.key))
-    sheet = _sheet(answer.key, rows)
+    table = chosen_rule.sets.table
+    made = (
+        cards_of(chosen_rule.sets, rows) if chosen_rule.place is None else cards(table, rows, places(chosen_rule.key))
+    )
+    sheet = _sheet(chosen_rule.key, rows)
     return live.cards(
-        answer.channel, made, sheet=sheet, columns=min(COLUMNS, len(rows)), colours=colours, key=key, opens=True
+        chosen_rule.channel, made, sheet=sheet, columns=min(COLUMNS, len(rows)), colours=colours, key=key, opens=True
     )
 
 

@@ -1,31 +1,31 @@
 """The browser component: what moves with a slider while it moves."""
 
 from live.live import (
-    AnswerLine,
     Card,
     Number,
     Slider,
+    SuggestedClass,
     Suggestion,
-    answer,
     cards,
     drawing,
     figure,
     prepared,
     prepared_drawing,
     sliders,
+    suggestions,
 )
 
 __all__ = [
-    "AnswerLine",
     "Card",
     "Number",
     "Slider",
+    "SuggestedClass",
     "Suggestion",
-    "answer",
     "cards",
     "drawing",
     "figure",
     "prepared",
     "prepared_drawing",
     "sliders",
+    "suggestions",
 ]

@@ -12,7 +12,7 @@ import live
 import workbench as wb
 from controls.headline import strip
 from controls.places import places
-from controls.runs import chosen_runs, opening, titles
+from controls.runs import chosen_runs, code_opening, titles
 from drawing.figures import drawn, following
 from drawing.handout import handout
 from session import messages, reading
@@ -63,7 +63,7 @@ def body(key: str, dark: bool) -> None:
     in_address(key)
     with st.container(key="headline"):
         position = strip("labels", key)
-    threshold = float(places(key).thresholds[position.row])
+    threshold = float(places(key).thresholds[position.place])
     test = reading.run(key).tables["test"]
     if not test.many_labels:
         say_what_is_missing(test)
@@ -165,7 +165,7 @@ def at_every_place(channel: str, key: str, title: str, dark: bool) -> dict[str, 
 @messages.friendly
 def f1_picture(channel: str, names: dict[str, str], threshold: float, dark: bool) -> None:
     """F1 of all runs against the threshold; the line follows the sliders."""
-    code = opening(names, 'tables = {name: run.tables["test"] for name, run in runs.items()}')
+    code = code_opening(names, 'tables = {name: run.tables["test"] for name, run in runs.items()}')
 
     def marked() -> F1AgainstThreshold:
         made = f1_curves(names).marked(threshold)

@@ -15,7 +15,7 @@ import workbench as wb
 from controls import knobs
 from controls.headline import moved, numbers
 from controls.places import Position, compact, places
-from controls.rules import Answer
+from controls.rules import ChosenRule
 from drawing import photos
 from drawing.figures import drawn
 from drawing.handout import handout
@@ -142,10 +142,10 @@ def K_slider(number: int, key: str) -> Position:
 def flowers(key: str, dark: bool) -> None:
     """Photographs of a flower alone with their sets, and the sizes of the sets by what a photograph shows."""
     position = K_slider(1, key)
-    answered = Answer(key, position.rule, position.row)
+    chosen_rule = ChosenRule(key, position.rule, position.place)
     alone = one_organ(key)
     rows = alone[organs(key)[alone] == "flower"][:FLOWERS]
-    opened = photos.on_cards(answered, rows, dark, key="flowers")
+    opened = photos.on_cards(chosen_rule, rows, dark, key="flowers")
     if opened is not None:
         open_samples(key, row=opened, of_sliders=True)
     with st.container(key="figure-organs"):
@@ -188,9 +188,9 @@ def sizes_by_organ(key: str, dark: bool) -> dict[str, Any]:
 def averages(key: str, dark: bool) -> None:
     """Accuracy against size, with the point of the slider; below, how unequal the sets are."""
     position = K_slider(2, key)
-    answered, index = Answer(key, position.rule, position.row), reading.index(key, "test")
-    picture("curve", answered, None, None, lambda: wb.figures.accuracy_against_size(index, answered.sets), dark)
-    picture("sizes", answered, None, None, lambda: wb.figures.set_sizes(answered.sets), dark)
+    chosen_rule, index = ChosenRule(key, position.rule, position.place), reading.index(key, "test")
+    picture("curve", chosen_rule, None, None, lambda: wb.figures.accuracy_against_size(index, chosen_rule.sets), dark)
+    picture("sizes", chosen_rule, None, None, lambda: wb.figures.set_sizes(chosen_rule.sets), dark)
 
 
 def smoothing(dark: bool) -> None:

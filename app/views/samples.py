@@ -128,34 +128,34 @@ def page() -> None:
 @messages.friendly
 def body(key: str, dark: bool) -> None:
     """All that follows the controls."""
-    answer = rules.answer("samples", key)
-    asked, other = wanted(answer)
-    sets = answer.sets
-    rows = asked.rows(sets, None if other is None else answer.of(other))
+    chosen_rule = rules.choose("samples", key)
+    asked, other = wanted(chosen_rule)
+    sets = chosen_rule.sets
+    rows = asked.rows(sets, None if other is None else chosen_rule.of(other))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         names = [name for name in ORDERS if sets.table.labels is not None or name not in OF_LABELS]
         order = st.selectbox("Order", names, width=220, **bound("order", one_of(names)))
         shown = photos.one_page(in_order(sets, rows, order))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(found(sets, rows), width="content")
-        take_away(answer, asked, order, other, rows, shown)
+        take_away(chosen_rule, asked, order, other, rows, shown)
     if len(shown) == 0:
         st.info("No test row is like that. Ask for less, or move K.", icon=":material/search_off:")
         return
-    opened = photos.on_cards(answer, shown, dark, key=f"samples {answer.channel}")
+    opened = photos.on_cards(chosen_rule, shown, dark, key=f"samples {chosen_rule.channel}")
     if opened is not None:
         st.query_params["row"] = str(opened)
     row = st.query_params.get_all("row")
     if one_of(range(sets.table.n))(row):
-        row_detail.show(answer, int(row[0]), dark)
+        row_detail.show(chosen_rule, int(row[0]), dark)
     elif row:
         drop("row")
         del st.query_params["row"]
 
 
-def wanted(answer: rules.Answer) -> tuple[RowFilter, str | None]:
+def wanted(chosen_rule: rules.ChosenRule) -> tuple[RowFilter, str | None]:
     """Which rows are asked for, all of it in the address, and the other run if they are those of a disagreement."""
-    table = answer.sets.table
+    table = chosen_rule.sets.table
     names = table.named_classes()
     with st.container(key="filters"):
         last = min(table.n_classes, LARGEST_SIZE)
@@ -176,7 +176,7 @@ def wanted(answer: rules.Answer) -> tuple[RowFilter, str | None]:
         sure = st.slider(
             "Largest probability", 0.0, 1.0, (0.0, 1.0), 0.01, format="percent", **bound("sure", two_numbers)
         )
-        disagreement, other = disagreeing(answer)
+        disagreement, other = disagreeing(chosen_rule)
     whole = (low, high) == (0, last)
     return RowFilter(
         sizes=None if whole else (low, table.n_classes if high == last else high),
@@ -221,9 +221,9 @@ def group(table: wb.LogitTable) -> tuple[tuple[str, str], ...]:
     return ((by, name),)
 
 
-def disagreeing(answer: rules.Answer) -> tuple[str | None, str | None]:
+def disagreeing(chosen_rule: rules.ChosenRule) -> tuple[str | None, str | None]:
     """How the run disagrees with another, and with which."""
-    titles = reading.comparable(answer.key)
+    titles = reading.comparable(chosen_rule.key)
     other = one_run("Against another run", titles, "other") if titles else None
     if other is None:
         return None, None
@@ -243,14 +243,14 @@ def found(sets: wb.PredictionSets, rows: np.ndarray) -> str:
 
 
 def take_away(
-    answer: rules.Answer, asked: RowFilter, order: str, other: str | None, rows: np.ndarray, shown: np.ndarray
+    chosen_rule: rules.ChosenRule, asked: RowFilter, order: str, other: str | None, rows: np.ndarray, shown: np.ndarray
 ) -> None:
     """The code that finds the rows, and all of them as a file."""
     with st.popover("Show the code", icon=":material/code:", type="tertiary"):
-        st.code(code(answer, asked, order, other, shown), language="python", wrap_lines=True)
+        st.code(code(chosen_rule, asked, order, other, shown), language="python", wrap_lines=True)
     st.download_button(
         "Rows (CSV)",
-        lambda: listed(answer.sets, rows).to_csv(index=False),
+        lambda: listed(chosen_rule.sets, rows).to_csv(index=False),
         "rows.csv",
         "text/csv",
         type="tertiary",
@@ -259,23 +259,23 @@ def take_away(
     )
 
 
-def code(answer: rules.Answer, asked: RowFilter, order: str, other: str | None, shown: np.ndarray) -> Code:
+def code(chosen_rule: rules.ChosenRule, asked: RowFilter, order: str, other: str | None, shown: np.ndarray) -> Code:
     """The library calls that find the rows and, where there are photographs, draw those of the page."""
     imports = ["from workbench.metrics.rows import RowFilter, in_order", "from workbench.store import Store"]
     lines = [
-        f"run = Store().open({answer.key!r})",
+        f"run = Store().open({chosen_rule.key!r})",
         'val, test = run.tables["val"], run.tables["test"]',
-        f"sets = wb.{answer.rule!r}.fit(val)(test)",
+        f"sets = wb.{chosen_rule.rule!r}.fit(val)(test)",
     ]
     arguments = "sets"
     if other is not None:
         lines.append(f"other = Store().open({other!r})")
-        lines.append(f'other_sets = wb.{answer.rule!r}.fit(other.tables["val"])(other.tables["test"])')
+        lines.append(f'other_sets = wb.{chosen_rule.rule!r}.fit(other.tables["val"])(other.tables["test"])')
         arguments = "sets, other_sets"
     lines.append(f"rows = in_order(sets, {asked!r}.rows({arguments}), {order!r})")
-    if len(shown) and reading.photographs(answer.key) is not None:
+    if len(shown) and reading.photographs(chosen_rule.key) is not None:
         images = "test.images"
-        if answer.sets.table.images is None:
+        if chosen_rule.sets.table.images is None:
             imports.append("from workbench.datasets import load_spec")
             images = "load_spec(run.dataset_spec).test.inputs"
         lines.append(f"wb.figures.samples(sets, {images}, rows={shown.tolist()}).plot()")
