@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
-from workbench.lookup import allowing
+from workbench.lookup import allowing, check_installed
 
 if TYPE_CHECKING:
     from workbench.store import StoredRun
@@ -71,6 +71,7 @@ def app_command(port: int, *, headless: bool) -> list[str]:
     The app's own config.toml says the same about address, prompt and statistics, but a config.toml in the folder where
     somebody happens to stand would override it; the command line overrides both.
     """
+    check_installed("streamlit")
     return [
         sys.executable,
         str(app_script().with_name("serve.py")),

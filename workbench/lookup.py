@@ -8,11 +8,14 @@ or at the start (`workbench app --allow my_module`), which the processes that ar
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 from collections.abc import Iterable
 from typing import Any
 
 ALLOW = "WORKBENCH_ALLOW"  # in the environment: modules, separated by commas
+# Packages that a person with a file of logits does without → the extra that brings them.
+EXTRAS = {"torch": "train", "lightning": "train", "sklearn": "train", "streamlit": "app"}
 
 
 def imported(name: str, kind: str, *, allowed: Iterable[str] | None = None) -> Any:
@@ -56,6 +59,25 @@ def allowed_modules(said: Iterable[str] = ()) -> tuple[str, ...]:
 def allowing(said: Iterable[str]) -> dict[str, str]:
     """What is added to the environment of a process that may import these modules besides those allowed here."""
     return {ALLOW: ",".join(dict.fromkeys(allowed_modules(said)))}
+
+
+def check_installed(package: str) -> None:
+    """Refuses to go on without a package, and says which extra brings it."""
+    if importlib.util.find_spec(package) is None:
+        raise with_extra(ModuleNotFoundError(name=package))
+
+
+def with_extra(error: ModuleNotFoundError) -> ModuleNotFoundError:
+    """The error in words that say which extra brings what is missing; the error itself if none does.
+
+    >>> with_extra(ModuleNotFoundError("No module named 'torch'", name="torch"))
+    ModuleNotFoundError("this needs torch, which is not installed: pip install 'workbench[train]'")
+    """
+    package = (error.name or "").partition(".")[0]
+    if package not in EXTRAS:
+        return error
+    words = f"this needs {package}, which is not installed: pip install 'workbench[{EXTRAS[package]}]'"
+    return ModuleNotFoundError(words, name=package)
 
 
 def _among(module_name: str, allowed: Iterable[str]) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 import streamlit as st
 
+from workbench.lookup import EXTRAS
 from workbench.store import DEMO, Store
 
 log = logging.getLogger("workbench.app")
@@ -59,7 +60,7 @@ def torch_is_missing() -> bool:
         st.info(
             "Losses and networks are computed by PyTorch, which is not installed here.", icon=":material/extension:"
         )
-        st.code("pip install 'workbench[train]'", language=None)
+        st.code(f"pip install 'workbench[{EXTRAS['torch']}]'", language=None)
         st.caption("Then start the app anew. Every view of scores that exist already works without it.")
     return missing
 

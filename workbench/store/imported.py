@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from workbench.store.store import Store, StoredRun, chosen_store
+from workbench.store.runs import StoredRun
+from workbench.store.store import Store, chosen_store
 from workbench.tables import LogitTable
 from workbench.tables.checks import NO_LABEL, listed
 

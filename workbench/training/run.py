@@ -21,7 +21,7 @@ from workbench.datasets import Dataset, Transform, load_dataset, load_spec, tran
 from workbench.knobs import Knobbed, knob, shown
 from workbench.lookup import allowed_modules
 from workbench.losses import CrossEntropy, Loss, from_spec
-from workbench.networks.models import Network, backbone_named, build_network, foreign, weights_digest
+from workbench.networks.network import Network, backbone_named, build_network, foreign, weights_digest
 from workbench.store import Store, StoredRun, chosen_store
 from workbench.store.runs import FORMAT
 from workbench.tables import LogitTable
@@ -259,7 +259,8 @@ class TrainedRun:
     @property
     def kept(self) -> dict[str, float]:
         """The row of the history of the epoch whose weights were kept."""
-        return self.history.iloc[self.stored.info["kept_epoch"]].to_dict()
+        kept: dict[str, float] = self.history.iloc[self.stored.info["kept_epoch"]].to_dict()
+        return kept
 
     @cached_property
     def model(self) -> Network:

@@ -66,7 +66,10 @@ def training_features(run: StoredRun, store: Store | None = None) -> np.ndarray 
     if not (root / SHELF / run.key).is_dir():
         return None
     key = json.loads(shelf.open(run.key).verified(FILE).read_text(encoding="utf-8"))["key"]
-    return np.load(Store(root / ".features").open(key).verified("train.npy"), mmap_mode="r", allow_pickle=False)
+    features: np.ndarray = np.load(
+        Store(root / ".features").open(key).verified("train.npy"), mmap_mode="r", allow_pickle=False
+    )
+    return features
 
 
 def compute_training_features(run: StoredRun, store: Store | None = None) -> None:
