@@ -112,8 +112,7 @@ class LogitTable:
                 self._fill(**{name: checked_names(name, getattr(self, name))})
         if self.labels is not None:
             read = labels_from(self.labels, self.class_names, scores.shape[1], numbers_name=frame)
-            # Labels of arrays are positions; those of a frame may be names, and then the note says which they are.
-            note = "; ".join(filter(None, (self.note, read.reading if frame else "")))
+            note = "; ".join(filter(None, (self.note, read.reading)))
             labels = checked_labels(read.values, *scores.shape)
             self._fill(labels=labels, class_names=read.class_names, note=note)
         if self.class_counts is not None:
