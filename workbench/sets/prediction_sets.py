@@ -17,6 +17,10 @@ from workbench.tables import LogitTable
 class PredictionSets:
     """One set of classes per row, sparse: the classes of row i are `classes[offsets[i]:offsets[i + 1]]`.
 
+    - `table`: the rows the sets are of.
+    - `rule`: the fitted rule that made them.
+    - `marks`: probabilities and rows of a block → (rows, L) true where a class is in the set.
+
     Within a row classes stand by falling probability, equal ones by falling score. Sizes and hits cost one pass
     over the table; the classes of all rows, and an (n, L) matrix, are made only on demand.
 

@@ -26,6 +26,9 @@ SHOWN = 0.99  # of the sets have a bar of their own, at the largest K
 def explore(val: LogitTable, test: LogitTable, K_max: float = 10.0, step: float = 0.1) -> Explorer:
     """Move K and see what average-K sets do: their sizes, their accuracy, the threshold and the confidence K means.
 
+    - `K_max`: where the slider ends.
+    - `step`: the distance between its values.
+
     Thresholds are fitted on `val`, everything drawn is of `test`. `confidence` is the accuracy on `val` at the same
     threshold; on n rows a conformal rule with that threshold (`LAC`) would have promised n/(n + 1) of it. All values of K
     travel with the picture, so the slider asks nobody.

@@ -27,6 +27,8 @@ THESE, OTHER = "these", "other"
 def set_sizes(sets: PredictionSets, by: Any = None, other: PredictionSets | None = None) -> SetSizes:
     """Histogram of set sizes: clear rows get small sets, ambiguous rows large ones.
 
+    - `sets`: the sets of some rows, what a fitted rule returns.
+
     `by` splits the rows: "shots" (few, medium or many training images of the label), "groups", "label", the name of a
     row attribute such as "organ", or one entry per row. Shares are of the rows of a group. `other` sets of the same rows,
     by another rule or another model, are drawn over them as outlines.
