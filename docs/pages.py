@@ -111,9 +111,9 @@ def _packages() -> dict[str, str]:
 def _reference(package: str, doc: str) -> str:
     """All modules of a package, one after the other."""
     folder = Path(wb.__path__[0]) / package
-    modules = [f"workbench.{package}"]
+    modules = [f"workbench.{package}"]  # of a package, what its __init__ defines
     if folder.is_dir():
-        modules = [
+        modules += [
             "workbench." + ".".join(path.relative_to(folder.parent).with_suffix("").parts)
             for path in sorted(folder.rglob("*.py"))
             if not path.name.startswith("__")

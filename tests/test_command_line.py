@@ -332,7 +332,7 @@ def test_a_rule_with_knobs_and_a_rule_of_ones_own_are_written_as_text(capsys, tm
     assert [name.split("(")[0] for name in names] == ["RAPS", "Behind", "Behind"]
     assert names[2] == "Behind(confidence=0.7, power=2.0)"
     for wrong, said in {
-        "my_rules:number": "is not a workbench.sets.rules.Rule",
+        "my_rules:number": "is not a workbench.sets.Rule",
         "my_rules:Behnd": "does not name a rule",
         "my_rules:Behind(alpha=0.1)": "did you mean confidence = 1 − alpha = 0.9?",
     }.items():

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ADDRESS = "127.0.0.1"
 FIRST_PORT = 8501
 SHORT = 12  # characters of a run's key in the address of a page
-PATIENCE = 60  # seconds a server may take to come up, or to end, on a busy machine
+PATIENCE = 240  # seconds a server may take to come up, or to end, on a very busy machine
 
 
 def app_script() -> Path:

@@ -21,13 +21,13 @@ from workbench.figures.base import Figure, counted
 from workbench.sets import Rule, rule_from_text
 from workbench.store import DEMO, Store, StoredRun
 from workbench.store.imported import keep_tables
-from workbench.tables.formats import FORMATS
+from workbench.tables.formats import SUFFIXES
 from workbench.workers import similar
 
 SHORT = 12  # characters of a run's key in the address of a page
 # The linked sliders, and the rule that each of them moves: one threshold, reached in three ways.
 SLIDERS: dict[str, type[Rule]] = {"K": wb.AverageK, "threshold": wb.Threshold, "confidence": wb.LAC}
-FILE_TYPES = tuple(suffix.removeprefix(".") for form in FORMATS for suffix in form.suffixes)
+FILE_TYPES = tuple(suffix.removeprefix(".") for suffix in SUFFIXES)
 FILE_HELP = "Scores, one row per example and one column per class, with labels. It is kept as a run on this machine."
 
 

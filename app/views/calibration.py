@@ -8,16 +8,18 @@ import pandas as pd
 import streamlit as st
 
 import workbench as wb
+from controls import knobs
 from controls.addressed import bound, in_address, one_of
 from drawing import messages
 from drawing.figures import drawn
 from session import reading
 from session.navigation import open_samples, rows_of_bin
-from workbench.calibration.recalibrators import at_temperature, of_one_class
+from workbench.calibration import RECALIBRATORS, at_temperature, of_one_class
 from workbench.figures.of_probabilities.reliability import Reliability
 from workbench.figures.of_probabilities.temperature import TEMPERATURES, Temperatures
+from workbench.knobs import from_text
 
-TEMPERATURE, VECTOR = "temperature", "vector"
+TEMPERATURE = wb.TemperatureScaling.title
 ALL = "all classes"
 TALL = 480  # pixels of a reliability diagram
 FAMILY = (
@@ -32,14 +34,18 @@ FAMILY = (
 
 
 class Mended(NamedTuple):
-    """How the scores were changed: by one temperature, or by vector scaling (`temperature` is None)."""
+    """How the scores were changed: by a recalibrator as it was fitted, or by a temperature that was chosen."""
 
-    temperature: float | None
+    by: str  # the recalibrator as Python prints it: a text can be cached
+    temperature: float | None = None
 
     def code(self, which: int | None) -> str:
         """The lines that make the table which is shown, of all classes or of one."""
         if self.temperature is None:
-            return with_class("wb.VectorScaling().fit(val)(test)", which)
+            name = self.by.partition("(")[0]
+            if hasattr(wb, name):
+                return with_class(f"wb.{self.by}.fit(val)(test)", which)
+            return f"from workbench.calibration import {name}\n\n{with_class(f'{self.by}.fit(val)(test)', which)}"
         at = f"from workbench.calibration import at_temperature\n\ntable = at_temperature(test, {self.temperature!r})"
         return at if which is None else f"{at}\n{with_class('table', which)}"
 
@@ -48,7 +54,7 @@ def with_class(table: str, which: int | None) -> str:
     """The line `table = …`, or what makes of it a table of one class."""
     if which is None:
         return f"table = {table}"
-    return f"from workbench.calibration.recalibrators import of_one_class\n\ntable = of_one_class({table}, {which})"
+    return f"from workbench.calibration import of_one_class\n\ntable = of_one_class({table}, {which})"
 
 
 def page() -> None:
@@ -113,12 +119,18 @@ def why_not(key: str) -> str | None:
 def recalibration(key: str) -> Mended:
     """What is done to the scores, in the address as `mend` and `T`."""
     best = round(best_temperature(key), 3)
-    kinds = [TEMPERATURE, VECTOR]
-    kind = st.segmented_control(
-        "Recalibrated by", kinds, default=TEMPERATURE, required=True, **bound("mend", one_of(kinds))
-    )
-    if kind == VECTOR:
-        return Mended(None)
+    kinds = {kind.title: kind for kind in RECALIBRATORS}
+    chosen_kind = kinds[
+        st.segmented_control(
+            "Recalibrated by", [*kinds], default=TEMPERATURE, required=True, **bound("mend", one_of(kinds))
+        )
+    ]
+    settings = {
+        name: knobs.widget(name, knob, knob.default, key=f"mend_{name}") for name, knob in chosen_kind.knobs().items()
+    }
+    by = repr(chosen_kind(**settings))
+    if chosen_kind is not wb.TemperatureScaling:
+        return Mended(by)
     options = sorted({*TEMPERATURES, best})
     chosen = st.select_slider(
         f"Temperature T (best on the validation rows: {best:g})",
@@ -129,7 +141,7 @@ def recalibration(key: str) -> Mended:
         width=420,
         help="All scores are divided by T: above 1 the network is less sure of itself, below 1 surer.",
     )
-    return Mended(float(chosen))
+    return Mended(by, float(chosen))
 
 
 def one_class(test: wb.LogitTable) -> int | None:
@@ -154,22 +166,23 @@ def best_temperature(key: str) -> float:
 
 
 @st.cache_resource(show_spinner="Recalibrating…", max_entries=8)
-def shown_table(key: str, mended: tuple[float | None] | None, which: int | None) -> wb.LogitTable:
+def shown_table(key: str, mended: tuple[str, float | None] | None, which: int | None) -> wb.LogitTable:
     """The test rows, recalibrated or not, of all classes or of one."""
     if which is not None:
         return of_one_class(shown_table(key, mended, None), which)
     table = reading.run(key).tables["test"]
     if mended is not None:
-        (temperature,) = mended
+        by, temperature = mended
         if temperature is None:
-            table = wb.VectorScaling().fit(reading.run(key).tables["val"])(table)
+            recalibrator = from_text(by, RECALIBRATORS, "recalibrator")
+            table = recalibrator.fit(reading.run(key).tables["val"])(table)
         else:
             table = at_temperature(table, temperature)
     return table
 
 
 @st.cache_resource(show_spinner="Drawing…", max_entries=64)
-def diagram(key: str, mended: tuple[float | None] | None, which: int | None, K: int) -> Reliability:
+def diagram(key: str, mended: tuple[str, float | None] | None, which: int | None, K: int) -> Reliability:
     """The reliability diagram of `shown_table`."""
     return wb.figures.reliability(shown_table(key, mended, which), K=K)
 
@@ -205,7 +218,7 @@ def family(key: str, mended: Mended | None) -> None:
 
 
 @st.cache_data(show_spinner="Measuring the errors…", max_entries=64)
-def errors(key: str, mended: tuple[float | None] | None) -> dict[str, float]:
+def errors(key: str, mended: tuple[str, float | None] | None) -> dict[str, float]:
     """The calibration errors of the test rows, recalibrated or not, by their titles."""
     table = shown_table(key, mended, None)
     return {metric.title: metric(table) for metric in FAMILY if metric.applies(table)}

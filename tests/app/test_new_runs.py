@@ -106,6 +106,7 @@ def test_the_control_of_weights_shows_all_of_them_and_returns_what_it_shows(monk
 
 
 @pytest.mark.browser
+@pytest.mark.writes
 def test_every_dataset_is_trained_from_the_page(opened, store):
     for data, small in SMALL.items():
         page = opened(view="train", wait_for="text=What learns", train="A new run", data=data, **QUICK, **small)

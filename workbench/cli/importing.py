@@ -7,6 +7,7 @@ from pathlib import Path
 
 from workbench.cli.base import Command, Options, Parser
 from workbench.cli.files import add_what_a_file_holds, table_at
+from workbench.tables.formats import SUFFIXES
 
 
 def _options(parser: Parser) -> None:
@@ -42,9 +43,9 @@ def _run(options: Options) -> int:
 IMPORT = Command(
     "import",
     "bring a file of logits",
-    """
+    f"""
     Bring a file of scores (and labels) that some other program wrote; the app then lists it like any run.
-    Formats: .npz .npy .csv .parquet .safetensors. Pickle is never loaded. One file is split as its column or array
+    Formats: {" ".join(SUFFIXES)}. Pickle is never loaded. One file is split as its column or array
     `split` says (val, test), or in halves, the first to fit rules on and the second to judge them; two files are taken
     as validation and test.
     """,

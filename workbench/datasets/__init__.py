@@ -27,9 +27,9 @@ from typing import Any
 from workbench.datasets import transforms
 from workbench.datasets.base import Dataset, Split
 from workbench.datasets.bundled import Digits, Letters
+from workbench.datasets.files import kind_at
 from workbench.datasets.files.base import OnDisk
-from workbench.datasets.files.folders import kind_at
-from workbench.datasets.files.image_files import ImageFiles
+from workbench.datasets.image_files import ImageFiles
 from workbench.datasets.plants.garden import Garden
 from workbench.datasets.plants.meadow import Meadow
 from workbench.datasets.transforms import TRANSFORMS, Groups, LabelNoise, LongTail, Transform, ZeroLabels

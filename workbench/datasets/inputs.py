@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.datasets.files.image_files import ImageFiles
+from workbench.datasets.image_files import ImageFiles
 
 Inputs = np.ndarray | ImageFiles
 

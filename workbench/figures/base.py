@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 
 from workbench.figures import style
 from workbench.figures.style import Theme
-from workbench.knobs import three_digits
+from workbench.knob_kinds import three_digits
 from workbench.sets import PredictionSets, SetIndex
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from workbench.datasets import Dataset, ImageFiles, load_dataset
 from workbench.losses import CrossEntropy
-from workbench.networks.models import Network, build_network, foreign, random_weights, weights_digest
+from workbench.networks.network import Network, build_network, foreign, random_weights, weights_digest
 from workbench.progress import slow
 from workbench.store import Store, StoredRun, chosen_store
 from workbench.store.atomic import room_for

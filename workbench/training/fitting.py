@@ -17,7 +17,7 @@ import torch
 from lightning.fabric.plugins.environments.lightning import LightningEnvironment
 from torch import nn
 
-from workbench.networks.models import foreign
+from workbench.networks.network import foreign
 from workbench.training.hardware import check_bf16, device_named
 from workbench.training.learner import Learner
 from workbench.training.ranks import together as parallel

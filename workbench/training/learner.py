@@ -24,7 +24,7 @@ from tqdm import tqdm
 
 from workbench.counts import scores_pulled
 from workbench.datasets import ImageFiles, Split
-from workbench.networks.models import Network, copied
+from workbench.networks.network import Network, copied
 from workbench.store import Store
 from workbench.tables import LogitTable
 from workbench.training.batches import Batch, Batches, Epoch, generator, readable, seed_of, tensor_of

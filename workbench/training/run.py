@@ -21,7 +21,7 @@ from workbench.datasets import Dataset, Transform, load_dataset, load_spec, tran
 from workbench.knobs import Knobbed, knob, shown
 from workbench.lookup import allowed_modules
 from workbench.losses import CrossEntropy, Loss, from_spec
-from workbench.networks.models import Network, backbone_named, build_network, foreign, weights_digest
+from workbench.networks.network import Network, backbone_named, build_network, foreign, weights_digest
 from workbench.store import Store, StoredRun, chosen_store
 from workbench.store.runs import FORMAT
 from workbench.tables import LogitTable

@@ -29,7 +29,7 @@ from workbench.metrics import (
 from workbench.metrics.base import checked_metrics
 from workbench.metrics.reporting import report
 from workbench.metrics.seeds import mean_over_seeds
-from workbench.networks.models import weights_digest
+from workbench.networks.network import weights_digest
 from workbench.sets import AverageK, Rule, checked_rule
 from workbench.store import Store, chosen_store
 from workbench.training.features import network_of

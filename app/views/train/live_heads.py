@@ -100,7 +100,7 @@ def knobs_of(name: str, n_classes: float = math.inf, prefix: str = "live") -> di
                 continue
             knob = dataclasses.replace(knob, high=n_classes - 1)
         value = knob.default
-        if knob.kind in ("real", "integer"):
+        if knob.numeric:
             value = knob.snapped(value)
         chosen[knob_name] = knobs.widget(knob_name, knob, value, key=f"{prefix}_{name}_{knob_name}")
     return chosen

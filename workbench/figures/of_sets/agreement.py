@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from workbench.figures.base import Figure, counted, paper
 from workbench.figures.style import Theme
 from workbench.metrics.base import ratio
-from workbench.sets.rules import dtype_threshold
+from workbench.sets.base import dtype_threshold
 from workbench.tables import LogitTable, checked_table
 
 if TYPE_CHECKING:

@@ -22,10 +22,9 @@ from workbench.tables.checks import (
     labels_from,
     listed,
 )
-from workbench.tables.formats.base import Contents, Room, Stored, decoded
+from workbench.tables.formats.base import CLASS_NAMES, FURTHER, IDS, LABELS, SCORES, Contents, Room, Stored, decoded
 from workbench.tables.formats.columns import roles
 from workbench.tables.formats.link_reading import ROUNDED, divided_by_sums, link_of_numbers, link_said
-from workbench.tables.formats.names import CLASS_NAMES, FURTHER, IDS, LABELS, SCORES
 
 LONGEST_NAME = 1000  # characters of the name of a class
 ALL = ...  # of an array
