@@ -50,7 +50,10 @@ def described_run(parser: argparse.ArgumentParser, arguments: list[str]) -> tupl
         if options.model is None:
             backbone_named(model, allowed=allowed_modules(options.allow))  # a stored run is only data
         if foreign(model):
-            settings = {"head": source.info.get("head", "new"), **settings}  # of the network that the features come from
+            settings = {
+                "head": source.info.get("head", "new"),
+                **settings,
+            }  # of the network that the features come from
     run = Run(
         dataset=data,
         model=options.model or model,

@@ -127,7 +127,7 @@ def backbone_named(name: str, *, allowed: Iterable[str] | None = None) -> Callab
             f"there is no model named {name!r}; known: {', '.join(BACKBONES)}, torchvision:name; or give module:factory "
             "or a torch Module"
         )
-    factory: Backbone = imported(name, "model", allowed=allowed)
+    factory: Callable[[tuple[int, ...]], nn.Module] = imported(name, "model", allowed=allowed)
     if not callable(factory):
         raise ValueError(f"{name!r} is not a function that takes an input shape and returns a torch Module")
     return factory

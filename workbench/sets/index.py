@@ -137,7 +137,8 @@ class SetIndex:
         n = self.table.n
         count = self._largest.count(threshold)
         whole = count // n  # the first whole·n entries are counted already
-        return self._sizes_after[whole] + np.bincount(self._largest.rows[whole * n : count], minlength=n)
+        sizes: np.ndarray = self._sizes_after[whole] + np.bincount(self._largest.rows[whole * n : count], minlength=n)
+        return sizes
 
     @cached_property
     def _sizes_after(self) -> np.ndarray:

@@ -88,9 +88,12 @@ class PredictionSets:
     @cached_property
     def hits(self) -> np.ndarray:
         """(n,) bool: every label of the row is in its set. False for a row without a label: `labelled` says which."""
+        hits: np.ndarray
         if self.table.many_labels:
-            return self.labelled & (self.recalled == self.table.checked_labels().sum(1))
-        return self.recalled == 1
+            hits = self.labelled & (self.recalled == self.table.checked_labels().sum(1))
+        else:
+            hits = self.recalled == 1
+        return hits
 
     @cached_property
     def offsets(self) -> np.ndarray:
@@ -199,9 +202,12 @@ def _in_order(probabilities: np.ndarray, scores: np.ndarray, mask: np.ndarray) -
 
 
 def _recalled(mask: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    recalled: np.ndarray
     if labels.ndim == 2:
-        return np.count_nonzero(mask & labels, axis=1)
-    return (mask[np.arange(len(labels)), labels] & (labels >= 0)).astype(np.int64)  # -1 is no label
+        recalled = np.count_nonzero(mask & labels, axis=1)
+    else:
+        recalled = (mask[np.arange(len(labels)), labels] & (labels >= 0)).astype(np.int64)  # -1 is no label
+    return recalled
 
 
 def checked_sets(given: Any) -> PredictionSets:
