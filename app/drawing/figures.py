@@ -7,14 +7,17 @@ from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import plotly.graph_objects as go
 import streamlit as st
 
 import live
-from drawing import messages, moving
+from drawing import messages
 from drawing.handout import handout
 from session import reading
-from workbench.figures import Figure
+from workbench.figures import Code, Figure
+from workbench.figures.base import Click, Places
 
+HEIGHT, PANEL = 320, 80  # pixels of a figure, and of each further panel in it
 Look = tuple[str | None, bool, int]  # title, by night, height
 _sent: WeakKeyDictionary[Figure, dict[Look, dict[str, Any]]] = WeakKeyDictionary()
 
@@ -27,29 +30,63 @@ def drawn(
     dark: bool,
     *,
     title: str | None = None,
-    height: int = moving.HEIGHT,
+    height: int = HEIGHT,
     other: str | None = None,
-    table: str = "table = test",
-    clickable: bool = False,
-) -> dict[str, Any] | None:
+    table: Code = reading.TEST_TABLE,
+    clickable: bool | None = None,
+) -> Click | None:
     """Draw the figure that `make` gives; if it fails, the others stay. Returns what was clicked just now, or None.
 
-    `title` stands in for the figure's own. `other` is the second run it is about, if any; `table` the line of code that
-    makes the table it shows.
+    `title` stands in for the figure's own. `other` is the second run it is about, if any; `table` the code that makes
+    the table it shows. Parts of it can be clicked if they stand for rows, unless `clickable` says otherwise.
     """
     with st.container(key=f"figure-{name}"):
         made = make()
-        clicked = live.prepared_drawing(sent(made, dark, title, height), key=f"drawing {name}", clickable=clickable)
+        opens = made.opens_rows if clickable is None else clickable
+        clicked = live.prepared_drawing(sent(made, dark, title, height), key=f"drawing {name}", clickable=opens)
         code = reading.code(key, made, other, table)
         handout(name, None, lambda: replace(made, title=title or made.title, code=code), dark)
     return clicked
 
 
-def sent(figure: Figure, dark: bool, title: str | None = None, height: int = moving.HEIGHT) -> dict[str, Any]:
+def sent(figure: Figure, dark: bool, title: str | None = None, height: int = HEIGHT) -> dict[str, Any]:
     """What the browser needs to draw the figure. It is written once for as long as somebody keeps the figure."""
     written = _sent.setdefault(figure, {})
     look = title, dark, height
     if look not in written:
         words = {"title": title or figure.title, "subtitle": figure.subtitle, "text": figure.text}
-        written[look] = live.prepared(moving.untitled(figure.plot(dark)), **words, height=height)
+        written[look] = live.prepared(untitled(figure.plot(dark)), **words, height=height)
     return written[look]
+
+
+def following(
+    figure: Figure,
+    places: Places,
+    dark: bool,
+    *,
+    title: str | None = None,
+    height: int = HEIGHT,
+    **others: Places | None,
+) -> dict[str, Any]:
+    """What `live.figure` needs to draw a figure that follows the sliders; `others` are further places that it is about.
+
+    Ranges change in few, large steps, so that a picture stands still under a moving slider. Of a picture whose subtitle
+    moves, that says what there is to see.
+    """
+    subtitles = figure.subtitles(places, **others)
+    return {
+        "figure": untitled(figure.plot(dark)),
+        "moves": figure.moves(places, **others),
+        "title": title or figure.title,
+        "subtitles": subtitles,
+        "text": figure.text if len(subtitles) == 1 else "",
+        "height": height,
+        "clickable": figure.opens_rows,
+    }
+
+
+def untitled(drawn: go.Figure) -> go.Figure:
+    """A Plotly figure without its title, which the page writes: so it can move too."""
+    top = 34 if drawn.layout.showlegend is not False and len(drawn.data) > 1 else 12
+    drawn.update_layout(title=None, height=None, margin={"l": 64, "r": 20, "t": top, "b": 52})
+    return drawn.update_layout(legend={"font": {"size": 13}, "itemwidth": 30})

@@ -18,6 +18,7 @@ import workbench as wb
 from drawing.handout import handout
 from session import memory, reading
 from workbench.figures import Figure
+from workbench.figures.base import Click
 
 OF_MANY = ("line_profile", "gradient_sparsity")  # figures that take a list of losses
 MARGIN_TOP = 16  # pixels: the title is written by the page
@@ -50,7 +51,7 @@ def figure(recipe: str) -> Figure:
     return made
 
 
-def shown(name: str, recipe: str, dark: bool, *, clickable: bool = False) -> dict[str, Any] | None:
+def shown(name: str, recipe: str, dark: bool, *, clickable: bool = False) -> Click | None:
     """Draw the figure of a recipe with what one may take away from it. Returns what was clicked just now, or None."""
     with st.container(key=f"figure-{name}"):
         clicked = live.prepared_drawing(_sent(recipe, dark), clickable=clickable, key=f"picture {name}")

@@ -12,6 +12,7 @@ from controls.rules import Answer
 from drawing import photos
 from drawing.messages import friendly
 from session import reading
+from workbench.figures import Code
 from workbench.figures.of_data.sprites import data_url, sprite_sheet
 from workbench.figures.style import theme
 from workbench.metrics.rows import suggestions
@@ -103,20 +104,20 @@ def _draw(answer: Answer, row: int, frame: pd.DataFrame, similar: Similar | None
     )
 
 
-def _code(answer: Answer, row: int) -> str:
-    return (
-        "import workbench as wb\nfrom workbench.metrics.rows import suggestions\nfrom workbench.store.store import Store\n\n"
-        f"run = Store().open({answer.key!r})\n"
-        'val, test = run.tables["val"], run.tables["test"]\n'
-        f"sets = wb.{answer.rule!r}.fit(val)(test)\n"
-        f"suggested = suggestions(sets, {row})\n"
-        + (
-            ""
-            if reading.features_missing(answer.key) or reading.training_features(answer.key) is None
-            else "\nfrom workbench.datasets import load_spec\n"
-            "from workbench.workers.similar import most_similar, training_features\n\n"
-            "train = load_spec(run.dataset_spec).train\n"
-            f'classes = suggested["class"]\n'
-            f"most_similar(test.features[{row}], training_features(run), train.labels, classes, most={MOST})\n"
-        )
-    )
+def _code(answer: Answer, row: int) -> Code:
+    imports = ["from workbench.metrics.rows import suggestions", "from workbench.store import Store"]
+    lines = [
+        f"run = Store().open({answer.key!r})",
+        'val, test = run.tables["val"], run.tables["test"]',
+        f"sets = wb.{answer.rule!r}.fit(val)(test)",
+        f"suggested = suggestions(sets, {row})",
+    ]
+    if not reading.features_missing(answer.key) and reading.training_features(answer.key) is not None:
+        imports.append("from workbench.datasets import load_spec")
+        imports.append("from workbench.workers.similar import most_similar, training_features")
+        lines += [
+            "train = load_spec(run.dataset_spec).train",
+            'classes = suggested["class"]',
+            f"most_similar(test.features[{row}], training_features(run), train.labels, classes, most={MOST})",
+        ]
+    return Code(setup=lines, imports=imports)

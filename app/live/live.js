@@ -152,7 +152,7 @@ function figure(root, data, channel, live) {
     place(data.figure, moves, row);
     await unlessGone(root, Plotly.newPlot(picture, data.figure.data, data.figure.layout, data.config));
     if (!root.isConnected) return;
-    if (data.clickable) picture.on("plotly_click", ({ points }) => clicked(live, points[0]));
+    if (data.clickable) picture.on("plotly_click", ({ points }) => clicked(live, picture, points[0]));
     shown = row;
     root.dataset.row = row;
     draw(channel.row);
@@ -227,7 +227,7 @@ function drawing(root, data, channel, live) {
     const first = !area.data;
     await unlessGone(root, Plotly.react(area, next.figure.data, next.figure.layout, next.config));
     if (!root.isConnected) return;
-    if (first) area.on("plotly_click", ({ points }) => wanted.clickable && clicked(live, points[0]));
+    if (first) area.on("plotly_click", ({ points }) => wanted.clickable && clicked(live, area, points[0]));
     root.dataset.drawn = next.id;
   }
 
@@ -348,8 +348,9 @@ function photoFrom(sheet, position, columns, lines, words, parent) {
   return photo;
 }
 
-// Python is told which point of which trace was clicked, and what it carries.
-function clicked(live, { curveNumber: trace, pointNumber: point, customdata = null }) {
+// Python is told which point of which trace, by its name, was clicked, and what it carries.
+function clicked(live, picture, { curveNumber, pointNumber: point, customdata = null }) {
+  const trace = picture.data[curveNumber].name ?? null;
   live.trigger("clicked", { trace, point, data: ArrayBuffer.isView(customdata) ? Array.from(customdata) : customdata });
 }
 

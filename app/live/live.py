@@ -24,6 +24,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from session import preloading
+from workbench.figures.base import Click, Move, moved
 from workbench.figures.style import PLOTLY_CONFIG
 
 HERE = Path(__file__).parent
@@ -53,18 +54,6 @@ class Number:
     label: str
     help: str
     texts: Sequence[str]
-
-
-@dataclass(frozen=True)
-class Move:
-    """A property of a trace, or of the layout (`trace=None`), and its value at every row.
-
-    Values are a list of numbers, texts or pairs, or a matrix whose lines are the values.
-    """
-
-    property: str
-    values: np.ndarray | list[Any]
-    trace: int | None = None
 
 
 @dataclass(frozen=True)
@@ -125,24 +114,25 @@ def figure(
     height: int,
     key: str,
     clickable: bool = False,
-) -> dict[str, Any] | None:
+) -> Click | None:
     """Draw a Plotly figure whose values follow the channel, below its title and a subtitle (one, or one per row).
 
-    `text` is for people who cannot see the picture. Returns what was clicked just now, as `drawing` does, or None.
+    `text` is for people who cannot see the picture. Returns what was clicked just now, or None.
     """
-    moving = [{"trace": move.trace, "property": move.property, "values": _encoded(move.values)} for move in moves]
-    parts = {"figure": json.loads(figure.to_json()), "config": PLOTLY_CONFIG, "moves": moving}
+    begun = moved(figure, [move for move in moves if move.set_once()], 0)
+    moving = [_sent(move, figure) for move in moves if not move.set_once()]
+    parts = {"figure": json.loads(begun.to_json()), "config": PLOTLY_CONFIG, "moves": moving}
     words = {"title": title, "subtitles": list(subtitles), "text": text}
-    return _mount("figure", channel, {**parts, **words, "height": height, "clickable": clickable}, key).get("clicked")
+    return _clicked(_mount("figure", channel, {**parts, **words, "height": height, "clickable": clickable}, key))
 
 
 def drawing(
     figure: go.Figure, *, title: str, subtitle: str, text: str, height: int, key: str, clickable: bool = False
-) -> dict[str, Any] | None:
+) -> Click | None:
     """Draw a Plotly figure that Python sends anew when something changes; it is redrawn in place.
 
     Where it is narrow, a figure whose axes share one scale is not as high as `height`. Returns what was clicked just now,
-    `{"trace", "point", "data"}` (the number of the trace, of the point in it, and its custom data), or None.
+    or None.
     """
     parts = prepared(figure, title=title, subtitle=subtitle, text=text, height=height)
     return prepared_drawing(parts, key=key, clickable=clickable)
@@ -156,9 +146,21 @@ def prepared(figure: go.Figure, *, title: str, subtitle: str, text: str, height:
     return _with_id({"figure": drawn, "config": PLOTLY_CONFIG, "height": height, **_shape(figure), **words})
 
 
-def prepared_drawing(parts: dict[str, Any], *, key: str, clickable: bool = False) -> dict[str, Any] | None:
+def prepared_drawing(parts: dict[str, Any], *, key: str, clickable: bool = False) -> Click | None:
     """As `drawing`, of what `prepared` gave."""
-    return _mount("drawing", key, {**parts, "clickable": clickable}, key).get("clicked")
+    return _clicked(_mount("drawing", key, {**parts, "clickable": clickable}, key))
+
+
+def _clicked(told: Any) -> Click | None:
+    """What the browser says was clicked just now."""
+    clicked = told.get("clicked")
+    return None if clicked is None else Click(**clicked)
+
+
+def _sent(move: Move, figure: go.Figure) -> dict[str, Any]:
+    """A move as the browser reads it, which goes by numbers."""
+    trace, path = move.found_in(figure)
+    return {"trace": trace, "property": path, "values": _encoded(move.values)}
 
 
 def _shape(figure: go.Figure) -> dict[str, float]:

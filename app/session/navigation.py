@@ -6,29 +6,24 @@ Streamlit keeps out of it what widgets of the old page are bound to, and a defau
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-import numpy as np
 import streamlit as st
 
 from controls.addressed import came_back
 from controls.rules import KEPT, ONE_THRESHOLD, changed
 from session.reading import SLIDERS
-from workbench.figures.of_probabilities.reliability import Reliability
-from workbench.figures.of_sets.classes import MOST_BARS
 from workbench.knobs import shown
+from workbench.metrics.rows import RowFilter
+from workbench.sets.index import LARGEST_SIZE
 from workbench.tables import LogitTable
 
-LARGEST = 50  # the last size that can be asked for; it stands for all larger ones, as in the histograms
-DOTS, BARS = 2, 3  # traces of a reliability diagram
+NO_LABEL, LABELLED, SEVERAL = "none", "at least one", "several"  # labels of a row
 # How the widgets of the Samples view are named that choose rows: those of no other view, and those others have too.
 OF_SAMPLES = ("size", "verdict", "label", "labels", "holds", "group", "sure", "disagreement")
 SHARED = ("by", "other", "page")
 WITH_RULES = ("", "sets", "samples", "classes", "compare")  # views in which a rule can be chosen; "" is the first page
-PICTURES_OF_ROWS = ("sizes", "classes", "rarity", "reliability")
-Rows = dict[str, Any]  # what `open_samples` takes
 
 
 def arrive(page: Any) -> None:
@@ -78,7 +73,7 @@ def open_samples(
     from views.samples import page  # only here: that view opens rows itself
 
     given = {
-        "size": None if sizes is None else tuple(min(size, LARGEST) for size in sizes),
+        "size": None if sizes is None else tuple(min(size, LARGEST_SIZE) for size in sizes),
         "verdict": verdict,
         "label": label,
         "labels": labels,
@@ -122,24 +117,25 @@ def _written(name: str, value: Any) -> str | list[str]:
 
 def size_in_words(size: int) -> str:
     """The size of a set as it is chosen: the last stands for all larger ones."""
-    return f"{size}+" if size == LARGEST else str(size)
+    return f"{size}+" if size == LARGEST_SIZE else str(size)
 
 
-def opens_rows(name: str, table: LogitTable) -> bool:
-    """Whether the parts of this picture of a table stand for rows; a bar may also stand for many classes."""
-    if name != "classes" or table.labels is None:
-        return name in PICTURES_OF_ROWS
-    return len(np.unique(table.positives()[1])) <= MOST_BARS
-
-
-def rows_of_class(key: str, clicked: dict[str, Any]) -> Rows | None:
-    """The rows of a class that was clicked; None if it was the mean of a shot group."""
-    return None if clicked["data"] is None else {"key": key, "label": html.unescape(clicked["data"][0])}
-
-
-def rows_of_bin(key: str, clicked: dict[str, Any], diagram: Reliability) -> Rows | None:
-    """The rows of a bin of a reliability diagram; None if neither its dot nor its bar was clicked."""
-    if clicked["trace"] not in (DOTS, BARS):
-        return None
-    low, high = diagram.points()[["low", "high"]].iloc[clicked["point"]].tolist()
-    return {"key": key, "sure": (low, high)}
+def open_rows(
+    key: str, rows: RowFilter, table: LogitTable, *, other: str | None = None, of_sliders: bool = False
+) -> NoReturn:
+    """Go to the Samples view of a run with the rows that stand behind a part of a picture of its table."""
+    names = table.named_classes()
+    by, group = rows.groups[0] if rows.groups else (None, None)
+    open_samples(
+        key,
+        sizes=rows.sizes,
+        label=None if rows.label is None else names[rows.label],
+        labels=None if rows.n_labels is None else NO_LABEL if rows.n_labels == (0, 0) else LABELLED,
+        holds=sorted(names[member] for member in rows.holds),
+        by=by,
+        group=group,
+        sure=rows.sure,
+        other=other,
+        disagreement=rows.disagreement,
+        of_sliders=of_sliders,
+    )

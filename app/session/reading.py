@@ -18,13 +18,16 @@ import streamlit as st
 import workbench as wb
 from workbench.datasets import load_spec
 from workbench.figures.base import Figure, counted
+from workbench.figures.code import Code
+from workbench.lookup import allowed_modules
 from workbench.sets import Rule, rule_from_text
 from workbench.store import DEMO, Store, StoredRun
+from workbench.store.checked import SHORT
 from workbench.store.imported import keep_tables
 from workbench.tables.formats import SUFFIXES
 from workbench.workers import similar
 
-SHORT = 12  # characters of a run's key in the address of a page
+TEST_TABLE = Code(setup=["table = test"])  # that of most figures of one table
 # The linked sliders, and the rule that each of them moves: one threshold, reached in three ways.
 SLIDERS: dict[str, type[Rule]] = {"K": wb.AverageK, "threshold": wb.Threshold, "confidence": wb.LAC}
 FILE_TYPES = tuple(suffix.removeprefix(".") for suffix in SUFFIXES)
@@ -42,6 +45,11 @@ class Brought:
 def runs() -> list[StoredRun]:
     """All runs that have rows to fit on and rows to judge; not cached, because training and `workbench import` add some."""
     return [run for run in Store().runs() if {"val", "test"} <= run.tables.keys()]
+
+
+def former_keys(runs: list[StoredRun]) -> dict[str, str]:
+    """Short key that a run had in an earlier version → its short key of today."""
+    return {former[:SHORT]: run.key[:SHORT] for run in runs for former in run.record.formerly}
 
 
 def unreadable() -> dict[str, str]:
@@ -99,7 +107,7 @@ def _formed(key: str, rule: str) -> tuple[wb.PredictionSets, list[str]]:
 def dataset(key: str) -> wb.Dataset | None:
     """The data a run was trained on, made again from its recipe; None if it was given as arrays."""
     spec = run(key).dataset_spec
-    return None if spec is None else load_spec(spec)
+    return None if spec is None else load_spec(spec, allowed=allowed_modules())
 
 
 def photographs(key: str) -> Any:
@@ -144,7 +152,7 @@ def bring(
         path.write_bytes(_content)
         table = wb.import_table(path, scores=scores, labels=labels, link=link)
         kept = keep_tables(table, title=Path(name).stem)
-    return Brought(kept.key[:SHORT], f"{table.note}. {kept.info['note']}")
+    return Brought(kept.key[:SHORT], f"{table.note}. {kept.record.note}")
 
 
 def in_words(key: str) -> str:
@@ -154,7 +162,7 @@ def in_words(key: str) -> str:
         f"{counted(tables[split].n)} {name}" for split, name in (("val", "validation"), ("test", "test"))
     )
     classes = counted(tables["test"].n_classes, "class", "classes")
-    return f"{run(key).title}: {sizes} rows, {classes}. {run(key).info.get('note', '')}"
+    return f"{run(key).title}: {sizes} rows, {classes}. {run(key).record.note}"
 
 
 @st.cache_resource(show_spinner="Opening the run…", max_entries=256)
@@ -180,21 +188,15 @@ def comparable(key: str) -> dict[str, str]:
     return {other: title for other, title in others.items() if _rows(other) == rows}
 
 
-def code(key: str, figure: Figure, other: str | None = None, table: str = "table = test") -> str:
+def code(key: str, figure: Figure, other: str | None = None, table: Code = TEST_TABLE) -> Code:
     """The code of a figure, from opening the run (and the other run, if the figure compares two) on.
 
-    `table` is the line that makes the table which a figure of one table shows.
+    `table` gives the table that a figure of one table shows.
     """
-    lines = [
-        "import workbench as wb",
-        "from workbench.store import Store",
-        "",
-        f"run = Store().open({key!r})",
-        'val, test = run.tables["val"], run.tables["test"]',
-    ]
+    lines = [f"run = Store().open({key!r})", 'val, test = run.tables["val"], run.tables["test"]']
     if other is not None:
         lines.append(f"other = Store().open({other!r})")
         lines.append('other_val, other_test = other.tables["val"], other.tables["test"]')
-    if "(table" in figure.code:
-        lines.append(table)
-    return "\n".join([*lines, figure.code.removeprefix("import workbench as wb\n")])
+    opened = Code(setup=lines, imports=["from workbench.store import Store"])
+    given = table.after(opened) if "table" in figure.code.needs else opened
+    return figure.code.after(Code(setup=[""]).after(given))

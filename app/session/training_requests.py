@@ -12,6 +12,7 @@ import streamlit as st
 
 from session import reading
 from workbench.datasets import recipe_class, transforms
+from workbench.figures import Code
 from workbench.knobs import shown
 from workbench.workers.heads import WarmWorker
 
@@ -44,24 +45,21 @@ def loss_in_words(loss: Mapping[str, Any]) -> str:
     return f"{loss['loss'].rpartition(':')[2]}({knobs})"
 
 
-def code(described: Mapping[str, Any]) -> str:
+def code(described: Mapping[str, Any]) -> Code:
     """The lines that train the same run: they give `trained`, `val` and `test`."""
-    imports = ["import workbench as wb"]
+    imports: list[str] = []
     data = _data_in_code(described["dataset"], imports)
     loss = _loss_in_code(described["loss"], imports)
     fields = [data, f"model={described['model']!r}", f"loss={loss}"]
     fields += [f"{name}={described[name]!r}" for name in ("features", *SETTINGS) if described.get(name) is not None]
-    return "\n".join(
-        [
-            *imports,
-            "",
-            "run = wb.Run(",
-            *(f"    {field}," for field in fields),
-            ")",
-            "trained = wb.train(run)",
-            'val, test = trained.tables["val"], trained.tables["test"]',
-        ]
-    )
+    lines = [
+        "run = wb.Run(",
+        *(f"    {field}," for field in fields),
+        ")",
+        "trained = wb.train(run)",
+        'val, test = trained.tables["val"], trained.tables["test"]',
+    ]
+    return Code(setup=lines, imports=imports)
 
 
 def open_elsewhere(key: str) -> None:
@@ -98,7 +96,7 @@ def _data_in_code(spec: Mapping[str, Any], imports: list[str]) -> str:
 def _loss_in_code(spec: Mapping[str, Any], imports: list[str]) -> str:
     module, _, name = spec["loss"].rpartition(":")
     knobs = ", ".join(f"{knob}={_tuple(value)!r}" for knob, value in spec["knobs"].items())
-    if not module or module.startswith("workbench."):  # a bare name is one of ours
+    if not module:
         return f"wb.losses.{name}({knobs})"
     imports.append(f"from {module} import {name}")
     return f"{name}({knobs})"

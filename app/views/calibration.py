@@ -13,8 +13,9 @@ from controls.addressed import bound, in_address, one_of
 from drawing import messages
 from drawing.figures import drawn
 from session import reading
-from session.navigation import open_samples, rows_of_bin
+from session.navigation import open_rows
 from workbench.calibration import RECALIBRATORS, at_temperature, of_one_class
+from workbench.figures import Code
 from workbench.figures.of_probabilities.reliability import Reliability
 from workbench.figures.of_probabilities.temperature import TEMPERATURES, Temperatures
 from workbench.knobs import from_text
@@ -39,22 +40,24 @@ class Mended(NamedTuple):
     by: str  # the recalibrator as Python prints it: a text can be cached
     temperature: float | None = None
 
-    def code(self, which: int | None) -> str:
-        """The lines that make the table which is shown, of all classes or of one."""
+    def code(self, which: int | None) -> Code:
+        """The code that makes the table which is shown, of all classes or of one."""
         if self.temperature is None:
             name = self.by.partition("(")[0]
             if hasattr(wb, name):
-                return with_class(f"wb.{self.by}.fit(val)(test)", which)
-            return f"from workbench.calibration import {name}\n\n{with_class(f'{self.by}.fit(val)(test)', which)}"
-        at = f"from workbench.calibration import at_temperature\n\ntable = at_temperature(test, {self.temperature!r})"
-        return at if which is None else f"{at}\n{with_class('table', which)}"
+                return code_of_table(f"wb.{self.by}.fit(val)(test)", which)
+            imports = Code(imports=[f"from workbench.calibration import {name}"])
+            return code_of_table(f"{self.by}.fit(val)(test)", which).after(imports)
+        scaled = code_of_table(f"at_temperature(test, {self.temperature!r})", which)
+        return scaled.after(Code(imports=["from workbench.calibration import at_temperature"]))
 
 
-def with_class(table: str, which: int | None) -> str:
+def code_of_table(made: str, which: int | None) -> Code:
     """The line `table = …`, or what makes of it a table of one class."""
     if which is None:
-        return f"table = {table}"
-    return f"from workbench.calibration import of_one_class\n\ntable = of_one_class({table}, {which})"
+        return Code(setup=[f"table = {made}"])
+    imports = ["from workbench.calibration import of_one_class"]
+    return Code(setup=[f"table = of_one_class({made}, {which})"], imports=imports)
 
 
 def page() -> None:
@@ -92,17 +95,17 @@ def body(key: str, dark: bool) -> None:
         st.info(messages.plain(f"There is no before and after: {why_not(key)}."), icon=":material/info:")
     of = "" if which is None else f" of {test.named_classes()[which]}"
     with st.container(key="figures"):
-        title, code = f"Before: is the confidence{of} right?", with_class("test", which)
-        opens = which is None and K == 1  # only there a bin is a set of rows
+        title, code = f"Before: is the confidence{of} right?", code_of_table("test", which)
         before = diagram(key, None, which, K)
         after = None if mended is None else diagram(key, mended, which, K).beside(before)
         before = before if after is None else before.beside(after)
+        opens = which is None and before.opens_rows  # the rows of one class stand in other bins
         clicked = drawn("before", key, lambda: before, dark, title=title, height=TALL, table=code, clickable=opens)
-        if clicked is not None and (rows := rows_of_bin(key, clicked, before)) is not None:
-            open_samples(**rows)
+        if clicked is not None and (rows := before.rows_behind(clicked)) is not None:
+            open_rows(key, rows, test)
         if mended is not None and after is not None:
             title, code = f"After: is the confidence{of} right?", mended.code(which)
-            drawn("after", key, lambda: after, dark, title=title, height=TALL, table=code)
+            drawn("after", key, lambda: after, dark, title=title, height=TALL, table=code, clickable=False)
             drawn("temperatures", key, lambda: temperatures(key).marked(mended.temperature), dark)
         family(key, mended)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -12,14 +15,17 @@ from controls import rules
 from controls.addressed import any_text, bound, one_of
 from controls.places import compact, places
 from controls.several import one_run
-from drawing import messages, moving
-from drawing.figures import drawn
+from drawing import messages
+from drawing.figures import drawn, following
 from drawing.handout import handout
 from session import reading
-from session.navigation import open_samples, opens_rows, rows_of_class
+from session.navigation import open_rows, open_samples
 from workbench.figures import Figure
-from workbench.metrics.rows import ONLY_OTHER, ONLY_THIS
 
+OF_CLASSES: dict[str, Callable[[wb.PredictionSets], Figure]] = {
+    "classes": wb.figures.per_class,
+    "rarity": wb.figures.accuracy_against_count,
+}
 TALL = 600  # pixels of the table and of the heat map beside it
 COLUMNS = {
     "name": st.column_config.TextColumn("Class", width="medium"),
@@ -76,26 +82,23 @@ def body(key: str, dark: bool) -> None:
 def company(key: str, sets: wb.PredictionSets, around: int, dark: bool) -> None:
     """Who shares the sets of a class; a cell opens the rows whose sets hold both classes."""
     figure = wb.figures.shared_sets(sets, around)
-    clicked = drawn("shared", key, lambda: figure, dark, height=TALL, clickable=True)
+    clicked = drawn("shared", key, lambda: figure, dark, height=TALL)
     name = sets.table.named_classes()[around]
     with st.container(horizontal=True):
         if sets.table.labels is not None and st.button("Its rows", icon=":material/photo_library:", type="tertiary"):
             open_samples(key, label=name)
         if st.button("Rows whose sets hold it", icon=":material/photo_library:", type="tertiary"):
             open_samples(key, holds=[name])
-    if clicked is not None:
-        line, column = (figure.labels()[place] for place in clicked["point"])
-        open_samples(key, holds=sorted({line, column}))
+    if clicked is not None and (rows := figure.rows_behind(clicked)) is not None:
+        open_rows(key, rows, sets.table)
 
 
 def improved(key: str, other: str, before: wb.PredictionSets, after: wb.PredictionSets, dark: bool) -> None:
     """Which classes gain and which lose; a bar opens the rows of its class that only one of the runs gets."""
     figure = wb.figures.most_improved(before, after)
-    clicked = drawn("improved", key, lambda: figure, dark, height=TALL, other=other, clickable=True)
-    if clicked is not None:
-        bar = figure.ends().iloc[clicked["point"]]
-        who = ONLY_THIS if bar["difference"] > 0 else ONLY_OTHER
-        open_samples(key, label=bar["name"], other=other, disagreement=who)
+    clicked = drawn("improved", key, lambda: figure, dark, height=TALL, other=other)
+    if clicked is not None and (rows := figure.rows_behind(clicked)) is not None:
+        open_rows(key, rows, after.table, other=other)
 
 
 def chosen_class(sets: wb.PredictionSets) -> int:
@@ -111,29 +114,26 @@ def chosen_class(sets: wb.PredictionSets) -> int:
 @messages.friendly
 def of_classes(name: str, answer: rules.Answer, dark: bool) -> None:
     """A picture of classes, which follows the sliders while they move; a class in it opens its rows."""
-    key, clickable = answer.key, opens_rows(name, answer.sets.table)
+    key = answer.key
 
     def make() -> Figure:
-        return {"classes": wb.figures.per_class, "rarity": wb.figures.accuracy_against_count}[name](answer.sets)
+        return OF_CLASSES[name](answer.sets)
 
     if answer.row is None:
-        clicked = drawn(name, key, make, dark, clickable=clickable)
+        clicked = drawn(name, key, make, dark)
     else:
         with st.container(key=f"figure-{name}"):
-            moved = at_every_place(name, key, dark)._asdict()
-            clicked = live.figure(key, **moved, clickable=clickable, key=f"{name} of classes {key}")
+            clicked = live.figure(key, **at_every_place(name, key, dark), key=f"{name} of classes {key}")
             handout(name, key, make, dark)
-    if clicked is not None and (rows := rows_of_class(key, clicked)) is not None:
-        open_samples(**rows)
+    if clicked is not None and (rows := make().rows_behind(clicked)) is not None:
+        open_rows(key, rows, answer.sets.table)
 
 
 @st.cache_resource(show_spinner="Drawing…", max_entries=32)
-def at_every_place(name: str, key: str, dark: bool) -> moving.Moving:
+def at_every_place(name: str, key: str, dark: bool) -> dict[str, Any]:
     """A picture as it is sent to the browser, with all its moves."""
     sets = reading.sets(key, "K", float(places(key).K_values[0]))
-    if name == "classes":
-        return moving.classes(wb.figures.per_class(sets), compact(key, None), dark)
-    return moving.rarity(wb.figures.accuracy_against_count(sets), compact(key, None), dark)
+    return following(OF_CLASSES[name](sets), compact(key, None), dark)
 
 
 @messages.friendly

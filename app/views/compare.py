@@ -13,9 +13,11 @@ from controls import rules
 from controls.addressed import bound, one_of
 from controls.places import places
 from controls.several import chosen_runs, opening, titles
-from drawing import messages, moving
+from drawing import messages
+from drawing.figures import untitled
 from drawing.handout import handout
 from session import reading
+from workbench.figures import Code
 from workbench.figures.of_runs.comparisons import in_words, names_of_metrics
 from workbench.sets import Rule, rule_from_text
 
@@ -106,24 +108,25 @@ def measured(keys: tuple[str, ...], rule: str, names: tuple[str, ...], K: int) -
     return wb.comparison.compare(tables, rule_from_text(rule), metrics, val=val, resamples=RESAMPLES)
 
 
-def code_of(keys: tuple[str, ...], rule: Rule, K: int) -> str:
+def code_of(keys: tuple[str, ...], rule: Rule, K: int) -> Code:
     """The code that makes the comparison, from opening the runs on."""
-    return (
-        opening(titles(keys)) + 'test = {name: run.tables["test"] for name, run in runs.items()}\n'
-        'val = {name: run.tables["val"] for name, run in runs.items()}\n'
-        f"metrics = (*wb.metrics.METRICS, wb.metrics.top_k_accuracy.at(K={K}))\n"
-        f"comparison = wb.comparison.compare(test, wb.{rule!r}, metrics, val=val, resamples={RESAMPLES})\n"
+    return opening(
+        titles(keys),
+        'test = {name: run.tables["test"] for name, run in runs.items()}',
+        'val = {name: run.tables["val"] for name, run in runs.items()}',
+        f"metrics = (*wb.metrics.METRICS, wb.metrics.top_k_accuracy.at(K={K}))",
+        f"comparison = wb.comparison.compare(test, wb.{rule!r}, metrics, val=val, resamples={RESAMPLES})",
     )
 
 
 @messages.friendly
-def differences(code: str, comparison: pd.DataFrame, dark: bool) -> None:
+def differences(code: Code, comparison: pd.DataFrame, dark: bool) -> None:
     """How far every run lies from the first, with intervals."""
     picture("differences", code, wb.figures.paired_differences(comparison, DRAWN), dark)
 
 
 @messages.friendly
-def scatter(code: str, comparison: pd.DataFrame, dark: bool) -> None:
+def scatter(code: Code, comparison: pd.DataFrame, dark: bool) -> None:
     """The runs on any two metrics, in the address as `x` and `y`."""
     names = list(dict.fromkeys(names_of_metrics(comparison.dropna(subset=["value"]))))
     with st.container(key="scatter"):
@@ -135,14 +138,14 @@ def scatter(code: str, comparison: pd.DataFrame, dark: bool) -> None:
         picture("scatter", code, wb.figures.on_two_metrics(comparison, x, y), dark)
 
 
-def picture(name: str, code: str, made: wb.figures.Figure, dark: bool) -> None:
+def picture(name: str, code: Code, made: wb.figures.Figure, dark: bool) -> None:
     """A figure of the comparison, with room below it for the names of the runs."""
     runs = made.frame["table"].nunique()
-    drawn = moving.untitled(made.plot(dark)).update_layout(margin={"b": 60 + 24 * runs})
+    drawn = untitled(made.plot(dark)).update_layout(margin={"b": 60 + 24 * runs})
     with st.container(key=f"figure-{name}"):
         sent = live.prepared(drawn, title=made.title, subtitle=made.subtitle, text=made.text, height=TALL)
         live.prepared_drawing(sent, key=f"drawing {name}")
-        handout(name, None, lambda: replace(made, code=code + made.code.partition("\n\n")[2]), dark)
+        handout(name, None, lambda: replace(made, code=made.code.after(code)), dark)
 
 
 @messages.friendly

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -14,20 +14,15 @@ from controls.addressed import in_address
 from controls.headline import strip
 from controls.places import places
 from controls.several import chosen_runs, opening, titles
-from drawing import messages, moving
-from drawing.figures import drawn
+from drawing import messages
+from drawing.figures import drawn, following
 from drawing.handout import handout
 from session import reading
-from session.navigation import open_samples
-from views.samples import LABELLED, NO_LABEL
-from workbench.figures.base import counted
-from workbench.figures.of_probabilities.rejection import ALL, WITH, WITHOUT, NoneOfThese, share_answered
-from workbench.figures.of_probabilities.rejection import BINS as CONFIDENCE_BINS
+from session.navigation import open_rows
 from workbench.figures.of_sets.agreement import F1AgainstThreshold
 from workbench.metrics.comparison import zero_and_many
 
 TALL = 420  # pixels of a picture
-LABELS = {WITHOUT: NO_LABEL, WITH: LABELLED}  # kind of rows in a picture → what the Samples view calls them
 TOP, BINS = 4, 10  # of the reliability of many labels (Liao et al., Fig. 3)
 COLUMNS = {
     "table": st.column_config.TextColumn("Run"),
@@ -153,51 +148,32 @@ def side_by_side(names: dict[str, str], threshold: float) -> pd.DataFrame:
 def moving_picture(channel: str, key: str, threshold: float, title: str, dark: bool) -> None:
     """Confidence of the rows of a run; the line follows the sliders of the page, and a bar opens its rows."""
     with st.container(key=f"figure-confidence-{key}"):
-        made = at_every_place(channel, key, title, dark)._asdict()
-        clicked = live.figure(channel, **made, clickable=True, key=f"confidence {channel} {key}")
+        made = at_every_place(channel, key, title, dark)
+        clicked = live.figure(channel, **made, key=f"confidence {channel} {key}")
         test = reading.run(key).tables["test"]
         handout(f"confidence-{key}", key, lambda: wb.figures.none_of_these(test, threshold), dark)
-    if clicked is not None and clicked["trace"] % 2 == 0:  # bars and curves take turns
-        low, high = (place / CONFIDENCE_BINS for place in (clicked["point"], clicked["point"] + 1))
-        kind = list(wb.figures.none_of_these(test).kinds)[clicked["trace"] // 2]
-        open_samples(key, sure=(low, high), labels=LABELS.get(kind), of_sliders=True)
+    if clicked is not None and (rows := wb.figures.none_of_these(test).rows_behind(clicked)) is not None:
+        open_rows(key, rows, test, of_sliders=True)
 
 
 @st.cache_resource(show_spinner="Drawing…", max_entries=32)
-def at_every_place(channel: str, key: str, title: str, dark: bool) -> moving.Moving:
+def at_every_place(channel: str, key: str, title: str, dark: bool) -> dict[str, Any]:
     """The confidences of a run as they are sent to the browser, with the line at every threshold of the page."""
     figure = wb.figures.none_of_these(reading.run(key).tables["test"])
-    thresholds = places(channel).thresholds
-    ends = [min(value, 1.0) for value in thresholds.tolist()]
-    moves = [live.Move(f"shapes[{panel}].{end}", ends) for panel in (0, 1) for end in ("x0", "x1")]
-    drawing = moving.untitled(figure.plot(dark))
-    return moving.Moving(drawing, title, said(figure, thresholds), moves, height=TALL)
-
-
-def said(figure: NoneOfThese, thresholds: np.ndarray) -> list[str]:
-    """What every threshold does to each kind of rows, in few words."""
-    parts = []
-    for kind, values in figure.kinds.items():
-        answered = share_answered(values, thresholds)
-        verb, shares = ("refused", 1 - answered) if kind == WITHOUT else ("answered", answered)
-        parts.append(
-            [f"{share:.1%} of {kind} {verb}" if kind == ALL else f"{share:.1%} {kind} {verb}" for share in shares]
-        )
-    n = counted(sum(len(values) for values in figure.kinds.values()), "row")
-    return [f"n = {n}: {', '.join(words)}" for words in zip(*parts, strict=True)]
+    return following(figure, {"thresholds": places(channel).thresholds}, dark, title=title, height=TALL)
 
 
 @messages.friendly
 def f1_picture(channel: str, names: dict[str, str], threshold: float, dark: bool) -> None:
     """F1 of all runs against the threshold; the line follows the sliders."""
-    code = opening(names) + 'tables = {name: run.tables["test"] for name, run in runs.items()}\n'
+    code = opening(names, 'tables = {name: run.tables["test"] for name, run in runs.items()}')
 
     def marked() -> F1AgainstThreshold:
         made = f1_curves(names).marked(threshold)
-        return replace(made, code=code + made.code.partition("\n\n")[2])
+        return replace(made, code=made.code.after(code))
 
     with st.container(key="figure-f1"):
-        live.figure(channel, **f1_at_every_place(channel, names, dark)._asdict(), key=f"f1 {channel} {len(names)}")
+        live.figure(channel, **f1_at_every_place(channel, names, dark), key=f"f1 {channel} {len(names)}")
         handout("f1", None, marked, dark)
 
 
@@ -208,10 +184,9 @@ def f1_curves(names: dict[str, str]) -> F1AgainstThreshold:
 
 
 @st.cache_resource(show_spinner="Drawing…", max_entries=16)
-def f1_at_every_place(channel: str, names: dict[str, str], dark: bool) -> moving.Moving:
+def f1_at_every_place(channel: str, names: dict[str, str], dark: bool) -> dict[str, Any]:
     """The curves as they are sent to the browser, with the line at every threshold of the page."""
     figure = f1_curves(names).marked(0.5)
-    ends = [min(value, 1.0) for value in places(channel).thresholds.tolist()]
-    drawing = moving.untitled(figure.plot(dark)).update_layout(margin={"b": 60 + 24 * len(names)})
-    moves = [live.Move(f"shapes[0].{end}", ends) for end in ("x0", "x1")]
-    return moving.Moving(drawing, figure.title, [figure.subtitle], moves, figure.text, TALL)
+    made = following(figure, {"thresholds": places(channel).thresholds}, dark, height=TALL)
+    made["figure"].update_layout(margin={"b": 60 + 24 * len(names)})
+    return made

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -16,14 +17,14 @@ from controls.addressed import bound, came_back, drop, number_asked, one_of, swi
 from controls.headline import numbers
 from controls.places import compact, places
 from controls.rules import Answer
-from drawing import messages, moving, photos
+from drawing import messages, photos
 from drawing.figures import drawn
 from drawing.handout import handout
 from drawing.loss_figures import Setting, recipe, shown
 from session import reading
 from session.navigation import open_live_training, open_samples
-from views.sets import picture
-from workbench.figures import Figure
+from views.sets import picture, sizes_following
+from workbench.figures import Code, Figure
 from workbench.lessons import LESSONS, Lesson
 from workbench.store import DEMO, Store
 
@@ -148,7 +149,7 @@ def flowers(key: str, dark: bool) -> None:
         open_samples(key, row=opened, of_sliders=True)
     _, K = places(key).at(row)
     with st.container(key="figure-organs"):
-        live.figure(key, **sizes_by_organ(key, dark)._asdict(), key="sizes by organ")
+        live.figure(key, **sizes_by_organ(key, dark), key="sizes by organ")
         handout("organs", None, lambda: of_organs(key, K), dark)
 
 
@@ -171,16 +172,17 @@ def sets_of_one_organ(key: str, K: float) -> wb.PredictionSets:
 def of_organs(key: str, K: float) -> Figure:
     """The sizes of the sets of photographs of one organ."""
     made = wb.figures.set_sizes(sets_of_one_organ(key, K), by="organs")
-    of_these = f'import numpy as np\n\ntest = test.rows(np.isin(test.attributes["organs"], {ALONE}))\nsets = '
-    return replace(made, code=reading.code(key, made).replace("sets = ", of_these))
+    alone = f'test = test.rows(np.isin(test.attributes["organs"], {ALONE}))'
+    of_these = Code(setup=[alone], imports=["import numpy as np"])
+    return replace(made, code=reading.code(key, replace(made, code=made.code.after(of_these))))
 
 
 @st.cache_resource(show_spinner="Counting sizes by organ…", max_entries=4)
-def sizes_by_organ(key: str, dark: bool) -> moving.Moving:
+def sizes_by_organ(key: str, dark: bool) -> dict[str, Any]:
     """The sizes of the sets of photographs of one organ, at every place of the slider."""
     index = wb.SetIndex(reading.run(key).tables["test"].rows(one_organ(key)))
     figure = wb.figures.set_sizes(sets_of_one_organ(key, START["K"]), by="organs")
-    return moving.sizes(figure, index.compact(places(key).thresholds, by="organs"), None, True, dark)
+    return sizes_following(figure, index.compact(places(key).thresholds, by="organs"), dark)
 
 
 def averages(key: str, dark: bool) -> None:
@@ -211,7 +213,7 @@ def pseudo_labels(cross_entropy: str, two_heads: str, dark: bool) -> None:
     if st.button(f"Train a head with α = {alpha:g}", icon=":material/model_training:"):
         open_live_training(cross_entropy, wb.losses.AverageKTwoHead(K=START["K"], alpha=alpha))
     before, after = (reading.sets(key, "K", START["K"]) for key in (cross_entropy, two_heads))
-    trained_with = reading.run(two_heads).info["loss"]["knobs"]["alpha"]
+    trained_with = reading.run(two_heads).record.loss_knobs["alpha"]
     drawn(
         "improved",
         two_heads,
@@ -220,4 +222,5 @@ def pseudo_labels(cross_entropy: str, two_heads: str, dark: bool) -> None:
         title=f"From cross-entropy to two heads with α = {trained_with:g}: which classes gain, which lose",
         height=600,
         other=cross_entropy,
+        clickable=False,
     )

@@ -11,14 +11,15 @@ from controls.addressed import Readable, bound, drop, one_of, some_of, two_numbe
 from controls.several import one_run
 from drawing import messages, photos, row_detail
 from session import reading
-from session.navigation import LARGEST, size_in_words
+from session.navigation import LABELLED, NO_LABEL, SEVERAL, size_in_words
+from workbench.figures import Code
 from workbench.figures.base import counted
 from workbench.metrics.rows import DISAGREEMENTS, OF_LABELS, ORDERS, RowFilter, in_order, listed
+from workbench.sets.index import LARGEST_SIZE
 from workbench.tables.groups import rows_by
 
 VERDICTS = ANY, HITS, MISSES = ("any", "hit", "miss")
 ALL, ALL_ROWS = "all", "all rows"
-NO_LABEL, LABELLED, SEVERAL = "none", "at least one", "several"
 FEWEST = {NO_LABEL: 0, LABELLED: 1, SEVERAL: 2}  # labels of a row
 MOST_GROUPS = 200  # of a grouping that can be chosen from
 
@@ -70,7 +71,7 @@ def wanted(answer: rules.Answer) -> tuple[RowFilter, str | None]:
     table = answer.sets.table
     names = table.named_classes()
     with st.container(key="filters"):
-        last = min(table.n_classes, LARGEST)
+        last = min(table.n_classes, LARGEST_SIZE)
         low, high = st.select_slider(
             "Set size", list(range(last + 1)), (0, last), format_func=size_in_words, **bound("size", sizes_up_to(last))
         )
@@ -171,13 +172,10 @@ def take_away(
     )
 
 
-def code(answer: rules.Answer, asked: RowFilter, order: str, other: str | None, shown: np.ndarray) -> str:
+def code(answer: rules.Answer, asked: RowFilter, order: str, other: str | None, shown: np.ndarray) -> Code:
     """The library calls that find the rows and, where there are photographs, draw those of the page."""
+    imports = ["from workbench.metrics.rows import RowFilter, in_order", "from workbench.store import Store"]
     lines = [
-        "import workbench as wb",
-        "from workbench.metrics.rows import RowFilter, in_order",
-        "from workbench.store import Store",
-        "",
         f"run = Store().open({answer.key!r})",
         'val, test = run.tables["val"], run.tables["test"]',
         f"sets = wb.{answer.rule!r}.fit(val)(test)",
@@ -191,7 +189,7 @@ def code(answer: rules.Answer, asked: RowFilter, order: str, other: str | None, 
     if len(shown) and reading.photographs(answer.key) is not None:
         images = "test.images"
         if answer.sets.table.images is None:
-            lines += ["", "from workbench.datasets import load_spec", ""]
+            imports.append("from workbench.datasets import load_spec")
             images = "load_spec(run.dataset_spec).test.inputs"
         lines.append(f"wb.figures.samples(sets, {images}, rows={shown.tolist()}).plot()")
-    return "\n".join(lines) + "\n"
+    return Code(setup=lines, imports=imports)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import streamlit as st
 
 import live
@@ -15,15 +14,16 @@ from controls import rules
 from controls.addressed import bound, one_of
 from controls.places import compact, places
 from controls.several import one_run
-from drawing import messages, moving, photos
-from drawing.figures import drawn
+from drawing import messages, photos
+from drawing.figures import HEIGHT, PANEL, drawn, following, sent
 from drawing.handout import handout
 from session import reading
-from session.navigation import LARGEST, Rows, open_samples, opens_rows, rows_of_bin, rows_of_class
+from session.navigation import open_rows
 from workbench.figures import Figure
+from workbench.figures.base import Click, Places
 from workbench.figures.of_probabilities.reliability import Reliability
 from workbench.figures.of_sets.curves import AccuracyAgainstSize
-from workbench.figures.of_sets.sizes import MOST_GROUPS
+from workbench.figures.of_sets.sizes import MOST_GROUPS, SetSizes
 from workbench.figures.of_sets.thresholds import SizeAgainstThreshold
 from workbench.tables.groups import rows_by
 
@@ -87,22 +87,25 @@ def picture(
 ) -> None:
     """One picture with its code; if it fails, the others stay. A bar of it, a class or a bin opens its rows."""
     if answer.row is not None:
-        clicked = following(name, answer, by, other, make, dark)
+        clicked = moving(name, answer, by, other, make, dark)
     elif name == "reliability":
         with st.container(key=f"figure-{name}"):
             parts = prepared_reliability(answer.key, dark)
             clicked = live.prepared_drawing(parts, key=f"drawing {name}", clickable=True)
             handout(name, answer.key, make, dark)
     else:
-        clickable = opens_rows(name, answer.sets.table)
-        clicked = drawn(name, answer.key, make, dark, other=other, clickable=clickable)
-    if clicked is not None and (rows := rows_behind(name, clicked, answer, by, other)) is not None:
-        open_samples(**rows, of_sliders=answer.row is not None)
+        clicked = drawn(name, answer.key, make, dark, other=other)
+    if clicked is not None:
+        figure = make()
+        if (rows := figure.rows_behind(clicked)) is not None:
+            outlined = isinstance(figure, SetSizes) and figure.outlined(clicked)
+            key = other if other is not None and outlined else answer.key
+            open_rows(key, rows, answer.sets.table, of_sliders=answer.row is not None)
 
 
-def following(
+def moving(
     name: str, answer: rules.Answer, by: str | None, other: str | None, make: Callable[[], Figure], dark: bool
-) -> dict[str, Any] | None:
+) -> Click | None:
     """A picture that follows the sliders. Returns what was clicked just now, or None."""
     key = answer.key
 
@@ -111,36 +114,9 @@ def following(
         return replace(made, code=reading.code(key, made, other))
 
     with st.container(key=f"figure-{name}"):
-        moved = at_every_place(name, key, by, other, dark)._asdict()
-        clickable = opens_rows(name, answer.sets.table)
-        clicked = live.figure(key, **moved, clickable=clickable, key=f"{name} {key}")
+        clicked = live.figure(key, **at_every_place(name, key, by, other, dark), key=f"{name} {key}")
         handout(name, None, figure, dark)
     return clicked
-
-
-def rows_behind(
-    name: str, clicked: dict[str, Any], answer: rules.Answer, by: str | None, other: str | None
-) -> Rows | None:
-    """The rows behind what was clicked, if there are any."""
-    if name == "sizes":
-        return rows_of_bar(clicked, answer, by, other)
-    if name == "classes":
-        return rows_of_class(answer.key, clicked)
-    return rows_of_bin(answer.key, clicked, reliability(answer.key))
-
-
-def rows_of_bar(clicked: dict[str, Any], answer: rules.Answer, by: str | None, other: str | None) -> Rows:
-    """The rows behind a bar of the histogram of sizes."""
-    shown = [answer.key] if other is None else [answer.key, other]
-    panel, layer = divmod(clicked["trace"], len(shown))
-    size, sizes = clicked["point"], answer.of(shown[layer]).sizes
-    group = None
-    if by is not None:
-        codes, names = rows_by(answer.sets.table, by)
-        present = np.unique(codes)
-        group, sizes = names[present[panel]], sizes[codes == present[panel]]
-    alone = np.count_nonzero(sizes == size) == clicked["data"]  # else larger sets share the bar
-    return {"key": shown[layer], "sizes": (size, size if alone else LARGEST), "by": by, "group": group}
 
 
 def of_thresholds(key: str, row: int) -> SizeAgainstThreshold:
@@ -175,10 +151,7 @@ def reliability(key: str) -> Reliability:
 @st.cache_resource(show_spinner=False, max_entries=16)
 def prepared_reliability(key: str, dark: bool) -> dict[str, Any]:
     """The same as it is sent to the browser."""
-    still = moving.still(reliability(key), dark)
-    return live.prepared(
-        still.figure, title=still.title, subtitle=still.subtitles[0], text=still.text, height=still.height
-    )
+    return sent(reliability(key), dark)
 
 
 def grouping(table: wb.LogitTable) -> str | None:
@@ -200,18 +173,27 @@ def grouping(table: wb.LogitTable) -> str | None:
 
 
 @st.cache_resource(show_spinner="Drawing…", max_entries=64)
-def at_every_place(name: str, key: str, by: str | None, other: str | None, dark: bool) -> moving.Moving:
+def at_every_place(name: str, key: str, by: str | None, other: str | None, dark: bool) -> dict[str, Any]:
     """A picture as it is sent to the browser, with all its moves. It does not depend on where the sliders stand."""
+    everywhere = compact(key, by)
     if name == "curve":
-        return moving.curve(curve(key), compact(key, None), dark)
+        start = everywhere["mean_size"][0], everywhere["accuracy"][0]
+        return following(curve(key).standing_at(*start), everywhere, dark)
     if name == "thresholds":
-        return moving.thresholds(of_thresholds(key, 0), places(key), dark)
+        figure = of_thresholds(key, 0)
+        fitted = {"thresholds": places(key).thresholds, "mean_size": places(key).mean_size}
+        return following(replace(figure, text=figure.unmarked), fitted, dark)
     if name == "reliability":
-        return moving.still(reliability(key), dark)
+        return following(reliability(key), everywhere, dark)
     sets = reading.sets(key, "K", float(places(key).K_values[0]))
     if name == "classes":
-        return moving.classes(wb.figures.per_class(sets), compact(key, None), dark)
+        return following(wb.figures.per_class(sets), everywhere, dark)
     beside = None if other is None else reading.sets(other, "K", float(places(key).K_values[0]))
     of_other = None if other is None else compact(key, by, other)
-    figure = wb.figures.set_sizes(sets, by=by, other=beside)
-    return moving.sizes(figure, compact(key, by), of_other, by is not None, dark)
+    return sizes_following(wb.figures.set_sizes(sets, by=by, other=beside), everywhere, dark, of_other)
+
+
+def sizes_following(figure: SetSizes, everywhere: Places, dark: bool, other: Places | None = None) -> dict[str, Any]:
+    """The histogram of sizes, or one below another, with all its moves; those of another run, if there is one, too."""
+    height = HEIGHT + PANEL * (figure.frame["group"].nunique() - 1)
+    return following(figure, everywhere, dark, height=height, other=other)

@@ -308,7 +308,8 @@ def test_G_holds_what_the_index_counts_and_its_marked_path_ends_at_the_threshold
     across, down = drawn.layout.shapes
     assert (across.x1, across.y0, across.y1) == (threshold, 2.0, 2.0)
     assert (down.x0, down.x1, down.y1) == (threshold, threshold, 2.0)
-    assert (drawn.data[POINT].x[0], drawn.data[POINT].y[0]) == (threshold, 2.0)
+    (point,) = drawn.select_traces({"name": POINT})
+    assert (point.x[0], point.y[0]) == (threshold, 2.0)
     with pytest.raises(ValueError, match="above 0"):
         wb.figures.size_against_threshold(val, test, threshold=0)
 

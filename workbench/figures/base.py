@@ -5,16 +5,19 @@ from __future__ import annotations
 import html
 import math
 import numbers
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
 from workbench.figures import style
+from workbench.figures.code import Code
 from workbench.figures.style import Theme
 from workbench.knob_kinds import three_digits
+from workbench.metrics.rows import RowFilter
 from workbench.sets import PredictionSets, SetIndex
 
 if TYPE_CHECKING:
@@ -22,6 +25,73 @@ if TYPE_CHECKING:
 
 LONGEST_NAME = 32  # letters of a name beside an axis
 HEADER = 0.68  # inches above a static picture, for its title and subtitle
+
+
+Places = Mapping[str, Any]  # what `SetIndex.compact` gives: arrays with one entry for every place of a slider
+
+
+@dataclass(frozen=True, eq=False)
+class Move:
+    """A property of a Plotly figure that follows a slider, and its value at every place of it.
+
+    It is that of the trace or of the shape of this name, or of the layout. Values are a list, or an array whose lines they
+    are; a single one holds at every place: it is set once, when the picture begins to follow.
+    """
+
+    property: str
+    values: np.ndarray | list[Any]
+    trace: str | None = None
+    shape: str | None = None
+
+    def set_once(self) -> bool:
+        """Whether one value holds at every place."""
+        return len(self.values) == 1
+
+    def at(self, place: int) -> Any:
+        """The value at a place."""
+        return self.values[0 if self.set_once() else place]
+
+    def found_in(self, figure: go.Figure) -> tuple[int | None, str]:
+        """The number of the trace, if it is of one, and the property as Plotly writes it: `shapes[0].x0`."""
+        if self.trace is not None:
+            return [trace.name for trace in figure.data].index(self.trace), self.property
+        if self.shape is not None:
+            return None, f"shapes[{[shape.name for shape in figure.layout.shapes].index(self.shape)}].{self.property}"
+        return None, self.property
+
+
+def moved(figure: go.Figure, moves: Iterable[Move], place: int) -> go.Figure:
+    """A copy of a Plotly figure after its moves to a place, as a browser makes them."""
+    figure = go.Figure(figure)
+    for move in moves:
+        trace, path = move.found_in(figure)
+        (figure.layout if trace is None else figure.data[trace])[path] = move.at(place)
+    return figure
+
+
+def plotly_frames(figure: go.Figure, moves: Iterable[Move], names: Sequence[str]) -> list[go.Frame]:
+    """The moves as frames that a slider of Plotly's own can show; one name for each place."""
+    found = [(move, *move.found_in(figure)) for move in moves]
+    frames = []
+    for place, name in enumerate(names):
+        data: dict[int, Any] = {}
+        layout = go.Layout()
+        for move, trace, path in found:
+            part = layout if trace is None else data.setdefault(trace, type(figure.data[trace])())
+            part[path] = move.at(place)
+        frames.append(go.Frame(name=name, data=list(data.values()), traces=list(data), layout=layout))
+    return frames
+
+
+class Click(NamedTuple):
+    """A part of a Plotly picture that a person chose: the name of its trace, its point (line and column, of a heat map).
+
+    `data` is the custom data of the point.
+    """
+
+    trace: str | None
+    point: Any
+    data: Any = None
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -42,7 +112,7 @@ class Figure:
     title: str
     subtitle: str
     text: str
-    code: str
+    code: Code
 
     def plot(self, dark: bool = False) -> go.Figure:
         """The interactive picture (Plotly)."""
@@ -83,6 +153,23 @@ class Figure:
             f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>\n'
             f'<body style="margin: 0; background: {paper}"><main role="img" aria-label="{text}">{picture}</main></body></html>\n'
         )
+
+    def moves(self, places: Places) -> list[Move]:
+        """What changes in `plot()` along a slider, at every place of `SetIndex.compact`; nothing in most pictures."""
+        return []
+
+    def subtitles(self, places: Places) -> list[str]:
+        """The subtitle at every place of a slider; one, if it stays the same."""
+        return [self.subtitle]
+
+    @property
+    def opens_rows(self) -> bool:
+        """Whether parts of the picture stand for rows."""
+        return type(self).rows_behind is not Figure.rows_behind
+
+    def rows_behind(self, click: Click) -> RowFilter | None:
+        """Which rows stand behind a part of the picture: `.rows(sets)` of it gives their numbers; None if none do."""
+        return None
 
     def _plotly(self, theme: Theme) -> go.Figure:
         raise NotImplementedError(f"{type(self).__name__} must draw itself with Plotly")  # pragma: no cover
@@ -217,12 +304,17 @@ def chosen_by(sets: PredictionSets) -> str:
     return "people" if sets.rule is None else sets.rule.rule.short()
 
 
-def code_of_sets(sets: PredictionSets) -> str:
-    """The lines that make the sets again from the tables `val` (where the rule was fitted) and `test`."""
+def code_of_sets(sets: PredictionSets, name: str = "sets", val: str = "val", test: str = "test") -> Code:
+    """The lines that make the sets again, under a name, from the tables `val` (where the rule was fitted) and `test`."""
     if sets.rule is None:
-        return f"import workbench as wb\n\n# sets: {len(sets)} sets that no rule chose\n"
-    size = f"{sets.table.n} rows of {sets.table.n_classes} classes"
-    return (
-        f"import workbench as wb\n\n# val: the table the rule is fitted on; test: the table shown, {size}\n"
-        f"sets = wb.{sets.rule.rule!r}.fit(val)(test)\n"
-    )
+        return Code(setup=[f"# {name}: {len(sets)} sets that no rule chose"])
+    return Code(setup=[f"{name} = wb.{sets.rule.rule!r}.fit({val})({test})"])
+
+
+def code_with_sets(call: str, sets: PredictionSets, *, setup: Iterable[str] = (), name: str = "sets") -> Code:
+    """The code of a figure of sets, from the tables on; `setup` are lines between the sets and the call."""
+    told = []
+    if sets.rule is not None:
+        size = f"{sets.table.n} rows of {sets.table.n_classes} classes"
+        told = [f"# val: the table the rule is fitted on; test: the table shown, {size}"]
+    return Code(call, setup).after(code_of_sets(sets, name)).after(Code(setup=told))

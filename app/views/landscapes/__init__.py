@@ -80,7 +80,7 @@ def gallery(dark: bool) -> None:
     with st.spinner("Drawing every loss…"):
         clicked = shown("gallery", recipe("gallery", label=label, K=K), dark, clickable=True)
     if clicked is not None:
-        opened = wb.losses.LOSSES[clicked["point"]]
+        opened = wb.losses.LOSSES[clicked.point]
         st.session_state["landscapes next"] = {"part": LEVELS, "loss": opened.__name__, "beside": NONE}
         with contextlib.suppress(StreamlitAPIException):  # a widget that is there already writes the address itself
             st.query_params["loss"] = opened.title
@@ -141,8 +141,8 @@ def risk(dark: bool) -> None:
     with st.container(key="pair"):
         clicked = shown("map", recipe("calibration_map", setting, K=K, probabilities=law), dark, clickable=True)
         shown("risk", recipe("conditional_risk", setting, probabilities=law, K=K), dark)
-    if clicked is not None and clicked["data"] is not None:
-        snapped = [min(PI_STEPS, key=lambda step: abs(step - share)) for share in clicked["data"][:2]]
+    if clicked is not None and clicked.data is not None:
+        snapped = [min(PI_STEPS, key=lambda step: abs(step - share)) for share in clicked.data[:2]]
         st.session_state["landscapes next"] = {"pi0": snapped[0], "pi1": snapped[1]}
         st.rerun(scope="fragment")
     about(chosen)

@@ -12,7 +12,7 @@ from controls.addressed import bound, one_of
 from drawing import messages
 from drawing.handout import handout
 from session import reading
-from workbench.figures import Figure
+from workbench.figures import Code, Figure
 from workbench.workers.planes import Computation, Plane, check_repeatable
 
 SIDES = (5, 9, 17)  # points a side
@@ -104,12 +104,8 @@ def show(plane: Plane, steps: int, dark: bool) -> None:
 def with_code(figure: Figure, plane: Plane, steps: int) -> Figure:
     """The figure with the code that makes it from the run on."""
     run = f"TrainedRun.open({plane.run[: reading.SHORT]!r})"
-    lines = [
-        "import workbench as wb",
-        "from workbench.training import TrainedRun, weight_plane",
-        "",
-        f"plane = weight_plane({run}, steps={steps}, rows={plane.rows}, seed={plane.seed})",
-        "figure = wb.figures.weight_plane(plane)",
-        "figure.plot()",
-    ]
-    return replace(figure, code="\n".join(lines) + "\n")
+    computed = Code(
+        setup=[f"plane = weight_plane({run}, steps={steps}, rows={plane.rows}, seed={plane.seed})"],
+        imports=["from workbench.training import TrainedRun, weight_plane"],
+    )
+    return replace(figure, code=figure.code.after(computed))

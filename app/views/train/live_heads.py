@@ -17,11 +17,12 @@ import live
 import workbench as wb
 from controls import knobs
 from controls.addressed import bound, one_of
-from drawing import messages, moving
+from drawing import messages
+from drawing.figures import HEIGHT, untitled
 from drawing.handout import handout
 from session import reading, training_requests
 from views.train.sweeps import swept
-from workbench.figures import Figure
+from workbench.figures import Code, Figure
 from workbench.figures.base import counted
 from workbench.figures.of_runs.comparisons import in_words, names_of_metrics
 from workbench.knobs import Knob
@@ -160,7 +161,7 @@ def time_left(progress: Progress) -> str:
 
 def result(run: StoredRun, base: StoredRun, dark: bool) -> None:
     """What the last finished head gives, beside the run whose backbone it has."""
-    K = target(run)
+    K = run.record.K
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**Shown: {messages.plain(run.title)}**", width="content")
         keep(run, base)
@@ -178,17 +179,14 @@ def result(run: StoredRun, base: StoredRun, dark: bool) -> None:
 
 def tried(run: StoredRun, K: float, dark: bool) -> None:
     """What the values that were tried so far say about a knob, as soon as there are three."""
-    shared = {name: run.info.get(name) for name in ("features", "model", "dataset_key")}
-    others = [each for each in Shelf().runs() if shared.items() <= each.info.items() and shared["features"]]
+    about = run.record
+    if about.features is None:
+        return
+    shared = {"features": about.features, "model": about.model, "dataset_key": about.dataset_key}
+    others = [each for each in Shelf().runs() if each.record.says(shared)]
     around = [sweep for sweep in stored_sweeps(others) if run in sweep.runs]
     if around:
         swept("live-tried", around[0], K, "test", dark)
-
-
-def target(run: StoredRun) -> float:
-    """K of the sets that are shown: that of the loss, if it has one."""
-    K = run.info["loss"]["knobs"].get("K", wb.AverageK().K)
-    return float(min(max(K, 1), run.tables["test"].n_classes - 1))
 
 
 @st.cache_data(show_spinner="Judging the sets…", max_entries=64)
@@ -244,14 +242,13 @@ def prepared(name: str, key: str, K: float, dark: bool) -> tuple[Figure, dict[st
     """A picture of a run, of the shelf or of the store, and what the browser needs to draw it."""
     run = Shelf().open(key)
     made = MAKERS[name](run, wb.AverageK(K).fit(run.tables["val"]))
-    made = dataclasses.replace(made, code=with_training(run.info, made))
-    drawn, height = moving.untitled(made.plot(dark)), TALL if name == "live-learning" else moving.HEIGHT
+    made = dataclasses.replace(made, code=with_training(run.record.to_json(), made))
+    drawn, height = untitled(made.plot(dark)), TALL if name == "live-learning" else HEIGHT
     return made, live.prepared(drawn, title=made.title, subtitle=made.subtitle, text=made.text, height=height)
 
 
-def with_training(described: Mapping[str, Any], figure: Figure) -> str:
+def with_training(described: Mapping[str, Any], figure: Figure) -> Code:
     """The code of a figure, from the training of its run on."""
-    lines = [training_requests.code(described)]
-    lines += ["table = test"] * ("(table" in figure.code)
-    lines += ["history = trained.history"] * ("(history" in figure.code)
-    return "\n".join([*lines, figure.code.removeprefix("import workbench as wb\n")])
+    given = {"table": "table = test", "history": "history = trained.history"}
+    lines = [line for name, line in given.items() if name in figure.code.needs]
+    return figure.code.after(Code(setup=[*lines, ""]).after(training_requests.code(described)))

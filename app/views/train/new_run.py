@@ -15,7 +15,8 @@ import live
 import workbench as wb
 from controls import knobs
 from controls.addressed import any_text, bound, one_of
-from drawing import messages, moving
+from drawing import messages
+from drawing.figures import untitled
 from drawing.handout import handout
 from session import reading, training_requests
 from views.train.live_heads import TALL, knobs_of, time_left, with_training
@@ -159,7 +160,7 @@ def curves(progress: Progress, dark: bool) -> None:
     made = wb.figures.learning_curves(pd.DataFrame(progress.history), epochs=progress.epochs)
     made = dataclasses.replace(made, code=with_training(progress.described, made))
     with st.container(key="figure-learning"):
-        drawn = moving.untitled(made.plot(dark))
+        drawn = untitled(made.plot(dark))
         words = made.title, made.subtitle, made.text
         live.drawing(drawn, title=words[0], subtitle=words[1], text=words[2], height=TALL, key="drawing learning")
         handout("learning", None, lambda: made, dark)

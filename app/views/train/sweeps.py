@@ -12,10 +12,11 @@ import streamlit as st
 import live
 import workbench as wb
 from controls.addressed import bound, one_of
-from drawing import messages, moving
+from drawing import messages
+from drawing.figures import untitled
 from drawing.handout import handout
 from session import reading
-from workbench.figures import Figure
+from workbench.figures import Code, Figure
 from workbench.figures.base import counted
 from workbench.figures.of_runs.learning import ACROSS
 from workbench.metrics.sweeps import StoredSweep, stored_sweeps
@@ -50,13 +51,12 @@ def body(dark: bool) -> None:
 
 def title(sweep: StoredSweep) -> str:
     """What was varied, of which runs."""
-    about = sweep.runs[0].info
+    about = sweep.runs[0].record
     knobs = " and ".join(
         name.removeprefix("loss.").replace("data.", "the data's ").replace("_", " ") for name in sweep.varied
     )
-    loss = about["loss"]["loss"].rpartition(":")[2]
-    data = about["dataset"]["name"] if about["dataset"] else "data of a session"
-    return f"{knobs}, {loss}: {data}, {about['model']}, {counted(len(sweep.runs), 'run')} ({sweep.runs[0].key[:4]})"
+    data = about.data_name or "data of a session"
+    return f"{knobs}, {about.loss_name}: {data}, {about.model}, {counted(len(sweep.runs), 'run')} ({sweep.runs[0].key[:4]})"
 
 
 def target_K(run: StoredRun) -> float:
@@ -84,17 +84,18 @@ def prepared(keys: tuple[str, ...], knob: str, K: float, split: str, dark: bool)
     sweep = next(each for each in stored_sweeps(shelf.open(key) for key in keys) if each.knob == knob)
     made = wb.figures.against_knob(sweep.summary(wb.AverageK(K)), knob, split=split)
     made = dataclasses.replace(made, code=code(keys, knob, K, made))
-    drawn = moving.untitled(made.plot(dark)).update_layout(margin={"t": 72})
+    drawn = untitled(made.plot(dark)).update_layout(margin={"t": 72})
     height = 80 + PANELS_HIGH * math.ceil(len(made.panels()) / ACROSS)
     return made, live.prepared(drawn, title=made.title, subtitle=made.subtitle, text=made.text, height=height)
 
 
-def code(keys: Sequence[str], knob: str, K: float, figure: Figure) -> str:
+def code(keys: Sequence[str], knob: str, K: float, figure: Figure) -> Code:
     """The code of a figure of a sweep, from opening its runs on; live heads lie on the shelf."""
-    return (
-        "import workbench as wb\nfrom workbench.store.shelf import Shelf\nfrom workbench.metrics.sweeps import stored_sweeps\n\n"
-        f"keys = {[key[: reading.SHORT] for key in keys]}\n"
-        "sweeps = stored_sweeps(Shelf().open(key) for key in keys)\n"
-        f"sweep = next(each for each in sweeps if each.knob == {knob!r})\n"
-        f"summary = sweep.summary(wb.AverageK({K!r}))\n" + figure.code.partition("\n\n")[2]
-    )
+    lines = [
+        f"keys = {[key[: reading.SHORT] for key in keys]}",
+        "sweeps = stored_sweeps(Shelf().open(key) for key in keys)",
+        f"sweep = next(each for each in sweeps if each.knob == {knob!r})",
+        f"summary = sweep.summary(wb.AverageK({K!r}))",
+    ]
+    imports = ["from workbench.store.shelf import Shelf", "from workbench.metrics.sweeps import stored_sweeps"]
+    return figure.code.after(Code(setup=lines, imports=imports))

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from workbench.counts import checked_counts, gini, lorenz_curve
 from workbench.figures.base import Figure, counted, paper
+from workbench.figures.code import Code
 from workbench.figures.style import Theme
 
 if TYPE_CHECKING:
@@ -50,8 +51,7 @@ def lorenz(class_counts: ArrayLike) -> Lorenz:
             f"{held:.1%} of the images; the rarest class has {counts[0]}, the most frequent {counts[-1]}. "
             f"Gini coefficient {gini(counts):.2f} (0: all classes equal)."
         ),
-        code=f"import workbench as wb\n\nclass_counts = {np.asarray(class_counts).tolist()}\n"
-        "figure = wb.figures.lorenz(class_counts)\nfigure.plot()\n",
+        code=Code("wb.figures.lorenz(class_counts)", [f"class_counts = {np.asarray(class_counts).tolist()}"]),
         held=held,
     )
 

@@ -110,16 +110,16 @@ def knobs_in_words(loss: Loss, width: int | None = None) -> str:
     return ", ".join(words)
 
 
-def losses_in_code(losses: Sequence[type[Loss] | Loss]) -> tuple[str, list[str]]:
-    """The imports that losses need, and each of them as it is written in code."""
-    imports, names = ["import workbench as wb"], []
+def losses_in_code(losses: Sequence[type[Loss] | Loss]) -> tuple[list[str], list[str]]:
+    """The imports that losses of other people need, and each loss as it is written in code."""
+    imports, names = [], []
     for loss in losses:
         home = (loss if isinstance(loss, type) else type(loss)).__module__
         name, ours = loss.__name__ if isinstance(loss, type) else repr(loss), home.split(".")[0] == "workbench"
         names.append(f"wb.losses.{name}" if ours else name)
         if not ours:
             imports.append(f"from {home} import {name.split('(')[0]}")
-    return "\n".join(dict.fromkeys(imports)) + "\n\n", names
+    return imports, names
 
 
 def listed(losses: Any) -> list[Any]:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from workbench.counts import whole
 from workbench.figures.base import checked_positive, checked_range, counted
+from workbench.figures.code import Code
 from workbench.figures.of_losses.evaluation import (
     Background,
     check_loss,
@@ -127,7 +128,7 @@ def level_sets(
             f"highest, {highest:.3g}, at s = {worst}.{' Colours are rescaled to run from 0 to 1.' if rescale else ''}"
             f"{''.join(f' Drawn so: {part}.' for part in how)}{flat}"
         ),
-        code=f"{imports}loss = {name}\nfigure = {call}\nfigure.plot()\n",
+        code=Code(call, [f"loss = {name}"], imports),
         label=label,
         steps=steps,
         value_range=ends or ((0.0, 1.0) if rescale else (lowest, highest)),
@@ -183,7 +184,7 @@ def gallery(
             f"label {label} at the {CORNER_NAMES[label]} corner, each rescaled to run from 0 to 1: "
             f"{', '.join(repr(loss) for loss in drawn)}."
         ),
-        code=f"{imports}figure = wb.figures.gallery({which}label={label}, K={K}, steps={steps}{how})\nfigure.plot()\n",
+        code=Code(f"wb.figures.gallery({which}label={label}, K={K}, steps={steps}{how})", imports=imports),
         panels=panels,
         captions=tuple(knobs_in_words(loss if sampled else loss.exact(), CAPTION_WIDTH) for loss in drawn),
     )

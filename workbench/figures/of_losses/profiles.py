@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 
 from workbench.counts import whole
 from workbench.figures.base import Figure, checked_positive, checked_range, counted, paper, round_range
+from workbench.figures.code import Code
 from workbench.figures.of_losses.evaluation import check_loss, listed, loss_values, losses_in_code
 from workbench.figures.style import Theme
 
@@ -60,7 +61,7 @@ def binary_surrogates(reach: float = 2.5, steps: int = 201) -> Lines:
             f"Four binary losses at n = {steps} margins from {-reach:g} to {reach:g}. At margin 0 the 0/1 error, the hinge "
             "and the exponential loss are 1 and the logistic loss is 0.693; beyond margin 1 the hinge is 0."
         ),
-        code=f"import workbench as wb\n\nfigure = wb.figures.binary_surrogates(reach={reach!r}, steps={steps})\nfigure.plot()\n",
+        code=Code(f"wb.figures.binary_surrogates(reach={reach!r}, steps={steps})"),
         x="t",
         x_title="margin t = f(x)·y",
         value_range=(0.0, 1 + reach),
@@ -120,9 +121,11 @@ def line_profile(
             f"Losses at n = {steps} scores of the label from {-reach:g} to {reach:g}, the other classes at "
             f"{', '.join(f'{score:g}' for score in others)}: {told}."
         ),
-        code=f"{imports}losses = [{', '.join(names)}]\n"
-        f"figure = wb.figures.line_profile(losses, others={tuple(others)!r}, reach={reach!r}, steps={steps}{fixed})\n"
-        "figure.plot()\n",
+        code=Code(
+            f"wb.figures.line_profile(losses, others={tuple(others)!r}, reach={reach!r}, steps={steps}{fixed})",
+            [f"losses = [{', '.join(names)}]"],
+            imports,
+        ),
         x="score",
         x_title="score of the label",
         value_range=ends or round_range(1.05 * frame["value"].min(), 1.05 * frame["value"].max()),

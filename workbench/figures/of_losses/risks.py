@@ -12,6 +12,7 @@ import pandas as pd
 
 from workbench.counts import whole
 from workbench.figures.base import counted, round_up
+from workbench.figures.code import Code
 from workbench.figures.of_losses.evaluation import check_loss, knobs_in_words, loss_values, losses_in_code
 from workbench.figures.of_losses.landscapes import simplex_grid
 from workbench.figures.of_losses.triangles import LevelSets, Mark
@@ -112,8 +113,11 @@ def conditional_risk(
             f"lowest, {lowest:.3g}, at s = {where}. The Bayes set of K = {K} is {named}: "
             f"{f'leaving it costs at least {price:.2g}, so the minimiser keeps it' if keeps else 'leaving it costs nothing'}."
         ),
-        code=f"{imports}loss = {name}\n"
-        f"figure = wb.figures.conditional_risk(loss, {tuple(pi.tolist())}, K={K}, steps={steps})\nfigure.plot()\n",
+        code=Code(
+            f"wb.figures.conditional_risk(loss, {tuple(pi.tolist())}, K={K}, steps={steps})",
+            [f"loss = {name}"],
+            imports,
+        ),
         steps=steps,
         value_range=(0.0, round_up(float(finite.max() - finite.min()))),  # of every π: colours stay while it moves
         units="risk above the lowest",
@@ -176,8 +180,11 @@ def calibration_map(
             f"What it costs {loss!r} at least to leave the Bayes set of K = {K} classes, for n = {len(laws)} laws of the label "
             f"on a triangle. The price is at most {prices.max():.3g}, and zero for {free:.0%} of the laws without a tie."
         ),
-        code=f"{imports}loss = {name}\n"
-        f"figure = wb.figures.calibration_map(loss, K={K}, probabilities={marked}, steps={steps}, grid={grid})\nfigure.plot()\n",
+        code=Code(
+            f"wb.figures.calibration_map(loss, K={K}, probabilities={marked}, steps={steps}, grid={grid})",
+            [f"loss = {name}"],
+            imports,
+        ),
         steps=steps,
         value_range=(0.0, round_up(float(prices.max()))),
         units="price",

@@ -16,6 +16,7 @@ from plotly.subplots import make_subplots
 
 from workbench.counts import ROUNDING, spread_rows
 from workbench.figures.base import Figure, counted, paper
+from workbench.figures.code import Code
 from workbench.figures.of_losses.evaluation import check_loss, listed, loss_gradients, losses_in_code, scores_moved
 from workbench.figures.of_losses.profiles import MOST_LINES, Lines, few_ticks, logarithmic
 from workbench.figures.style import Theme
@@ -92,8 +93,11 @@ def gradient_sparsity(
             f"Number of non-zero gradient coordinates of {n_classes}, a mean over those of n = {n} rows with a gradient, "
             f"while ε runs from {grid[0]:g} to {grid[-1]:g}: {ends}."
         ),
-        code=f"{imports}losses = [{', '.join(names)}]\n{named}epsilons = {grid.tolist()}\n"
-        f"figure = wb.figures.gradient_sparsity(losses, scores, labels, epsilons)\nfigure.plot()\n",
+        code=Code(
+            "wb.figures.gradient_sparsity(losses, scores, labels, epsilons)",
+            [f"losses = [{', '.join(names)}]", named, f"epsilons = {grid.tolist()}"],
+            imports,
+        ),
         x="epsilon",
         x_title="ε, scale of the noise",
         y="classes",
@@ -118,13 +122,13 @@ def _at(loss: Loss, grid: np.ndarray) -> list[Any]:
 
 
 def _rows(scores: Any, labels: Any) -> tuple[np.ndarray, np.ndarray, str]:
-    """Scores (n, L) and labels (n,), and the lines of code that give them."""
+    """Scores (n, L) and labels (n,), and the line of code that gives them."""
     if isinstance(scores, LogitTable):
         if scores.many_labels:
             raise ValueError("the table has many labels a row; a top-K loss reads one")
         if labels is not None:
             raise ValueError("a table has labels of its own, which are taken; give it alone, or its scores with labels")
-        code = f"scores, labels = table, None  # a table of {scores.n} rows of {scores.n_classes} classes\n"
+        code = f"scores, labels = table, None  # a table of {scores.n} rows of {scores.n_classes} classes"
         scores = scores.labelled_rows()
         chosen = spread_rows(scores.n, MOST_ROWS)
         return np.array(scores.scores[chosen], np.float64), scores.checked_labels()[chosen], code
@@ -132,9 +136,9 @@ def _rows(scores: Any, labels: Any) -> tuple[np.ndarray, np.ndarray, str]:
     of_rows = rows.argmin(axis=1) if labels is None else np.atleast_1d(array_of(labels))
     if rows.ndim != 2 or of_rows.shape != (len(rows),) or not np.isfinite(rows).all():
         raise ValueError(f"scores of shape {rows.shape} with labels of shape {of_rows.shape}; give (n, L) and (n,)")
-    code = f"scores, labels = {rows.tolist()}, {of_rows.tolist()}\n"
+    code = f"scores, labels = {rows.tolist()}, {of_rows.tolist()}"
     if rows.size > 100:
-        code = f"# scores: an array of shape {rows.shape}; labels: its labels\n"
+        code = f"# scores: an array of shape {rows.shape}; labels: its labels"
     return rows, of_rows, code
 
 
@@ -200,8 +204,10 @@ def smoothing_bounds(
             f"Four quantities of the smoothed top-{K} of {L} scores at n = {len(grid)} values of ε from {grid[0]:g} to "
             f"{grid[-1]:g}, each below its bound. The largest measured shares of a bound: {told}."
         ),
-        code=f"import workbench as wb\n\nscores, epsilons = {tuple(s.tolist())}, {grid.tolist()}\n"
-        f"figure = wb.figures.smoothing_bounds(scores, K={K}, epsilons=epsilons)\nfigure.plot()\n",
+        code=Code(
+            f"wb.figures.smoothing_bounds(scores, K={K}, epsilons=epsilons)",
+            [f"scores, epsilons = {tuple(s.tolist())}, {grid.tolist()}"],
+        ),
     )
 
 

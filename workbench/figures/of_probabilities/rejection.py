@@ -11,9 +11,11 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from workbench.figures.base import Figure, counted, paper, round_limit
+from workbench.figures.base import Click, Figure, Move, Places, counted, paper, round_limit
+from workbench.figures.code import Code
 from workbench.figures.style import Theme
 from workbench.metrics import auroc, confidences
+from workbench.metrics.rows import RowFilter
 from workbench.tables import LogitTable, checked_table
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 BINS = 40
 WITH, WITHOUT, ALL = "with a label", "without a label", "all rows"
+LINES = "threshold above", "threshold below"  # the lines at the threshold, by their names
 
 
 def none_of_these(table: LogitTable, threshold: float = 0.5) -> NoneOfThese:
@@ -66,9 +69,12 @@ def none_of_these(table: LogitTable, threshold: float = 0.5) -> NoneOfThese:
         title="Which rows are told “none of these”?",
         subtitle="; ".join(about),
         text=f"The largest probability of a row: {'; '.join(about)}. {in_words(threshold, shares)}",
-        code=f"import workbench as wb\n\n# table: {table.n} rows of {table.n_classes} classes\n"
-        f"figure = wb.figures.none_of_these(table, threshold={threshold!r})\nfigure.plot()\n",
+        code=Code(
+            f"wb.figures.none_of_these(table, threshold={threshold!r})",
+            [f"# table: {table.n} rows of {table.n_classes} classes"],
+        ),
         threshold=threshold,
+        n_classes=table.n_classes,
         kinds=kinds,
     )
 
@@ -116,6 +122,7 @@ class NoneOfThese(Figure):
     """Histograms above, what a threshold does to each kind of rows below, and a line at the threshold."""
 
     threshold: float
+    n_classes: int
     kinds: dict[str, np.ndarray]  # largest probabilities, rising
 
     def answered(self, threshold: float) -> dict[str, float]:
@@ -137,6 +144,30 @@ class NoneOfThese(Figure):
             parts.append(Part(str(kind), caption, colours[str(kind)], bins, np.append(bins["low"], 1.0), right))
         return parts
 
+    def moves(self, places: Places) -> list[Move]:
+        """How the lines at the threshold follow a slider."""
+        ends = np.minimum(places["thresholds"], 1).tolist()
+        return [Move(end, ends, shape=name) for name in LINES for end in ("x0", "x1")]
+
+    def subtitles(self, places: Places) -> list[str]:
+        """What every threshold does to each kind of rows, in few words."""
+        parts = []
+        for kind, values in self.kinds.items():
+            answered = share_answered(values, np.asarray(places["thresholds"]))
+            verb, shares = ("refused", 1 - answered) if kind == WITHOUT else ("answered", answered)
+            whose = f"of {kind}" if kind == ALL else kind
+            parts.append([f"{share:.1%} {whose} {verb}" for share in shares])
+        n = counted(sum(len(values) for values in self.kinds.values()), "row")
+        return [f"n = {n}: {', '.join(words)}" for words in zip(*parts, strict=True)]
+
+    def rows_behind(self, click: Click) -> RowFilter | None:
+        """The rows of a bar; a curve has none."""
+        if click.trace not in self.kinds:
+            return None
+        bar = self.frame[self.frame["rows"] == click.trace].iloc[click.point]
+        n_labels = {WITH: (1, self.n_classes), WITHOUT: (0, 0)}
+        return RowFilter(sure=(bar["low"], bar["high"]), n_labels=n_labels.get(click.trace))
+
     def _plotly(self, theme: Theme) -> go.Figure:
         figure = make_subplots(rows=2, shared_xaxes=True, row_heights=[0.5, 0.5], vertical_spacing=0.1)
         width = 1 / BINS
@@ -145,14 +176,13 @@ class NoneOfThese(Figure):
             bars = go.Bar(x=middle, y=bins["share"], width=width, name=kind, customdata=bins["count"])
             bars.update(marker={"color": colour, "opacity": 0.75, "line_width": 0})
             bars.update(hovertemplate="%{y:.1%} of the rows (%{customdata}) near %{x:.0%}<extra>" + kind + "</extra>")
-            line = go.Scatter(x=thresholds, y=right, mode="lines", line={"color": colour, "width": 3})
-            line.update(name=caption, showlegend=False)
-            line.update(hovertemplate="threshold %{x:.2f}: %{y:.1%}<extra>" + caption + "</extra>")
-            figure.add_traces([bars, line], rows=[1, 2], cols=1)
-        for panel in (1, 2):
-            figure.add_vline(
-                x=self.threshold, line={"color": theme.threshold, "dash": "dash", "width": 2}, row=panel, col=1
-            )
+            curve = go.Scatter(x=thresholds, y=right, mode="lines", line={"color": colour, "width": 3})
+            curve.update(name=caption, showlegend=False)
+            curve.update(hovertemplate="threshold %{x:.2f}: %{y:.1%}<extra>" + caption + "</extra>")
+            figure.add_traces([bars, curve], rows=[1, 2], cols=1)
+        line = {"color": theme.threshold, "dash": "dash", "width": 2}
+        for panel, name in enumerate(LINES, start=1):
+            figure.add_vline(x=self.threshold, name=name, line=line, row=panel, col=1)
         figure.update_xaxes(range=(0, 1), tickformat=".0%")
         figure.update_xaxes(title="largest probability of a row, and the threshold", row=2)
         figure.update_yaxes(range=(0, round_limit(self.frame["share"].max())), tickformat=".0%", title="rows", row=1)

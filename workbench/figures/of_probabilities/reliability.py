@@ -9,9 +9,11 @@ import numpy as np
 import plotly.graph_objects as go
 
 from workbench.counts import whole
-from workbench.figures.base import Figure, counted, paper, round_limit
+from workbench.figures.base import Click, Figure, counted, paper, round_limit
+from workbench.figures.code import Code
 from workbench.figures.style import Theme
 from workbench.metrics import expected_calibration_error, reliability_bins, top_k_calibration_error
+from workbench.metrics.rows import RowFilter
 from workbench.tables import LogitTable, checked_table
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
 
 BAND = 0.9
+MEASURED, ROWS = "measured", "rows"  # the traces of dots and of counts
 DIAGRAM, COUNTS = (0.31, 1.0), (0.0, 0.22)  # from where to where each panel reaches, upwards
 
 
@@ -59,9 +62,12 @@ def reliability(table: LogitTable, bins: int = 15, K: int = 1) -> Reliability:
             f"Mean confidence {mean['confidence']:.1%}, accuracy {mean['accuracy']:.1%}, expected calibration error "
             f"{error:.1%}. {counted(outside, 'bin')} outside the band of {BAND:.0%} that luck alone explains."
         ),
-        code=f"import workbench as wb\n\n# table: {table.n} rows of {table.n_classes} classes, with labels\n"
-        f"figure = wb.figures.reliability(table, bins={bins}, K={K})\nfigure.plot()\n",
+        code=Code(
+            f"wb.figures.reliability(table, bins={bins}, K={K})",
+            [f"# table: {table.n} rows of {table.n_classes} classes, with labels"],
+        ),
         most=round_limit(float(filled["count"].max() / filled["count"].sum())),
+        K=K,
     )
 
 
@@ -70,6 +76,7 @@ class Reliability(Figure):
     """The diagram above, how many rows each bin holds below."""
 
     most: float  # end of the axis of rows
+    K: int  # most probable classes of a row that count
 
     def beside(self, other: Reliability) -> Reliability:
         """The same picture with the axes of both, so that before and after can be compared."""
@@ -84,6 +91,18 @@ class Reliability(Figure):
             share=filled["count"] / filled["count"].sum(),
             lucky=filled["accuracy"].between(filled["band_low"], filled["band_high"]),
         )
+
+    def rows_behind(self, click: Click) -> RowFilter | None:
+        """The rows of a bin; only of the most probable class a bin is a set of rows."""
+        if click.trace not in (MEASURED, ROWS) or self.K > 1:
+            return None
+        low, high = self.points()[["low", "high"]].iloc[click.point].tolist()
+        return RowFilter(sure=(low, high))
+
+    @property
+    def opens_rows(self) -> bool:
+        """Whether a bin is a set of rows."""
+        return self.K == 1
 
     def _plotly(self, theme: Theme) -> go.Figure:
         points = self.points()
@@ -100,7 +119,7 @@ class Reliability(Figure):
                 **{"x": [0, 1], "y": [0, 1], "line": {"color": theme.bayes, "dash": "dash", "width": 1.5}},
             },
             {
-                **{"type": "scatter", "name": "measured", "mode": "lines+markers", "cliponaxis": False},
+                **{"type": "scatter", "name": MEASURED, "mode": "lines+markers", "cliponaxis": False},
                 **{"x": points["confidence"], "y": points["accuracy"], "line": {"color": theme.accent, "width": 2}},
                 "marker": {
                     "size": 10,
@@ -112,7 +131,7 @@ class Reliability(Figure):
                 "%{customdata[2]:.1%}<br>%{customdata[0]} rows<extra></extra>",
             },
             {
-                **{"type": "bar", "showlegend": False, "marker": {"color": theme.accent}},
+                **{"type": "bar", "name": ROWS, "showlegend": False, "marker": {"color": theme.accent}},
                 **{"x": points["middle"], "y": points["share"], **bars_below, "customdata": points["count"]},
                 "hovertemplate": "%{y:.1%} of rows (%{customdata})<extra></extra>",
             },

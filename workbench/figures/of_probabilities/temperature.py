@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 from workbench.calibration import TemperatureScaling, at_temperature
 from workbench.counts import spread_rows
 from workbench.figures.base import Figure, counted, paper
+from workbench.figures.code import Code
 from workbench.figures.style import Theme
 from workbench.metrics import negative_log_likelihood
 from workbench.tables import LogitTable, checked_table
@@ -63,7 +64,7 @@ def temperatures(val: LogitTable, test: LogitTable, at: float | None = None) -> 
             f"T = {fitted.temperature:.3g}, which takes their loss from {fitted.before:.3g} to {fitted.after:.3g}: the "
             f"network is {_in_words(fitted.temperature)}."
         ),
-        code="",
+        code=Code(),
         best=fitted.temperature,
         lowest=fitted.after,
         at=None,
@@ -85,10 +86,7 @@ class Temperatures(Figure):
 
     def marked(self, at: float | None) -> Temperatures:
         """The same picture with another temperature marked: nothing is computed again."""
-        code = (
-            "import workbench as wb\n\n# val, test: tables with labels\n"
-            f"figure = wb.figures.temperatures(val, test, at={at})\nfigure.plot()\n"
-        )
+        code = Code(f"wb.figures.temperatures(val, test, at={at})", ["# val, test: tables with labels"])
         return replace(self, at=at, code=code)
 
     def limits(self) -> tuple[float, float]:

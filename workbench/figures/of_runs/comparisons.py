@@ -12,6 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from workbench.figures.base import Figure, checked_frame, counted, paper
+from workbench.figures.code import Code
 from workbench.figures.style import Theme
 from workbench.metrics import METRICS
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 COLUMNS = ("table", "metric", "group", "value", "low", "high", "difference", "n")
 SOURCE = "wb.comparison.compare(tables, rule) makes one"
 FINE = 0.04  # differences below this are told in tenths of a per cent
-CODE = "import workbench as wb\n\n# comparison: the frame that wb.comparison.compare gives\n"
+TOLD = ("# comparison: the frame that wb.comparison.compare gives",)
 
 
 def on_two_metrics(comparison: pd.DataFrame, x: str = "accuracy", y: str = "macro_accuracy") -> OnTwoMetrics:
@@ -60,7 +61,7 @@ def on_two_metrics(comparison: pd.DataFrame, x: str = "accuracy", y: str = "macr
         title=f"{in_words(y)} against {in_words(x, within=True)}",
         subtitle=f"n = {counted(n, 'row')}, {counted(len(frame), 'run')}; lines are {_intervals(comparison)}",
         text=f"{in_words(y)} against {in_words(x, within=True)} of {counted(len(frame), 'run')} on n = {n} rows: {placed}.",
-        code=f"{CODE}figure = wb.figures.on_two_metrics(comparison, {x!r}, {y!r})\nfigure.plot()\n",
+        code=Code(f"wb.figures.on_two_metrics(comparison, {x!r}, {y!r})", TOLD),
         names=(in_words(x), in_words(y)),
     )
 
@@ -125,7 +126,7 @@ def paired_differences(comparison: pd.DataFrame, metrics: Sequence[str] | None =
         subtitle=f"n = {counted(n, 'row')}, paired; lines are {_intervals(comparison)}, a filled dot is clear of 0",
         text=f"Paired differences from {tables[0]} on n = {n} rows. "
         + (f"Clear of 0: {said}." if said else "No interval is clear of 0."),
-        code=f"{CODE}figure = wb.figures.paired_differences(comparison{chosen})\nfigure.plot()\n",
+        code=Code(f"wb.figures.paired_differences(comparison{chosen})", TOLD),
         tables=tuple(tables),
     )
 

@@ -10,8 +10,19 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from workbench.figures.base import Figure, beside_an_axis, chosen_by, code_of_sets, counted, paper, round_limit
+from workbench.figures.base import (
+    Click,
+    Figure,
+    beside_an_axis,
+    chosen_by,
+    code_of_sets,
+    code_with_sets,
+    counted,
+    paper,
+    round_limit,
+)
 from workbench.figures.style import Theme
+from workbench.metrics.rows import ONLY_OTHER, ONLY_THIS, RowFilter
 from workbench.sets.prediction_sets import PredictionSets, checked_sets
 
 if TYPE_CHECKING:
@@ -57,8 +68,7 @@ def most_improved(before: PredictionSets, after: PredictionSets, most: int = 10)
     best, last = frame.iloc[0], frame.iloc[-1]
     same_rule = chosen_by(before) == chosen_by(after)
     by = f"sets by {chosen_by(after)}" if same_rule else f"sets by {chosen_by(before)}, then by {chosen_by(after)}"
-    code = code_of_sets(after).replace("sets = ", "after = ")
-    then_code = code_of_sets(before).rstrip().rpartition("\n")[2].replace("(val)(test)", "(other_val)(other_test)")
+    told = "# other_val, other_test: the tables of the other network, of the same rows"
     return MostImproved(
         frame=frame,
         title="Which classes gain, which lose",
@@ -69,9 +79,12 @@ def most_improved(before: PredictionSets, after: PredictionSets, most: int = 10)
             f"The most improved is {best['name']}, {best['before']:.0%} to {best['after']:.0%}; the least "
             f"{last['name']}, {last['before']:.0%} to {last['after']:.0%}."
         ),
-        code=f"{code}# other_val, other_test: the tables of the other network, of the same rows\n"
-        f"{then_code.replace('sets = ', 'before = ')}\n"
-        f"figure = wb.figures.most_improved(before, after, most={most})\nfigure.plot()\n",
+        code=code_with_sets(
+            f"wb.figures.most_improved(before, after, most={most})",
+            after,
+            setup=(told, *code_of_sets(before, "before", "other_val", "other_test").setup),
+            name="after",
+        ),
         most=most,
     )
 
@@ -97,6 +110,11 @@ class MostImproved(Figure):
         better, worse = differs[differs["difference"] > 0], differs[differs["difference"] < 0]
         drawn = pd.concat([better.head(self.most), worse.tail(self.most)])
         return drawn.assign(place=np.arange(len(drawn)))
+
+    def rows_behind(self, click: Click) -> RowFilter | None:
+        """The rows of a class that only one of the two gets: rows of the sets `after`, with `before` as the other ones."""
+        bar = self.ends().iloc[click.point]
+        return RowFilter(label=int(bar["class"]), disagreement=ONLY_THIS if bar["difference"] > 0 else ONLY_OTHER)
 
     def _limit(self, drawn: pd.DataFrame) -> float:
         return round_limit(float(drawn["difference"].abs().max()) if len(drawn) else 0.0)

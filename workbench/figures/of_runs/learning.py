@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from workbench.figures.base import Figure, checked_frame, counted, paper, round_range
+from workbench.figures.code import Code
 from workbench.figures.style import Theme
 
 if TYPE_CHECKING:
@@ -61,9 +62,10 @@ def learning_curves(history: pd.DataFrame, epochs: int | None = None) -> Learnin
         title="How it learns",
         subtitle=f"{said}; all but the training loss and the gradients is of the validation rows",
         text=f"Learning curves of {said}. After epoch {done}: {told}.",
-        code="import workbench as wb\n\n"
-        "# history: one row per epoch, as wb.train(run).history\n"
-        f"figure = wb.figures.learning_curves(history{'' if epochs is None else f', epochs={epochs}'})\nfigure.plot()\n",
+        code=Code(
+            f"wb.figures.learning_curves(history{'' if epochs is None else f', epochs={epochs}'})",
+            ["# history: one row per epoch, as wb.train(run).history"],
+        ),
         epochs=done if epochs is None else epochs,
     )
 

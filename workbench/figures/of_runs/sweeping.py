@@ -12,6 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from workbench.figures.base import Figure, checked_frame, counted, paper
+from workbench.figures.code import Code
 from workbench.figures.of_runs.comparisons import in_words
 from workbench.figures.of_runs.learning import ACROSS, small_multiples
 from workbench.figures.style import Theme
@@ -76,9 +77,10 @@ def against_knob(summary: pd.DataFrame, knob: str, split: str = "test") -> Again
         subtitle=f"{of} {'seed' if seeds == [1] else 'seeds'} a setting, {split} rows; {interval}",
         text=f"Metrics of the {split} rows against {_short(knob)}, {counted(frame['x'].nunique(), 'value')}, "
         f"{of} seeds a setting: {'; '.join(ends)}.",
-        code="import workbench as wb\n\n"
-        "# summary: that of a sweep, as wb.sweep(...).summary()\n"
-        f"figure = wb.figures.against_knob(summary, {knob!r}, split={split!r})\nfigure.plot()\n",
+        code=Code(
+            f"wb.figures.against_knob(summary, {knob!r}, split={split!r})",
+            ["# summary: that of a sweep, as wb.sweep(...).summary()"],
+        ),
         knob=_short(knob),
     )
 

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from workbench.figures.base import Figure, checked_frame, counted, paper
+from workbench.figures.code import Code
 from workbench.figures.style import SEQUENTIAL, Theme, sequential_scale
 
 if TYPE_CHECKING:
@@ -49,8 +50,9 @@ def weight_plane(plane: pd.DataFrame) -> WeightPlane:
             f"the middle the loss is {middle['loss']:.3g} and the accuracy {middle['accuracy']:.1%}; the loss reaches "
             f"{plane['loss'].max():.3g}, the highest accuracy is {best['accuracy']:.1%} at ({best['a']:g}, {best['b']:g})."
         ),
-        code="import workbench as wb\n\n# plane: the frame of workbench.training.trainer.weight_plane(run)\n"
-        "figure = wb.figures.weight_plane(plane)\nfigure.plot()\n",
+        code=Code(
+            "wb.figures.weight_plane(plane)", ["# plane: the frame of workbench.training.trainer.weight_plane(run)"]
+        ),
     )
 
 

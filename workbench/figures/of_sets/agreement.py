@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from workbench.figures.base import Figure, counted, paper
+from workbench.figures.base import Figure, Move, Places, counted, paper
+from workbench.figures.code import Code
 from workbench.figures.style import Theme
 from workbench.metrics.base import ratio
 from workbench.sets.base import dtype_threshold
@@ -20,6 +21,7 @@ from workbench.tables import LogitTable, checked_table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
 
+MARKED = "marked"  # the line at the marked threshold, by its name
 THRESHOLDS = np.arange(1, 101) / 100
 
 
@@ -59,7 +61,7 @@ def f1_against_threshold(tables: Mapping[str, LogitTable], at: float | None = No
         title="How well sets agree with the labels",
         subtitle=f"n = {counted(n, 'row')}; a dot is the highest F1 of a curve",
         text=f"Micro-F1 of sets against the threshold on n = {n} rows. Highest: {tops}.",
-        code="",
+        code=Code(),
         best=best,
         at=None,
     )
@@ -95,10 +97,8 @@ class F1AgainstThreshold(Figure):
 
     def marked(self, at: float | None) -> F1AgainstThreshold:
         """The same picture with another threshold marked: nothing is computed again."""
-        code = (
-            "import workbench as wb\n\n# tables: {name: table}, with labels\n"
-            f"figure = wb.figures.f1_against_threshold(tables, at={at!r})\nfigure.plot()\n"
-        )
+        call = f"wb.figures.f1_against_threshold(tables, at={at!r})"
+        code = Code(call, ["# tables: {name: table}, with labels"])
         return replace(self, at=at, code=code)
 
     def curves(self, theme: Theme) -> list[tuple[str, str, pd.DataFrame]]:
@@ -107,6 +107,13 @@ class F1AgainstThreshold(Figure):
             (str(name), theme.categories[place % len(theme.categories)], points)
             for place, (name, points) in enumerate(self.frame.groupby("table", sort=False))
         ]
+
+    def moves(self, places: Places) -> list[Move]:
+        """How the line at the marked threshold follows a slider."""
+        if self.at is None:
+            return []
+        ends = np.minimum(places["thresholds"], 1).tolist()
+        return [Move(end, ends, shape=MARKED) for end in ("x0", "x1")]
 
     def _plotly(self, theme: Theme) -> go.Figure:
         figure = go.Figure()
@@ -122,7 +129,7 @@ class F1AgainstThreshold(Figure):
             dot = {"color": colour, "size": 11, "line": {"color": theme.paper, "width": 2}}
             figure.add_scatter(x=[threshold], y=[f1], mode="markers", marker=dot, hoverinfo="skip", showlegend=False)
         if self.at is not None:
-            figure.add_vline(x=self.at, line={"color": theme.threshold, "dash": "dash", "width": 2})
+            figure.add_vline(x=self.at, name=MARKED, line={"color": theme.threshold, "dash": "dash", "width": 2})
         figure.update_xaxes(range=(0, 1), title="threshold")
         figure.update_yaxes(range=(0, 1), title="micro-F1")
         legend = {"orientation": "v", "x": 0, "xanchor": "left", "y": -0.22, "yanchor": "top"}

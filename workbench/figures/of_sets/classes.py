@@ -11,10 +11,22 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from workbench.counts import SHOTS, shot_groups
-from workbench.figures.base import Figure, beside_an_axis, chosen_by, code_of_sets, counted, paper, round_count
-from workbench.figures.style import Theme
+from workbench.figures.base import (
+    Click,
+    Figure,
+    Move,
+    Places,
+    beside_an_axis,
+    chosen_by,
+    code_with_sets,
+    counted,
+    paper,
+    round_count,
+)
+from workbench.figures.style import LIGHT, Theme
 from workbench.metrics import class_accuracy
 from workbench.metrics.intervals import wilson_interval
+from workbench.metrics.rows import RowFilter
 from workbench.sets.prediction_sets import PredictionSets, checked_sets
 from workbench.tables.groups import means
 
@@ -25,6 +37,8 @@ if TYPE_CHECKING:
 MOST_NAMES, MOST_BARS = 30, 100  # more classes than that: bars without names; a histogram
 BINS = 20  # of accuracy, when there are too many classes for bars
 HOVER = "%{customdata[1]}<extra></extra>"
+MOVING_HOVER = "<b>%{customdata[0]}</b><br>accuracy %{y:.1%} on %{customdata[1]} rows<extra></extra>"
+MACRO = "mean over classes"  # the line, by its name
 
 
 def per_class(sets: PredictionSets) -> PerClass:
@@ -71,7 +85,7 @@ def per_class(sets: PredictionSets) -> PerClass:
             f"{macro:.1%} on average over classes, {present['accuracy'].median():.1%} in the middle. "
             f"The least accurate: {worst}."
         ),
-        code=f"{code_of_sets(sets)}figure = wb.figures.per_class(sets)\nfigure.plot()\n",
+        code=code_with_sets("wb.figures.per_class(sets)", sets),
         macro=macro,
     )
 
@@ -109,7 +123,7 @@ class PerClass(Figure):
         return [(name, colour, np.histogram(part["accuracy"], edges)[0]) for name, colour, part in self.parts(theme)]
 
     def _plotly(self, theme: Theme) -> go.Figure:
-        macro = {"type": "line", "line": {"color": theme.threshold, "dash": "dash", "width": 2}}
+        macro = {"type": "line", "name": MACRO, "line": {"color": theme.threshold, "dash": "dash", "width": 2}}
         percent = {"range": (0, 1), "tickformat": ".0%"}
         traces: list[dict[str, Any]] = []
         if self.histogram:
@@ -145,6 +159,48 @@ class PerClass(Figure):
             "yaxis": {**percent, "title": {"text": "accuracy"}},
         }
         return go.Figure(traces, {**layout, "barmode": "overlay", "height": 420, "showlegend": len(parts) > 1})
+
+    def moves(self, places: Places) -> list[Move]:
+        """How the bars and the mean over classes follow a slider. Nobody changes places while it moves."""
+        parts = [(name, part) for name, _, part in self.parts(LIGHT)]
+        hits, n = places["class_hits"], places["class_rows"]
+        accuracy, macro = hits / np.maximum(n, 1), places["macro_accuracy"].tolist()
+        if self.histogram:
+            edges = np.linspace(0, 1, BINS + 1)
+            bars = [np.array([np.histogram(row[part["class"]], edges)[0] for row in accuracy]) for _, part in parts]
+            highest = [[0, round_count(most)] for most in np.sum(bars, axis=0).max(axis=1)]
+            return [
+                *(Move("y", counts, name) for (name, _), counts in zip(parts, bars, strict=True)),
+                *(Move(end, macro, shape=MACRO) for end in ("x0", "x1")),
+                Move("yaxis.range", highest),
+            ]
+        moves = [Move(end, macro, shape=MACRO) for end in ("y0", "y1")]
+        if "count" not in self.frame:
+            moves.append(Move("xaxis.title.text", ["classes, most accurate at the smallest K first"]))
+        low, high = wilson_interval(hits, n)
+        for name, part in parts:
+            here = part["class"].to_numpy()
+            moves.append(Move("y", accuracy[:, here], name))
+            if len(self.ordered()) <= MOST_NAMES:
+                moves.append(Move("error_y.array", (high - accuracy)[:, here], name))
+                moves.append(Move("error_y.arrayminus", (accuracy - low)[:, here], name))
+            told = list(zip(part["name"].map(html.escape), part["n"].tolist(), here.tolist(), strict=True))
+            moves += [Move("customdata", [told], name), Move("hovertemplate", [MOVING_HOVER], name)]
+        return moves
+
+    def subtitles(self, places: Places) -> list[str]:
+        """How many rows, and the mean over classes, at every place."""
+        about = rows_of_classes(places)
+        return [f"{about}, {mean:.1%} on average" for mean in places["macro_accuracy"]]
+
+    @property
+    def opens_rows(self) -> bool:
+        """A bar of the histogram stands for many classes."""
+        return not self.histogram
+
+    def rows_behind(self, click: Click) -> RowFilter | None:
+        """The rows of a class."""
+        return None if self.histogram else rows_of_class(click)
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
         from matplotlib.patches import Patch
@@ -192,8 +248,19 @@ class PerClass(Figure):
         return "classes, most training images first" if "count" in self.frame else "classes, most accurate first"
 
 
-def names_and_hovers(part: pd.DataFrame) -> list[tuple[str, str]]:
-    """The name of each class, as HTML, and what the pointer tells about it."""
+def rows_of_classes(places: Places) -> str:
+    """How many rows of how many classes the places are of, in words."""
+    n_classes = counted(int(np.count_nonzero(places["class_rows"])), "class", "classes")
+    return f"n = {counted(places['n'], 'row')} of {n_classes}"
+
+
+def rows_of_class(click: Click) -> RowFilter | None:
+    """The rows of the class whose number ends the custom data of what was clicked; None if it has none."""
+    return None if click.data is None else RowFilter(label=int(click.data[-1]))
+
+
+def names_and_hovers(part: pd.DataFrame) -> list[tuple[str, str, int]]:
+    """The name of each class, as HTML, what the pointer tells about it, and its number."""
     training = "<br>{count} training images" if "count" in part else ""
     template = (
         "<b>{name}</b><br>accuracy {accuracy:.1%} ({hits} of {n} rows)<br>95 % interval {low:.0%} to {high:.0%}"
@@ -202,4 +269,4 @@ def names_and_hovers(part: pd.DataFrame) -> list[tuple[str, str]]:
     )
     part = part.assign(name=part["name"].map(html.escape))
     told = [template.format(**dict(zip(part.columns, row, strict=True))) for row in part.itertuples(index=False)]
-    return list(zip(part["name"], told, strict=True))
+    return list(zip(part["name"], told, part["class"].tolist(), strict=True))

@@ -10,7 +10,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from workbench.counts import SHOTS
-from workbench.figures.base import Figure, checked_index, chosen_by, code_of_sets, counted, paper
+from workbench.figures.base import Figure, Move, Places, checked_index, chosen_by, code_with_sets, counted, paper
+from workbench.figures.code import Code
 from workbench.figures.style import Theme
 from workbench.metrics import accuracy as accuracy_of
 from workbench.metrics import bayes
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 MACRO = "average-K, mean over classes"
 BAYES = "best possible"
+HERE = "here"  # the dot where a slider stands, by its name
 
 
 def accuracy_against_size(index: SetIndex, sets: PredictionSets | None = None) -> AccuracyAgainstSize:
@@ -76,9 +78,12 @@ def accuracy_against_size(index: SetIndex, sets: PredictionSets | None = None) -
             f"Accuracy against mean set size on n = {n} rows, average-K sets against top-K sets: {'; '.join(told)}. "
             f"Curves: {', '.join(frame['curve'].unique())}."
         ),
-        code=(
-            f"import workbench as wb\n\n# table: {n} rows of {index.table.n_classes} classes, with labels\n"
-            f"index = wb.SetIndex(table, {options})\nfigure = wb.figures.accuracy_against_size(index)\nfigure.plot()\n"
+        code=Code(
+            "wb.figures.accuracy_against_size(index)",
+            [
+                f"# table: {n} rows of {index.table.n_classes} classes, with labels",
+                f"index = wb.SetIndex(table, {options})",
+            ],
         ),
         options=options,
     )
@@ -96,6 +101,7 @@ class AccuracyAgainstSize(Figure):
 
     options: str  # of the index, in code
     marked: str = ""  # the curve that is one point
+    here: tuple[float, float] | None = None  # mean size and accuracy where a slider stands
 
     def marking(self, sets: PredictionSets) -> AccuracyAgainstSize:
         """The same picture with the mean size and the accuracy of sets of the same rows, by any rule, as its one point."""
@@ -105,12 +111,24 @@ class AccuracyAgainstSize(Figure):
             self,
             frame=pd.concat([self.frame[self.frame["curve"] != self.marked], point], ignore_index=True),
             text=f"{self.text.partition(' Marked: ')[0]} Marked: {size:.2f} classes on average and {accuracy:.1%} by {name}.",
-            code=(
-                f"{code_of_sets(sets)}index = wb.SetIndex(test, {self.options})\n"
-                "figure = wb.figures.accuracy_against_size(index, sets)\nfigure.plot()\n"
+            code=code_with_sets(
+                "wb.figures.accuracy_against_size(index, sets)",
+                sets,
+                setup=[f"index = wb.SetIndex(test, {self.options})"],
             ),
             marked=name,
         )
+
+    def standing_at(self, mean_size: float, accuracy: float) -> AccuracyAgainstSize:
+        """The same picture with a dot where a slider stands, which `moves` moves."""
+        return replace(self, here=(float(mean_size), float(accuracy)))
+
+    def moves(self, places: Places) -> list[Move]:
+        """How the dot of `standing_at` follows a slider."""
+        if self.here is None:
+            return []
+        where = {"xanchor": places["mean_size"], "yanchor": places["accuracy"]}
+        return [Move(name, values.tolist(), shape=HERE) for name, values in where.items()]
 
     def lines(self, theme: Theme) -> dict[str, dict[str, Any]]:
         """Curve → its colour and width, in the order they are drawn and listed."""
@@ -157,7 +175,8 @@ class AccuracyAgainstSize(Figure):
             "xaxis": {"range": (sizes[0] - margin, sizes[1] + margin), "title": {"text": across}},
             "yaxis": {"range": accuracies, "tickformat": ".0%", "title": {"text": up}},
         }
-        return go.Figure(traces, {**layout, "height": 460})
+        shapes = [] if self.here is None else [_dot(theme, *self.here)]
+        return go.Figure(traces, {**layout, "height": 460, **({"shapes": shapes} if shapes else {})})
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
         import seaborn
@@ -196,6 +215,13 @@ class AccuracyAgainstSize(Figure):
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.legend(loc="lower right")
         return figure
+
+
+def _dot(theme: Theme, x: float, y: float) -> dict[str, Any]:
+    """A dot of 14 pixels. A shape and not a trace: Plotly moves it without drawing the curves again."""
+    size = {"xsizemode": "pixel", "x0": -7, "x1": 7, "ysizemode": "pixel", "y0": -7, "y1": 7}
+    looks = {"fillcolor": theme.threshold, "line": {"color": theme.paper, "width": 2}}
+    return {"type": "circle", "name": HERE, "xanchor": x, "yanchor": y, **size, **looks}
 
 
 def _mark(theme: Theme, colour: str, *, filled: bool) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,9 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from workbench.figures.base import Figure, counted, paper, round_limit
+from workbench.figures.base import Figure, Move, Places, counted, moved, paper, plotly_frames, round_limit
+from workbench.figures.code import Code
+from workbench.figures.of_sets.sizes import larger_sets, last_bars, pooled, size_ticks
 from workbench.figures.style import PLOTLY_CONFIG, SEQUENTIAL, Theme
 from workbench.sets import SetIndex
 from workbench.tables import LogitTable, checked_table
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
 
 FIRST_K = 5.0  # where the slider stands when the page opens, if the classes allow
-SHOWN = 0.99  # of the sets have a bar of their own, at the largest K
+BARS, MEAN, POINT = "sizes", "mean", "here"  # what moves, by the names of the traces
 
 
 def explore(val: LogitTable, test: LogitTable, K_max: float = 10.0, step: float = 0.1) -> Explorer:
@@ -62,9 +64,10 @@ def explore(val: LogitTable, test: LogitTable, K_max: float = 10.0, step: float 
             f"Size and accuracy of average-K sets on n = {test.n} test rows for K from {frame['K'].iloc[0]:g} to "
             f"{frame['K'].iloc[-1]:g}, thresholds fitted on {val.n} validation rows. Mean size and accuracy at {told}."
         ),
-        code="import workbench as wb\n\n"
-        f"# val: {val.n} rows, to fit thresholds; test: {test.n} rows with labels, to look at\n"
-        f"figure = wb.figures.explore(val, test, K_max={K_max!r}, step={step!r})\nfigure.plot()\n",
+        code=Code(
+            f"wb.figures.explore(val, test, K_max={K_max!r}, step={step!r})",
+            [f"# val: {val.n} rows, to fit thresholds; test: {test.n} rows with labels, to look at"],
+        ),
         histograms=compact["size_histogram"],
     )
 
@@ -79,24 +82,34 @@ class Explorer(Figure):
 
     histograms: np.ndarray  # (values of K, sizes) sets of size 0, 1, 2, …; the last column holds all larger ones
 
+    def _last_bar(self) -> np.ndarray:
+        """That of the largest K, for every K: the axis of sizes does not move."""
+        largest = self.histograms[-1:, None]
+        return np.repeat(last_bars(largest / largest.sum(axis=2, keepdims=True)), len(self.histograms))
+
     def shares(self) -> np.ndarray:
         """The histograms as shares, up to a size that nearly all sets keep below; the last column pools the rest."""
-        shares = self.histograms / self.histograms.sum(axis=1, keepdims=True)
-        last = max(10, int(np.sum(np.cumsum(shares[-1]) < SHOWN)))
-        return np.column_stack([shares[:, :last], shares[:, last:].sum(axis=1)])
+        last = self._last_bar()
+        bars = pooled(self.histograms[:, None], last)[:, 0, : last[0] + 1]
+        return bars / bars.sum(axis=1, keepdims=True)
 
-    def _moving(self, place: int, theme: Theme) -> list[Any]:
-        """What changes with K: the bars, their mean, the point on the curve."""
-        shares, row = self.shares(), self.frame.iloc[place]
-        bars = go.Bar(x=np.arange(shares.shape[1]), y=shares[place].round(5), marker_color=theme.accent)
-        bars.update(hovertemplate="%{x} classes<br>%{y:.1%} of sets<extra></extra>")
-        dash = {"color": theme.threshold, "dash": "dash", "width": 2}
-        dot = {"color": theme.threshold, "size": 13, "line": {"color": theme.paper, "width": 2}}
+    def moves(self, places: Places) -> list[Move]:
+        """What changes with K: the bars, the axis of their shares, their mean, the point on the curve.
+
+        At small K one bar holds nearly all sets: the axis of shares follows in a few coarse steps.
+        """
+        shares = replace(self, histograms=places["size_histogram"]).shares()
+        mean_size, accuracy = (np.asarray(places[name])[:, None] for name in ("mean_size", "accuracy"))
         return [
-            bars,
-            go.Scatter(x=[row["mean_size"]] * 2, y=[0, 1], mode="lines", line=dash, hoverinfo="skip"),
-            go.Scatter(x=[row["mean_size"]], y=[row["accuracy"]], mode="markers", marker=dot, hoverinfo="skip"),
+            Move("y", shares.round(5), BARS),
+            Move("x", np.repeat(mean_size, 2, axis=1), MEAN),
+            Move("x", mean_size, POINT),
+            Move("y", accuracy, POINT),
+            Move("yaxis.range", [(0.0, round_limit(share)) for share in shares.max(axis=1)]),
         ]
+
+    def _places(self) -> Places:
+        return {"size_histogram": self.histograms, **self.frame}
 
     def _in_words(self, place: int) -> str:
         row = self.frame.iloc[place]
@@ -107,31 +120,30 @@ class Explorer(Figure):
         return " · ".join(parts)
 
     def _plotly(self, theme: Theme) -> go.Figure:
-        start = _first(self.frame)
+        start, shares, ranges, (ticks, names) = _first(self.frame), self.shares(), self.ranges(), self.ticks()
         figure = make_subplots(cols=2, horizontal_spacing=0.12)
         curve = go.Scatter(
             x=self.frame["mean_size"], y=self.frame["accuracy"], customdata=self.frame["K"], mode="lines"
         )
         hover = "K = %{customdata:g}<br>%{x:.2f} classes on average<br>accuracy %{y:.1%}<extra></extra>"
         curve.update(line={"color": theme.accent, "width": 3}, hovertemplate=hover)
-        figure.add_traces([curve, *self._moving(start, theme)], rows=1, cols=[2, 1, 1, 2])
-        figure.frames = [
-            go.Frame(
-                name=f"{K:g}",
-                data=self._moving(place, theme),
-                traces=[1, 2, 3],
-                layout={"yaxis": {"range": self._share_range(place)}},
-            )
-            for place, K in enumerate(self.frame["K"])
-        ]
-        ranges = self.ranges()
-        ticks, names = self.ticks()
+        bars = go.Bar(name=BARS, x=np.arange(shares.shape[1]), marker_color=theme.accent)
+        bars.update(hovertemplate="%{x} classes<br>%{y:.1%} of sets<extra></extra>")
+        dash = {"color": theme.threshold, "dash": "dash", "width": 2}
+        dot = {"color": theme.threshold, "size": 13, "line": {"color": theme.paper, "width": 2}}
+        mean = go.Scatter(name=MEAN, y=[0, 1], mode="lines", line=dash, hoverinfo="skip")
+        point = go.Scatter(name=POINT, mode="markers", marker=dot, hoverinfo="skip")
+        figure.add_traces([curve, bars, mean, point], rows=1, cols=[2, 1, 1, 2])
         figure.update_xaxes(range=ranges["size"], tickvals=ticks, ticktext=names, showgrid=False, col=1)
         figure.update_xaxes(title="classes in the set", col=1)
-        figure.update_yaxes(range=self._share_range(start), tickformat=".0%", title="share of sets", col=1)
+        figure.update_yaxes(tickformat=".0%", title="share of sets", col=1)
         figure.update_xaxes(range=ranges["mean_size"], title="classes on average", col=2)
         figure.update_yaxes(range=ranges["accuracy"], tickformat=".0%", title="accuracy", col=2)
-        return figure.update_layout(sliders=[self._slider(start, theme)], showlegend=False, height=520)
+        figure.update_layout(sliders=[self._slider(start, theme)], showlegend=False, height=520)
+        moves = self.moves(self._places())
+        figure = moved(figure, moves, start)
+        figure.frames = plotly_frames(figure, moves, [f"{K:g}" for K in self.frame["K"]])
+        return figure
 
     def _slider(self, start: int, theme: Theme) -> dict[str, Any]:
         at_once = {"mode": "immediate", "frame": {"duration": 0, "redraw": False}, "transition": {"duration": 0}}
@@ -175,16 +187,10 @@ class Explorer(Figure):
             "accuracy": (lowest, 1.01),
         }
 
-    def _share_range(self, place: int) -> tuple[float, float]:
-        """At small K one bar holds nearly all sets: the axis of shares follows in a few coarse steps."""
-        return 0.0, round_limit(self.shares()[place].max())
-
     def ticks(self) -> tuple[list[int], list[str]]:
         """Places and names of the ticks below the bars."""
-        last = self.shares().shape[1] - 1
-        every = max(1, round(last / 10))
-        places = [*range(0, last - every + 1, every), last]
-        return places, [*map(str, places[:-1]), f"{last}+"]
+        last = self._last_bar()
+        return size_ticks(int(last[0]), bool(larger_sets(self.histograms[:, None], last).any()))
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
         import seaborn

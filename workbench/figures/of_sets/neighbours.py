@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from workbench.figures.base import Figure, beside_an_axis, chosen_by, code_of_sets, counted, paper
+from workbench.figures.base import Click, Figure, beside_an_axis, chosen_by, code_with_sets, counted, paper
 from workbench.figures.style import SEQUENTIAL, Theme, sequential_scale
+from workbench.metrics.rows import RowFilter
 from workbench.sets.prediction_sets import PredictionSets, checked_sets
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def shared_sets(sets: PredictionSets, around: int, most: int = 16) -> SharedSets
             f"{names[around]} is in n = {alone[around]} of {len(sets)} sets by {chosen_by(sets)}. {company}. "
             f"The heat map shows {counted(len(chosen), 'class', 'classes')}, ordered by group."
         ),
-        code=f"{code_of_sets(sets)}figure = wb.figures.shared_sets(sets, around={around}, most={most})\nfigure.plot()\n",
+        code=code_with_sets(f"wb.figures.shared_sets(sets, around={around}, most={most})", sets),
         around=around,
         order=tuple(chosen.tolist()),
     )
@@ -110,6 +111,10 @@ class SharedSets(Figure):
         """The names of the classes in the order drawn."""
         names = dict(zip(self.frame["class"], self.frame["name"], strict=True))
         return [names[each] for each in self.order]
+
+    def rows_behind(self, click: Click) -> RowFilter | None:
+        """The rows whose sets hold both classes of a cell."""
+        return RowFilter(holds=tuple(sorted({self.order[place] for place in click.point})))
 
     def borders(self) -> list[float]:
         """Where one group ends and the next begins."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,14 +11,21 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from workbench.counts import FEW, MANY, SHOTS
-from workbench.figures.base import Figure, chosen_by, code_of_sets, counted, paper
-from workbench.figures.of_sets.classes import HOVER, names_and_hovers, per_class
+from workbench.figures.base import Click, Figure, Move, Places, chosen_by, code_with_sets, counted, paper
+from workbench.figures.of_sets.classes import HOVER, names_and_hovers, per_class, rows_of_class, rows_of_classes
 from workbench.figures.style import Theme
+from workbench.metrics.rows import RowFilter
 from workbench.sets.prediction_sets import PredictionSets, checked_sets
 from workbench.tables.groups import training_images
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
+
+MEAN = ", mean"  # ends the name of the line of a shot group
+MOVING_HOVER = (
+    "<b>%{customdata[0]}</b><br>accuracy %{y:.1%} on %{customdata[2]} rows"
+    "<br>%{customdata[1]} training images<extra></extra>"
+)
 
 
 def accuracy_against_count(sets: PredictionSets) -> AccuracyAgainstCount:
@@ -48,7 +56,7 @@ def accuracy_against_count(sets: PredictionSets) -> AccuracyAgainstCount:
             f"Accuracy against training images of {n_classes} on n = {len(sets)} rows, sets by {chosen_by(sets)}. Mean "
             f"accuracy of the classes with few (under {FEW}), medium and many (over {MANY}) training images: {means}."
         ),
-        code=f"{code_of_sets(sets)}figure = wb.figures.accuracy_against_count(sets)\nfigure.plot()\n",
+        code=code_with_sets("wb.figures.accuracy_against_count(sets)", sets),
     )
 
 
@@ -79,11 +87,45 @@ class AccuracyAgainstCount(Figure):
             line = {"color": colour, "width": 4}
             figure.add_scatter(
                 x=[part["x"].min(), part["x"].max()], y=[mean, mean], mode="lines", line=line, legendgroup=shot,
+                name=f"{shot}{MEAN}",
                 showlegend=False, hovertemplate=f"{shot}: {mean:.1%} on average<extra></extra>",
             )  # fmt: skip
         figure.update_xaxes(type="log", range=self.decades(), dtick=1, title="training images of a class")
         figure.update_yaxes(range=(-0.03, 1.03), tickformat=".0%", title="accuracy")
         return figure.update_layout(height=420, showlegend=len(parts) > 1)
+
+    def moves(self, places: Places) -> list[Move]:
+        """How the dots and the mean of each shot group follow a slider."""
+        moves = []
+        for shot, part, accuracy in self._at_places(places):
+            told = part[["name", "count", "n", "class"]].assign(name=part["name"].map(html.escape))
+            means = np.repeat(accuracy.mean(axis=1)[:, None], 2, axis=1)
+            moves += [
+                Move("y", accuracy, shot),
+                Move("customdata", [told.to_numpy().tolist()], shot),
+                Move("hovertemplate", [MOVING_HOVER], shot),
+                Move("y", means, f"{shot}{MEAN}"),
+                Move("hovertemplate", [f"{shot}: %{{y:.1%}} on average<extra></extra>"], f"{shot}{MEAN}"),
+            ]
+        return moves
+
+    def subtitles(self, places: Places) -> list[str]:
+        """How many rows, and the mean of each shot group, at every place."""
+        means = {shot: accuracy.mean(axis=1) for shot, _, accuracy in self._at_places(places)}
+        told = [
+            ", ".join(f"{shot} {mean:.1%}" for shot, mean in zip(means, row, strict=True))
+            for row in zip(*means.values(), strict=True)
+        ]
+        return [f"{rows_of_classes(places)}; {said}" for said in told]
+
+    def _at_places(self, places: Places) -> list[tuple[str, pd.DataFrame, np.ndarray]]:
+        """Each shot group, its classes, and their accuracy (places, classes)."""
+        accuracy = places["class_hits"] / np.maximum(places["class_rows"], 1)
+        return [(shot, part, accuracy[:, part["class"].to_numpy()]) for shot, part in self.parts()]
+
+    def rows_behind(self, click: Click) -> RowFilter | None:
+        """The rows of a class."""
+        return rows_of_class(click)
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
         from matplotlib.ticker import PercentFormatter, StrMethodFormatter

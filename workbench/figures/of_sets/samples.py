@@ -13,7 +13,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from workbench.counts import spread_rows
-from workbench.figures.base import HEADER, Figure, chosen_by, code_of_sets, counted, paper
+from workbench.figures.base import HEADER, Figure, chosen_by, code_with_sets, counted, paper
 from workbench.figures.of_data.sprites import as_photos, data_url
 from workbench.figures.style import Theme
 from workbench.sets.prediction_sets import PredictionSets, checked_sets
@@ -77,8 +77,11 @@ def samples(sets: PredictionSets, images: Any = None, rows: Sequence[int] | None
             f"{counted(len(shown), 'photograph')} of n = {table.n} with their sets by {chosen_by(sets)}.{told} "
             + " ".join(_in_words(part) for _, part in frame.groupby("row", sort=False))
         ),
-        code=f"{code_of_sets(sets)}# images: the photographs of test, in the same order\n"
-        f"figure = wb.figures.samples(sets, images, rows={[int(row) for row in shown]})\nfigure.plot()\n",
+        code=code_with_sets(
+            f"wb.figures.samples(sets, images, rows={[int(row) for row in shown]})",
+            sets,
+            setup=["# images: the photographs of test, in the same order"],
+        ),
         photos=photos[shown],
     )
 

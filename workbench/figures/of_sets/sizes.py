@@ -10,8 +10,21 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from workbench.figures.base import Figure, chosen_by, code_of_sets, counted, paper, round_limit
+from workbench.figures.base import (
+    Click,
+    Figure,
+    Move,
+    Places,
+    chosen_by,
+    code_of_sets,
+    code_with_sets,
+    counted,
+    paper,
+    round_limit,
+)
 from workbench.figures.style import Theme
+from workbench.metrics.rows import RowFilter
+from workbench.sets.index import LARGEST_SIZE
 from workbench.sets.prediction_sets import PredictionSets, checked_sets
 from workbench.tables.groups import rows_by
 
@@ -20,7 +33,10 @@ if TYPE_CHECKING:
 
 MOST_GROUPS = 12
 SHOWN = 0.995  # of the rows of every group have a bar of their own; larger sets share the last bar
-FEWEST_BARS = 10
+FEWEST_BARS = STEP = 10
+ALL_ROWS = "all rows"
+OUTLINED = ", outlined"  # ends the name of a trace of the other sets
+BELOW_THE_MEAN = 16  # pixels: there the name of a group does not meet the mean, wherever that is
 THESE, OTHER = "these", "other"
 
 
@@ -44,7 +60,7 @@ def set_sizes(sets: PredictionSets, by: Any = None, other: PredictionSets | None
     Paper: Garcin et al. 2023, Figure 4.
     """
     checked_sets(sets)
-    groups, names = (np.zeros(len(sets), int), ("all rows",)) if by is None else rows_by(sets.table, by)
+    groups, names = (np.zeros(len(sets), int), (ALL_ROWS,)) if by is None else rows_by(sets.table, by)
     if len(names) > MOST_GROUPS:
         raise ValueError(f"by = {by!r} makes {len(names)} groups; a picture holds at most {MOST_GROUPS} of them")
     frame, outlined, told = _counted(sets.sizes, groups, names), "", ""
@@ -70,11 +86,12 @@ def set_sizes(sets: PredictionSets, by: Any = None, other: PredictionSets | None
             f"{sets.sizes.min()} to {sets.sizes.max()}; {np.mean(sets.sizes == 1):.1%} of the sets hold one class, "
             f"{np.mean(sets.sizes == 0):.1%} none.{by_group}{told}"
         ),
-        code=(
-            code_of_sets(sets)
-            + ("" if other is None else _code_of_other(other))
-            + f"figure = wb.figures.set_sizes(sets{_by_in_code(by)}{'' if other is None else ', other=other'})\nfigure.plot()\n"
+        code=code_with_sets(
+            f"wb.figures.set_sizes(sets{_by_in_code(by)}{'' if other is None else ', other=other'})",
+            sets,
+            setup=() if other is None else _code_of_other(other),
         ),
+        by=by if isinstance(by, str) else None,
     )
 
 
@@ -94,18 +111,16 @@ def _counted(sizes: np.ndarray, groups: np.ndarray, names: tuple[str, ...]) -> p
     return frame[np.repeat(n_rows > 0, n_sizes)].reset_index(drop=True)
 
 
-def _code_of_other(other: PredictionSets) -> str:
-    if other.rule is None:
-        return f"# other: {len(other)} sets that no rule chose\n"
-    return (
-        "# other_val, other_test: the tables of the other model, or val and test again\n"
-        f"other = wb.{other.rule.rule!r}.fit(other_val)(other_test)\n"
-    )
+def _code_of_other(other: PredictionSets) -> tuple[str, ...]:
+    made = code_of_sets(other, "other", "other_val", "other_test").setup
+    told = "# other_val, other_test: the tables of the other model, or val and test again"
+    return made if other.rule is None else (told, *made)
 
 
 class Panel(NamedTuple):
     """The histogram of one group."""
 
+    name: str
     caption: str
     mean: float
     colour: str
@@ -113,15 +128,60 @@ class Panel(NamedTuple):
     outlines: pd.DataFrame | None  # the same of the other sets
 
 
+def last_bars(shares: np.ndarray) -> np.ndarray:
+    """(places,) the size from which on sets share a bar, from shares (places, histograms, sizes).
+
+    Nearly all sets of every histogram have a bar of their own: a long tail would make all other bars thin. It goes in steps
+    of ten, so that a picture stands still while a slider moves.
+    """
+    enough = np.all(np.cumsum(shares, axis=2) >= SHOWN, axis=1)  # (places, sizes)
+    needed = np.where(enough.any(axis=1), enough.argmax(axis=1), shares.shape[2] - 1)
+    return np.maximum(FEWEST_BARS, -(-needed // STEP) * STEP)
+
+
+def pooled(bars: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """(places, histograms, sizes): the bars beyond the last one of their place are added to it."""
+    last = np.minimum(last, bars.shape[2] - 1)
+    beyond = np.arange(bars.shape[2]) > last[:, None, None]
+    kept = np.where(beyond, 0, bars)
+    kept[np.arange(len(bars)), :, last] += (bars * beyond).sum(axis=2)
+    return kept
+
+
+def larger_sets(counts: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """(places,) bool: whether larger sets share the last bar. `SetIndex.compact` counts no further than `LARGEST_SIZE`."""
+    shared = np.where(last == LARGEST_SIZE, last, last + 1)
+    return (counts * (np.arange(counts.shape[2]) >= shared[:, None, None])).sum(axis=(1, 2)) > 0
+
+
+def size_ticks(last: int, larger: bool) -> tuple[list[int], list[str]]:
+    """Places and names of the ticks below the bars; `50+` names a bar that larger sets share.
+
+    >>> size_ticks(20, larger=True)[1][-2:]
+    ['18', '20+']
+    """
+    ticks = list(range(0, last + 1, last // 10))
+    names = [str(tick) for tick in ticks]
+    return ticks, [*names[:-1], f"{last}+"] if larger else names
+
+
+def _mean_label(mean: float, last: int) -> dict[str, Any]:
+    # Written as the label of its line: Plotly moves that alone, but draws all anew for a moving annotation.
+    side = "left" if mean < last / 2 else "right"
+    return {"text": f" mean {mean:.2f} ", "textangle": 0, "textposition": "end", "xanchor": side, "yanchor": "top"}
+
+
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SetSizes(Figure):
     """One histogram, or one for each group below one another on common axes."""
 
+    by: str | None = None  # what the groups are, if it has a name
+
     def last_bar(self) -> int:
-        """The size from which on sets share a bar: a long tail would make all other bars thin."""
+        """The size from which on sets share a bar."""
         by = ["group", "sets"] if self.overlaid else ["group"]
-        below = self.frame[self.frame.groupby(by)["share"].cumsum() < SHOWN]
-        return max(FEWEST_BARS, 0 if below.empty else int(below["size"].max()) + 1)
+        shares = self.frame.pivot_table("share", by, "size", fill_value=0).to_numpy()
+        return int(last_bars(shares[None])[0])
 
     def panels(self, theme: Theme) -> list[Panel]:
         """What is drawn, from top to bottom."""
@@ -130,11 +190,11 @@ class SetSizes(Figure):
         panels = []
         for (name, part), colour in zip(groups, theme.colours([name for name, _ in groups]), strict=True):
             caption = f"{name}, n = {counted(int(part['count'].sum()))}" if len(groups) > 1 else ""
-            mean = float((part["size"] * part["share"]).sum())
+            mean = float((part["size"] * part["count"]).sum() / part["count"].sum())
             outlines = None
             if self.overlaid:
                 outlines = self._bars(self.frame[(self.frame["sets"] == OTHER) & (self.frame["group"] == name)])
-            panels.append(Panel(caption, mean, colour, self._bars(part), outlines))
+            panels.append(Panel(name, caption, mean, colour, self._bars(part), outlines))
         return panels
 
     @property
@@ -143,18 +203,14 @@ class SetSizes(Figure):
         return "sets" in self.frame
 
     def _bars(self, part: pd.DataFrame) -> pd.DataFrame:
-        pooled = part.assign(size=part["size"].clip(upper=self.last_bar()))
-        return pooled.groupby("size", as_index=False)[["count", "share"]].sum()
+        last = np.array([self.last_bar()])
+        bars = pooled(part[["count", "share"]].to_numpy().T[None], last)[0, :, : last[0] + 1]
+        return pd.DataFrame({"size": np.arange(bars.shape[1]), "count": bars[0].astype(int), "share": bars[1]})
 
     def _ticks(self) -> tuple[list[int], list[str]]:
-        """Places and names of the ticks below the bars; `40+` names a bar that larger sets share."""
         last = self.last_bar()
-        step = max(1, round(last / 15))
-        ticks = list(range(0, last + 1, step))
-        if self.frame["size"].max() <= last:
-            return ticks, [str(tick) for tick in ticks]
-        ticks = [tick for tick in ticks if tick <= last - step] + [last]
-        return ticks, [*map(str, ticks[:-1]), f"{last}+"]
+        counts = np.bincount(self.frame["size"], self.frame["count"])
+        return size_ticks(last, bool(larger_sets(counts[None, None], np.array([last]))[0]))
 
     def highest(self, panels: list[Panel]) -> float:
         """The end of the axis of shares."""
@@ -172,16 +228,17 @@ class SetSizes(Figure):
         layout: dict[str, Any] = {}
         for place, panel in enumerate(panels):
             x, y = (f"{axis}{place + 1 if place else ''}" for axis in "xy")
-            traces.append({**_plotly_bars(panel.bars, {"color": panel.colour}), "xaxis": x, "yaxis": y})
+            bars = _plotly_bars(panel.bars, {"color": panel.colour})
+            traces.append({**bars, "name": panel.name, "xaxis": x, "yaxis": y})
             if panel.outlines is not None:
                 outline = {"color": "rgba(0, 0, 0, 0)", "line": {"color": theme.ink, "width": 1.5}}
-                traces.append({**_plotly_bars(panel.outlines, outline, "the other "), "xaxis": x, "yaxis": y})
+                bars = _plotly_bars(panel.outlines, outline, "the other ")
+                traces.append({**bars, "name": panel.name + OUTLINED, "xaxis": x, "yaxis": y})
             line = {"color": theme.threshold, "dash": "dash", "width": 2}
             upright = {"type": "line", "y0": 0, "y1": 1, "xref": x, "yref": f"{y} domain"}
-            lines.append({**upright, "x0": panel.mean, "x1": panel.mean, "line": line})
-            top = {"y": 1, "yref": f"{y} domain", "yanchor": "top", "showarrow": False}
-            side = "left" if panel.mean < last / 2 else "right"
-            notes.append({"text": f" mean {panel.mean:.2f} ", "x": panel.mean, "xref": x, "xanchor": side, **top})
+            mean = {"name": panel.name, "x0": panel.mean, "x1": panel.mean, "label": _mean_label(panel.mean, last)}
+            lines.append({**upright, **mean, "line": line})
+            top = {"y": 1, "yref": f"{y} domain", "yanchor": "top", "yshift": -BELOW_THE_MEAN, "showarrow": False}
             notes.append({"text": html.escape(panel.caption), "x": 1, "xref": f"{x} domain", "xanchor": "right", **top})
             bottom = (len(panels) - 1 - place) * (height + gap)
             sizes = {"range": (-0.5, last + 0.5), "tickvals": ticks, "ticktext": names, "showgrid": False, "anchor": y}
@@ -195,6 +252,60 @@ class SetSizes(Figure):
         tall = 400 if len(panels) == 1 else 190 + 130 * len(panels)
         looks = {"barmode": "overlay", "showlegend": False, "height": tall}
         return go.Figure(traces, {**layout, **looks, "shapes": lines, "annotations": notes})
+
+    def moves(self, places: Places, other: Places | None = None) -> list[Move]:
+        """How the histograms, their means and their axes follow a slider; `other` are the places of the other sets."""
+        names = list(self.frame["group"].unique())
+        layers = [places] if other is None else [places, other]
+        counts = np.stack([_histogram(layer, name) for name in names for layer in layers], axis=1)
+        shares = counts / counts.sum(axis=2, keepdims=True)  # (places, panels · layers, sizes)
+        last = last_bars(shares)
+        ticks = [size_ticks(*both) for both in zip(last.tolist(), larger_sets(counts, last).tolist(), strict=True)]
+        counts, shares = pooled(counts, last), pooled(shares, last)
+        highest = [[0, round_limit(share)] for share in shares.max(axis=(1, 2))]
+        moves = []
+        traces = [name + whose for name in names for whose in ("", OUTLINED)[: len(layers)]]
+        for place, trace in enumerate(traces):
+            moves += [
+                Move("x", np.arange(shares.shape[2])[None], trace),
+                Move("y", shares[:, place], trace),
+                Move("customdata", counts[:, place], trace),
+            ]
+        for place, name in enumerate(names):
+            axis = "axis" if place == 0 else f"axis{place + 1}"
+            means = _mean_sizes(places, name)
+            labels = [_mean_label(*both) for both in zip(means.tolist(), last.tolist(), strict=True)]
+            moves += [
+                *(Move(end, means.tolist(), shape=name) for end in ("x0", "x1")),
+                Move("label", labels, shape=name),
+                Move(f"x{axis}.range", [[-0.5, bar + 0.5] for bar in last.tolist()]),
+                Move(f"x{axis}.tickvals", [where for where, _ in ticks]),
+                Move(f"x{axis}.ticktext", [words for _, words in ticks]),
+                Move(f"y{axis}.range", highest),
+            ]
+        return moves
+
+    def subtitles(self, places: Places, other: Places | None = None) -> list[str]:
+        """How many sets, and their mean size, at every place."""
+        n = counted(places["n"], "set")
+        told = [f"n = {n}, {mean:.2f} classes on average" for mean in places["mean_size"]]
+        if other is None:
+            return told
+        return [f"{words}; outlined: {mean:.2f}" for words, mean in zip(told, other["mean_size"], strict=True)]
+
+    def rows_behind(self, click: Click) -> RowFilter | None:
+        """The rows of a bar: of the other sets, if it is outlined. If larger sets share it, it holds more than its size."""
+        size, name = int(click.point), str(click.trace).removesuffix(OUTLINED)
+        of_bar = (self.frame["group"] == name) & (self.frame["size"] == size)
+        if self.overlaid:
+            of_bar &= self.frame["sets"] == (OTHER if self.outlined(click) else THESE)
+        alone = self.frame["count"][of_bar].sum() == click.data
+        largest = size if alone else max(int(self.frame["size"].max()), LARGEST_SIZE)
+        return RowFilter(sizes=(size, largest), groups=() if self.by is None else ((self.by, name),))
+
+    def outlined(self, click: Click) -> bool:
+        """Whether a bar of the other sets was clicked."""
+        return self.overlaid and str(click.trace).endswith(OUTLINED)
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
         import seaborn
@@ -221,6 +332,16 @@ class SetSizes(Figure):
         axes.set_xlabel("classes in the set")
         figure.supylabel("share of sets", size="medium")
         return figure
+
+
+def _histogram(places: Places, group: str) -> np.ndarray:
+    """(places, sizes) how many sets of a group have each size."""
+    return places["size_histogram"] if group == ALL_ROWS else places["histogram_by"][group]
+
+
+def _mean_sizes(places: Places, group: str) -> np.ndarray:
+    """(places,) the mean size of the sets of a group."""
+    return places["mean_size"] if group == ALL_ROWS else places["mean_size_by"][group]
 
 
 def _plotly_bars(bars: pd.DataFrame, marker: dict[str, Any], whose: str = "") -> dict[str, Any]:

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from workbench.figures.base import Figure, checked_index, counted, paper
+from workbench.figures.base import Figure, Move, Places, checked_index, counted, paper
+from workbench.figures.code import Code
 from workbench.figures.style import Theme
 from workbench.sets import SetIndex
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 FITTED, JUDGED = "rows it is fitted on", "rows it is used on"
 LEFT = 1e-12  # a threshold that is left of every picture
-POINT = 2  # the trace that is the marked point, after the two curves
+ACROSS, DOWN, POINT = "across", "down", "marked"  # the path from K to its threshold, by the names of its parts
 ABOVE = 40  # thresholds at which sets hold less than one class on average
 
 
@@ -76,11 +77,12 @@ def size_against_threshold(val: SetIndex, test: SetIndex, threshold: float | Non
         subtitle=f"n = {counted(val.table.n)} fitted rows and {counted(test.table.n)} judged rows",
         text=f"{unmarked} {told}".strip(),
         unmarked=unmarked,
-        code=(
-            "import workbench as wb\n\n# val: the table the threshold is fitted on; test: the table it is used on\n"
-            f"val_index, test_index = wb.SetIndex(val, {options}), wb.SetIndex(test, {options})\n"
-            f"figure = wb.figures.size_against_threshold(val_index, test_index{marked})\n"
-            "figure.plot()\n"
+        code=Code(
+            f"wb.figures.size_against_threshold(val_index, test_index{marked})",
+            [
+                "# val: the table the threshold is fitted on; test: the table it is used on",
+                f"val_index, test_index = wb.SetIndex(val, {options}), wb.SetIndex(test, {options})",
+            ],
         ),
         K_max=float(val.K_values[-1]),
         at=at,
@@ -123,12 +125,13 @@ class SizeAgainstThreshold(Figure):
         if self.at is not None:
             threshold, size = self.at
             dashed = {"type": "line", "line": {"color": theme.threshold, "width": 1.5, "dash": "dash"}}
-            figure.add_shape(x0=LEFT, x1=threshold, y0=size, y1=size, **dashed)
-            figure.add_shape(x0=threshold, x1=threshold, y0=0, y1=size, **dashed)
+            figure.add_shape(name=ACROSS, x0=LEFT, x1=threshold, y0=size, y1=size, **dashed)
+            figure.add_shape(name=DOWN, x0=threshold, x1=threshold, y0=0, y1=size, **dashed)
             dot = {"color": theme.threshold, "size": 14, "line": {"color": theme.paper, "width": 2}}
             figure.add_scatter(
                 x=[threshold],
                 y=[size],
+                name=POINT,
                 mode="markers",
                 marker=dot,
                 showlegend=False,
@@ -140,6 +143,20 @@ class SizeAgainstThreshold(Figure):
         )
         figure.update_yaxes(range=sizes, title="classes in a set on average")
         return figure.update_layout(height=420)
+
+    def moves(self, places: Places) -> list[Move]:
+        """How the path follows a slider, if one is drawn; the places are those of the rows the threshold is fitted on."""
+        if self.at is None:
+            return []
+        at, sizes = np.maximum(places["thresholds"], LEFT), places["mean_size"]
+        return [
+            Move("x1", at.tolist(), shape=ACROSS),
+            *(Move(end, sizes.tolist(), shape=ACROSS) for end in ("y0", "y1")),
+            *(Move(end, at.tolist(), shape=DOWN) for end in ("x0", "x1")),
+            Move("y1", sizes.tolist(), shape=DOWN),
+            Move("x", at[:, None], POINT),
+            Move("y", sizes[:, None], POINT),
+        ]
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
         import seaborn
