@@ -59,4 +59,37 @@ FIGURES = (
     most_improved,
 )
 
-__all__ = ["FIGURES", "Code", "Figure", "sprite_sheet", *(figure.__name__ for figure in FIGURES)]
+# The same names once more, in the one form that type checkers read.
+__all__ = [
+    "FIGURES",
+    "Code",
+    "Figure",
+    "accuracy_against_count",
+    "accuracy_against_size",
+    "against_knob",
+    "binary_surrogates",
+    "calibration_map",
+    "conditional_risk",
+    "explore",
+    "f1_against_threshold",
+    "gallery",
+    "gradient_sparsity",
+    "learning_curves",
+    "level_sets",
+    "line_profile",
+    "lorenz",
+    "most_improved",
+    "none_of_these",
+    "on_two_metrics",
+    "paired_differences",
+    "per_class",
+    "reliability",
+    "samples",
+    "set_sizes",
+    "shared_sets",
+    "size_against_threshold",
+    "smoothing_bounds",
+    "sprite_sheet",
+    "temperatures",
+    "weight_plane",
+]

@@ -28,6 +28,9 @@ BARS, MEAN, POINT = "sizes", "mean", "here"  # what moves, by the names of the t
 def explore(val: LogitTable, test: LogitTable, K_max: float = 10.0, step: float = 0.1) -> Explorer:
     """Move K and see what average-K sets do: their sizes, their accuracy, the threshold and the confidence K means.
 
+    - `K_max`: where the slider ends.
+    - `step`: the distance between its values.
+
     Thresholds are fitted on `val`, everything drawn is of `test`. `confidence` is the accuracy on `val` at the same
     threshold; on n rows a conformal rule with that threshold (`LAC`) would have promised n/(n + 1) of it. All values of K
     travel with the picture, so the slider asks nobody.
@@ -88,7 +91,8 @@ class Explorer(Figure):
         """The histograms as shares, up to a size that nearly all sets keep below; the last column pools the rest."""
         last = self._last_bar()
         bars = pooled(self.histograms[:, None], last)[:, 0, : last[0] + 1]
-        return bars / bars.sum(axis=1, keepdims=True)
+        shares: np.ndarray = bars / bars.sum(axis=1, keepdims=True)
+        return shares
 
     def moves(self, places: Places) -> list[Move]:
         """What changes with K: the bars, the axis of their shares, their mean, the point on the curve.

@@ -43,6 +43,8 @@ THESE, OTHER = "these", "other"
 def set_sizes(sets: PredictionSets, by: Any = None, other: PredictionSets | None = None) -> SetSizes:
     """Histogram of set sizes: clear rows get small sets, ambiguous rows large ones.
 
+    - `sets`: the sets of some rows, what a fitted rule returns.
+
     `by` splits the rows: "shots" (few, medium or many training images of the label), "groups", "label", the name of a
     row attribute such as "organ", or one entry per row. Shares are of the rows of a group. `other` sets of the same rows,
     by another rule or another model, are drawn over them as outlines.
@@ -134,7 +136,8 @@ def last_bars(shares: np.ndarray) -> np.ndarray:
     """
     enough = np.all(np.cumsum(shares, axis=2) >= SHOWN, axis=1)  # (places, sizes)
     needed = np.where(enough.any(axis=1), enough.argmax(axis=1), shares.shape[2] - 1)
-    return np.maximum(FEWEST_BARS, -(-needed // STEP) * STEP)
+    last: np.ndarray = np.maximum(FEWEST_BARS, -(-needed // STEP) * STEP)
+    return last
 
 
 def pooled(bars: np.ndarray, last: np.ndarray) -> np.ndarray:
@@ -149,7 +152,8 @@ def pooled(bars: np.ndarray, last: np.ndarray) -> np.ndarray:
 def larger_sets(counts: np.ndarray, last: np.ndarray) -> np.ndarray:
     """(places,) bool: whether larger sets share the last bar. `SetIndex.compact` counts no further than `LARGEST_SIZE`."""
     shared = np.where(last == LARGEST_SIZE, last, last + 1)
-    return (counts * (np.arange(counts.shape[2]) >= shared[:, None, None])).sum(axis=(1, 2)) > 0
+    larger: np.ndarray = (counts * (np.arange(counts.shape[2]) >= shared[:, None, None])).sum(axis=(1, 2)) > 0
+    return larger
 
 
 def size_ticks(last: int, larger: bool) -> tuple[list[int], list[str]]:
@@ -334,12 +338,14 @@ class SetSizes(Figure):
 
 def _histogram(places: Places, group: str) -> np.ndarray:
     """(places, sizes) how many sets of a group have each size."""
-    return places["size_histogram"] if group == ALL_ROWS else places["histogram_by"][group]
+    histogram: np.ndarray = places["size_histogram"] if group == ALL_ROWS else places["histogram_by"][group]
+    return histogram
 
 
 def _mean_sizes(places: Places, group: str) -> np.ndarray:
     """(places,) the mean size of the sets of a group."""
-    return places["mean_size"] if group == ALL_ROWS else places["mean_size_by"][group]
+    sizes: np.ndarray = places["mean_size"] if group == ALL_ROWS else places["mean_size_by"][group]
+    return sizes
 
 
 def _plotly_bars(bars: pd.DataFrame, marker: dict[str, Any], whose: str = "") -> dict[str, Any]:
