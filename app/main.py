@@ -9,7 +9,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from controls.addressed import came_back, look_back, say_what_was_dropped
+from controls.addressed import came_back, look_back, say_what_was_dropped, translate
 from controls.several import told_apart
 from drawing.messages import friendly, plain, without_places
 from session import memory, navigation, reading
@@ -25,7 +25,9 @@ HERE = Path(__file__).parent
 @friendly
 def choose_run() -> None:
     """The run every view is about, chosen in the sidebar and kept in the address as `run`."""
-    titles = told_apart({run.key[: reading.SHORT]: run.title for run in reading.runs()})
+    runs = reading.runs()
+    titles = told_apart({run.key[: reading.SHORT]: run.title for run in runs})
+    translate(reading.former_keys(runs))
     asked, broken = st.query_params.get("run"), reading.unreadable()
     with st.container():  # always there, so that nothing below changes its place when the warning goes
         if asked is not None and asked not in titles:

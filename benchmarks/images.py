@@ -25,7 +25,7 @@ from PIL import Image
 
 from workbench.datasets import ImageFiles
 from workbench.losses import CrossEntropy
-from workbench.networks.models import build_network
+from workbench.networks.network import build_network
 
 SHAPES = {"640 × 480": (640, 480, 160), "3000 × 2000": (3000, 2000, 8)}  # width, height, number of files
 BATCH = 32

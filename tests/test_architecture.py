@@ -15,7 +15,16 @@ import workbench
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "workbench"
 
-SHARED = {"knobs", "glossary", "counts", "progress", "lookup", "cards", "catalogue"}  # words that every stage uses
+SHARED = {
+    "knobs",
+    "knob_kinds",
+    "glossary",
+    "counts",
+    "progress",
+    "lookup",
+    "cards",
+    "catalogue",
+}  # words that every stage uses
 READING = {"tables", "store", "sets", "calibration", "metrics"}
 # Folder (or module) → the other folders it may use. Data flows one way: what reads tables knows nothing of what writes them.
 MAY_USE: dict[str, set[str]] = {

@@ -7,7 +7,8 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 import workbench as wb
-from workbench.calibration.recalibrators import _loss_and_gradient, at_temperature, of_one_class
+from workbench.calibration import RECALIBRATORS, at_temperature, of_one_class
+from workbench.calibration.vector import _loss_and_gradient
 from workbench.tables.links import sigmoid, softmax
 
 rng = np.random.default_rng(0)
@@ -130,3 +131,19 @@ def test_where_every_temperature_is_as_good_the_scores_stay():
     for n_classes in (1, 3):
         table = wb.LogitTable(np.zeros((5, n_classes)), np.arange(5) % n_classes)
         assert wb.TemperatureScaling().fit(table).temperature == 1
+
+
+@pytest.mark.parametrize("kind", RECALIBRATORS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("make", [calibrated, many_labels])
+def test_every_recalibrator_makes_labels_likelier_and_leaves_the_rest_of_the_table_alone(kind, make):
+    table = make(scale=3.0)
+    fitted = kind().fit(table)
+    mended = fitted(table)
+    assert kind.title
+    assert fitted.recalibrator == kind()
+    assert fitted.after < fitted.before
+    assert fitted.after == pytest.approx(wb.metrics.negative_log_likelihood(mended), rel=1e-6)
+    assert (mended.link, mended.class_names) == (table.link, table.class_names)
+    assert np.array_equal(mended.labels, table.labels)
+    with pytest.raises(ValueError, match="softmax or the sigmoid link"):
+        kind().fit(wb.LogitTable.from_probabilities(softmax(table.scores), table.labels))

@@ -47,7 +47,7 @@ def test_the_changelog_and_the_package_name_the_same_version():
     newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
     assert newest is not None
     assert newest.group(1) == workbench.__version__
-    assert f'version = "{workbench.__version__}"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert f"version: {workbench.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
 def test_every_picture_and_file_the_readme_links_to_is_there():

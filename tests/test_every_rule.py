@@ -13,7 +13,9 @@ from scipy import stats
 
 import workbench as wb
 from workbench.counts import exact
-from workbench.sets.conformal import RULES, UNIT, rows_needed
+from workbench.sets import RULES
+from workbench.sets.conformal import rows_needed
+from workbench.sets.masses import UNIT
 
 PROMISING = (wb.LAC, wb.APS, wb.RAPS, wb.ClassConditionalLAC)
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")

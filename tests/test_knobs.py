@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import workbench as wb
-from workbench.knobs import Knob, Knobbed, knob, three_digits
+from workbench.knob_kinds import KINDS, three_digits
+from workbench.knobs import Knob, Knobbed, knob
 from workbench.losses import LOSSES
 from workbench.sets import RULES
 
@@ -28,6 +29,17 @@ class Example(Knobbed):
     exact: bool = knob(False, meaning="wish for no sampling")
     p_k: tuple[float, ...] = knob((0.5, 0.5), meaning="law of k")
     class_counts: tuple[int, ...] | None = None
+
+
+def test_a_kind_of_knob_is_one_class_that_every_knob_of_it_asks():
+    assert list(KINDS) == ["real", "integer", "choice", "switch", "weights"]
+    for name, declared in Example.knobs().items():
+        kind = KINDS[declared.kind]
+        assert type(declared.default) is kind.of
+        assert declared.accepts() == kind.accepts(declared)
+        assert declared.ends() == kind.ends(declared)
+        assert declared.parsed(name, str(declared.default)) == kind.checked(declared, declared.default)
+    assert [name for name, declared in Example.knobs().items() if declared.numeric] == ["K", "epsilon"]
 
 
 def test_a_field_without_a_knob_is_not_a_knob():
@@ -119,7 +131,7 @@ def test_a_slider_can_stand_at_the_default(low, factor, share, n, scale):
 @pytest.mark.parametrize("loss_class", LOSSES, ids=lambda loss_class: loss_class.__name__)
 def test_the_sliders_of_every_loss_can_stand_at_its_defaults(loss_class):
     for name, declared in loss_class.knobs().items():
-        if declared.kind in ("real", "integer"):
+        if declared.numeric:
             assert declared.default in declared.values(), name
 
 

@@ -9,8 +9,9 @@ import torch
 from torch import nn
 
 from workbench.losses import CrossEntropy, Loss
-from workbench.networks.backbones import UNTRAINED
-from workbench.networks.models import BACKBONES, build_network
+from workbench.networks import BACKBONES
+from workbench.networks.base import IMAGES, TRAINED
+from workbench.networks.network import build_network
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ def build(model: str | nn.Module = "mlp", loss: Loss | None = None, input_shape=
     return build_network(model, loss or CrossEntropy(), input_shape=input_shape, n_classes=n_classes, seed=seed)
 
 
-@pytest.mark.parametrize("name", UNTRAINED)
+@pytest.mark.parametrize("name", [each.name for each in BACKBONES.values() if each.weights != TRAINED])
 @pytest.mark.parametrize("input_shape", [(28, 28, 1), (48, 48, 3)])
 def test_every_backbone_scores_photographs(name, input_shape):
     network = build(name, input_shape=input_shape).eval()
@@ -46,7 +47,7 @@ def test_rows_of_numbers_are_scored_too(name):
     assert build(name)(torch.randn(3, 16)).shape == (3, 5)
 
 
-@pytest.mark.parametrize("name", [name for name in BACKBONES if name not in ("linear", "mlp")])
+@pytest.mark.parametrize("name", [each.name for each in BACKBONES.values() if each.inputs == IMAGES])
 def test_a_backbone_for_images_refuses_rows_and_says_what_to_use(name):
     with pytest.raises(ValueError, match=rf"{name} looks at images, .*\(16,\); use 'mlp' or 'linear'"):
         build(name)
@@ -230,3 +231,14 @@ def test_built_in_models_return_features_however_many_classes_there_are():
     network = build("linear", input_shape=(5,), n_classes=5)
     assert network.head.weight.shape == (5, 5)
     assert build(f"{__name__}:tiny", n_classes=7).head.weight.shape == (7, 16)
+
+
+def test_a_backbone_says_its_name_its_title_and_what_it_looks_at():
+    for name, each in BACKBONES.items():
+        assert name == each.name
+        assert each.title.endswith(".")
+        if each.inputs == IMAGES:
+            with pytest.raises(ValueError, match=f"{name} looks at images"):
+                each((16,))
+        else:
+            assert each((16,))(torch.zeros(2, 16)).shape[0] == 2

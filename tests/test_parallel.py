@@ -33,6 +33,7 @@ from workbench.training import Cancelled, Run, TrainedRun, fitting, hardware, tr
 from workbench.training import learner as learning
 from workbench.training import trainer as training
 from workbench.training.batches import generator
+from workbench.training.ranks import processes
 from workbench.training.ranks import together as parallel
 from workbench.training.ranks.processes import run_on_ranks
 
@@ -198,7 +199,7 @@ def test_a_run_on_two_ranks_is_the_run_of_one_process(store, tmp_path):
     assert one.run.key == two.run.key == two.path.name
     assert_nearly_the_same(one, two)
     pd.testing.assert_frame_equal(pd.DataFrame(told), two.history)
-    assert two.stored.info["devices"] == 2
+    assert two.stored.record.devices == 2
     names = [{path.relative_to(found.path).as_posix() for path in found.path.rglob("*")} for found in (one, two)]
     assert names[0] == names[1]
     assert {path.name for path in two.path.parent.iterdir()} == {".unfinished", run.key}
@@ -270,7 +271,7 @@ def test_the_command_line_trains_on_ranks_and_prints_its_result_only(capfd, tmp_
     options = {"dataset": "digits", "model": "linear", "epochs": "1", "device": "cpu", "devices": "2"}
     assert main(["train", *(word for name, value in options.items() for word in (f"--{name}", value)), "--json"]) == 0
     told = json.loads(capfd.readouterr().out)
-    assert Store(tmp_path).open(told["key"]).info["devices"] == 2
+    assert Store(tmp_path).open(told["key"]).record.devices == 2
 
 
 def test_ranks_on_gpus_give_nearly_the_scores_of_one_cpu(store, tmp_path):
@@ -279,6 +280,60 @@ def test_ranks_on_gpus_give_nearly_the_scores_of_one_cpu(store, tmp_path):
     run = small(photographs(), model="cnn", loss=losses.AverageKTwoHead(K=2.0))
     gpus = trained(dataclasses.replace(run, device="cuda", devices=2), Store(tmp_path / "gpus"))
     np.testing.assert_allclose(gpus.tables["test"].scores, trained(run, store).tables["test"].scores, atol=1e-2)
+
+
+def test_ranks_that_torchrun_started_train_one_run_and_the_first_tells_of_it(tmp_path):
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone"]
+    train = ["-m", "workbench", "train", "--dataset", "digits", "--model", "linear", "--epochs", "1", "--device", "cpu"]
+    done = subprocess.run(
+        [*launcher, *train, "--json"],
+        env=os.environ | {"WORKBENCH_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)  # once, and nothing else
+    assert Store(tmp_path).open(told["key"]).info["devices"] == 2
+    assert told["key"] == Run("digits", model="linear", epochs=1).key
+
+
+LAUNCHED = {
+    "RANK": "3",
+    "LOCAL_RANK": "1",
+    "WORLD_SIZE": "4",
+    "LOCAL_WORLD_SIZE": "2",
+    "MASTER_ADDR": "a",
+    "MASTER_PORT": "1",
+}
+
+
+@pytest.mark.parametrize(
+    ("without", "place"),
+    [
+        ((), (1, 2, 2, 1)),  # local, devices, nodes, node
+        (("LOCAL_RANK", "LOCAL_WORLD_SIZE"), (0, 1, 4, 3)),
+        (("RANK",), None),
+        (("MASTER_ADDR",), None),
+    ],
+)
+def test_the_environment_says_which_rank_a_process_is(without, place, monkeypatch):
+    for name, value in LAUNCHED.items():
+        monkeypatch.setenv(name, value)
+    for name in without:
+        monkeypatch.delenv(name)
+    found = processes.launched("cpu")
+    assert (found and (found.local, found.devices, found.nodes, found.node)) == place
+    assert found is None or found.rank == 3
+
+
+def test_a_launcher_and_a_run_that_disagree_are_refused(store, monkeypatch):
+    for name, value in LAUNCHED.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ValueError, match="devices = 3 and nodes = 1, but the launcher has started 4 ranks"):
+        trained(small(devices=3), store)
+    monkeypatch.setenv("LOCAL_RANK", "0")
+    with pytest.raises(ValueError, match=r"RANK = 3, LOCAL_RANK = 0, WORLD_SIZE = 4 .* do not go together"):
+        trained(small(), store)
 
 
 @pytest.mark.long
@@ -300,7 +355,7 @@ def test_two_nodes_train_one_run_and_the_first_tells_of_it(tmp_path):
     told, nothing = (node.communicate(timeout=600)[0] for node in nodes)
     assert nothing == ""
     assert [node.returncode for node in nodes] == [0, 0]
-    assert Store(tmp_path).open(json.loads(told)["key"]).info["nodes"] == 2
+    assert Store(tmp_path).open(json.loads(told)["key"]).record.nodes == 2
 
 
 # What can go wrong

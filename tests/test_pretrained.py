@@ -16,7 +16,7 @@ from torch import nn
 from workbench.datasets import Dataset
 from workbench.losses import CrossEntropy
 from workbench.networks.backbones import resnet18
-from workbench.networks.models import backbone_named, build_network
+from workbench.networks.network import backbone_named, build_network
 from workbench.networks.pretrained import IMAGENET_DEVIATION, IMAGENET_MEAN, with_weights
 from workbench.training import Run, train
 from workbench.training.features import cache_features

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from workbench.calibration.recalibrators import of_one_class
+from workbench.calibration import of_one_class
 from workbench.metrics import METRICS
 from workbench.metrics.rows import RowFilter, listed
 from workbench.sets import RULES, ConformalRule

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import workbench as wb
 from workbench.counts import classes_of_rows, exact
 from workbench.sets import selection
-from workbench.sets.rules import filled
+from workbench.sets.base import filled
 from workbench.sets.selection import (
     _counted_order_statistic,
     largest_probabilities,

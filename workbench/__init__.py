@@ -47,7 +47,42 @@ _HOMES = {
     "votes": "metrics.votes",
 }
 
-__all__ = sorted(_HOMES)
+# The same names once more, in the one form that type checkers read.
+__all__ = [
+    "APS",
+    "LAC",
+    "RAPS",
+    "AverageK",
+    "ClassConditionalLAC",
+    "Dataset",
+    "LogitTable",
+    "PointwiseError",
+    "PredictionSets",
+    "Run",
+    "SetIndex",
+    "TemperatureScaling",
+    "Threshold",
+    "TopK",
+    "VectorScaling",
+    "bayes",
+    "cache_features",
+    "comparison",
+    "counts",
+    "figures",
+    "glossary",
+    "import_table",
+    "knobs",
+    "load_dataset",
+    "losses",
+    "metrics",
+    "open_app",
+    "operators",
+    "recipes",
+    "report",
+    "sweep",
+    "train",
+    "votes",
+]
 
 if TYPE_CHECKING:
     from workbench import counts, figures, glossary, knobs, losses, metrics, operators
@@ -78,7 +113,12 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'workbench' has no attribute {name!r}; it has {', '.join(__all__)}")
-    module = importlib.import_module(f"workbench.{_HOMES[name]}")
+    try:
+        module = importlib.import_module(f"workbench.{_HOMES[name]}")
+    except ModuleNotFoundError as error:
+        from workbench.lookup import with_extra
+
+        raise with_extra(error) from None
     found = module if _HOMES[name].split(".")[-1] == name else getattr(module, name)
     globals()[name] = found
     return found

@@ -62,7 +62,8 @@ def shot_groups(class_counts: ArrayLike, few: int = FEW, many: int = MANY) -> np
     if not 0 < few <= many:
         raise ValueError(f"shot groups need 0 < few ≤ many, not few = {few} and many = {many}")
     counts = checked_counts(class_counts)
-    return np.array(SHOTS)[(counts >= few).astype(int) + (counts > many)]
+    groups: np.ndarray = np.array(SHOTS)[(counts >= few).astype(int) + (counts > many)]
+    return groups
 
 
 def count_bins(class_counts: ArrayLike, edges: tuple[int, ...] = (10, 50, 500, 2000)) -> tuple[np.ndarray, list[str]]:

@@ -29,7 +29,8 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-KINDS = ("real", "integer", "choice", "switch", "weights")
+from workbench.knob_kinds import KINDS, Real
+
 # What other people and other packages call a knob, and what it is called here.
 ALSO_CALLED = {
     "k": "K",
@@ -60,7 +61,7 @@ class Knob:
 
     `low` and `high` are the ends of the slider. `minimum` and `maximum` are what is accepted; they are the ends of the
     slider unless said otherwise (a slider for K stops at 20, but K = 50 is legal). `weights` is a tuple of
-    non-negative numbers that sum to 1, such as a distribution over ranks.
+    non-negative numbers that sum to 1, such as a distribution over ranks. What depends on the kind is in `knob_kinds.py`.
     """
 
     default: Any
@@ -80,13 +81,12 @@ class Knob:
             raise ValueError(f"a knob is one of {', '.join(KINDS)}, not {self.kind!r}")
         if self.scale not in ("linear", "log"):
             raise ValueError(f"the scale of a knob is 'linear' or 'log', not {self.scale!r}")
-        if self.kind in ("real", "integer"):
-            if self.low is None or self.high is None or not self.low < self.high:
-                raise ValueError(f"a {self.kind} knob needs low < high, not {self.low} and {self.high}")
-            if self.scale == "log" and self.low <= 0:
-                raise ValueError(f"a logarithmic knob needs low > 0, not {self.low}")
-        if self.kind == "choice" and len(self.choices) < 2:
-            raise ValueError("a choice needs at least two choices")
+        KINDS[self.kind].declared(self)
+
+    @property
+    def numeric(self) -> bool:
+        """Whether its values are numbers on a scale, so that a slider or a schedule can move it."""
+        return isinstance(KINDS[self.kind], Real)
 
     @property
     def accepted(self) -> tuple[float, float]:
@@ -97,17 +97,7 @@ class Knob:
 
     def accepts(self) -> str:
         """What may be given, in words: the middle of every error message and of every `--help`."""
-        if self.kind == "choice":
-            return "one of " + ", ".join(self.choices)
-        if self.kind == "switch":
-            return "true or false"
-        if self.kind == "weights":
-            return "numbers ≥ 0 that sum to 1"
-        low, high = self.accepted
-        noun = "a whole number" if self.kind == "integer" else "a number"
-        if math.isinf(high):
-            return f"{noun} ≥ {low:g}"
-        return f"{noun} in [{low:g}, {high:g}]"
+        return KINDS[self.kind].accepts(self)
 
     def told(self) -> str:
         """What the knob means, what may be given and its default, in words."""
@@ -117,43 +107,22 @@ class Knob:
         """The value in its own type (a NumPy integer becomes an `int`), or a `ValueError` that says what is allowed."""
         where = f"{owner}: " if owner else ""
         about = f"{name} is the {self.meaning} (default {shown(self.default)})" if self.meaning else name
-        wrong = ValueError(f"{where}{name} = {value!r} is not allowed; give {self.accepts()}; {about}.")
-        if self.kind == "switch":
-            if isinstance(value, (bool, np.bool_)):
-                return bool(value)
-            raise wrong
-        if self.kind == "choice":
-            if value in self.choices:
-                return str(value)
-            raise wrong
-        if self.kind == "weights":
-            return _weights(value, wrong)
-        if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real) or not math.isfinite(value):
-            raise wrong
-        number = float(value)
-        if self.kind == "integer" and not number.is_integer():
-            raise wrong
-        given = int(number) if self.kind == "integer" else value
-        low, high = self.accepted
-        if not low <= number <= high:
+        try:
+            given = KINDS[self.kind].checked(self, value)
+        except (TypeError, ValueError):
+            raise ValueError(f"{where}{name} = {value!r} is not allowed; give {self.accepts()}; {about}.") from None
+        if self.numeric and not self.accepted[0] <= given <= self.accepted[1]:
+            low, high = self.accepted
             bounds = f"below {low:g}" if math.isinf(high) else f"outside [{low:g}, {high:g}]"
-            raise ValueError(f"{where}{name} = {given!r} is {bounds}; {about}.")
-        return given if self.kind == "integer" else number
+            told = given if isinstance(given, int) else value
+            raise ValueError(f"{where}{name} = {told!r} is {bounds}; {about}.")
+        return given
 
     def parsed(self, name: str, text: str) -> Any:
         """The value a person typed: `0.2`, `5`, `bitonic`, `yes`, `0.5,0.5`."""
         text = text.strip()
         try:
-            if self.kind == "switch":
-                value: Any = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}[
-                    text.lower()
-                ]
-            elif self.kind == "choice":
-                value = text
-            elif self.kind == "weights":
-                value = tuple(float(part) for part in text.strip("()[]").split(",") if part.strip())
-            else:
-                value = float(text)
+            value = KINDS[self.kind].parsed(text)
         except (KeyError, ValueError):
             raise ValueError(f"{name} = {text!r} is not allowed; give {self.accepts()}.") from None
         return self.checked(name, value)
@@ -164,43 +133,32 @@ class Knob:
         The default takes the place of the value nearest to it between the ends, so that a slider can stand there. Whole
         numbers appear once each; a choice or a switch gives all it has; weights have no grid.
         """
-        if self.kind == "choice":
-            return np.array(self.choices)
-        if self.kind == "switch":
-            return np.array([False, True])
-        if self.low is None or self.high is None:
-            raise ValueError("weights have no grid of values")
-        spaced = np.geomspace if self.scale == "log" else np.linspace
-        grid = spaced(self.low, self.high, n)
-        whole = self.kind == "integer"
-        grid = np.unique(np.round(grid).astype(int) if whole else [three_digits(value) for value in grid])
-        if len(grid) > 2 and self.low < self.default < self.high:
-            grid[1 + self._nearest(grid[1:-1], self.default)] = self.default
-        return grid
+        return KINDS[self.kind].values(self, n)
 
     def snapped(self, value: float, n: int = 101) -> Any:
         """The nearest value of `values(n)` (nearest in the logarithm on a logarithmic scale)."""
         grid = self.values(n)
-        return grid[self._nearest(grid, value)].item()
+        return grid[self.nearest(grid, value)].item()
 
-    def _nearest(self, grid: np.ndarray, value: float) -> int:
+    def nearest(self, grid: np.ndarray, value: float) -> int:
+        """The place of the value in a grid that lies nearest, in the logarithm on a logarithmic scale."""
         if self.scale == "log":
             return int(np.argmin(np.abs(np.log(grid) - math.log(max(value, grid[0])))))
         return int(np.argmin(np.abs(grid - value)))
 
     def ends(self) -> tuple[Any, ...]:
         """The extreme settings a test must try: both ends of a range, every choice, both positions of a switch."""
-        if self.kind == "weights":
-            return (self.default,)
-        if self.kind in ("choice", "switch"):
-            return tuple(self.values().tolist())
-        return (self.values(2)[0].item(), self.values(2)[-1].item())
+        return KINDS[self.kind].ends(self)
 
 
-def knob(default: Any, *, meaning: str, symbol: str = "", kind: str | None = None, **facts: Any) -> Any:
+Default = TypeVar("Default")
+
+
+def knob(default: Default, *, meaning: str, symbol: str = "", kind: str | None = None, **facts: Any) -> Default:
     """A dataclass field that is a knob. The kind is read off the default unless it is given."""
     declared = Knob(default=default, kind=kind or _kind(default), meaning=meaning, symbol=symbol, **facts)
-    return dataclasses.field(default=default, metadata={"knob": declared})
+    field: Default = dataclasses.field(default=default, metadata={"knob": declared})
+    return field
 
 
 @dataclass(frozen=True)
@@ -310,33 +268,9 @@ def _meant(name: str, fields: Sequence[str]) -> str | None:
     return lower[close[0]] if close else None
 
 
-def three_digits(value: float) -> float:
-    """The value with three significant digits, the precision of a slider."""
-    return float(f"{value:.3g}")
-
-
 def _kind(default: Any) -> str:
-    if isinstance(default, bool):
-        return "switch"
-    if isinstance(default, int):
-        return "integer"
-    if isinstance(default, str):
-        return "choice"
-    if isinstance(default, tuple):
-        return "weights"
-    return "real"
-
-
-def _weights(value: Any, wrong: ValueError) -> tuple[float, ...]:
-    if isinstance(value, str) or not isinstance(value, (Sequence, np.ndarray)) or len(value) == 0:
-        raise wrong
-    try:
-        weights = tuple(float(weight) for weight in value)
-    except (TypeError, ValueError):
-        raise wrong from None
-    if not all(weight >= 0 for weight in weights) or not math.isclose(sum(weights), 1, abs_tol=1e-6):
-        raise wrong
-    return weights
+    """The kind whose values have the type of the default."""
+    return next((name for name, kind in KINDS.items() if type(default) is kind.of), "real")
 
 
 def shown(value: Any) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
-from workbench.lookup import allowing
+from workbench.lookup import allowing, check_installed
 
 if TYPE_CHECKING:
     from workbench.store import StoredRun
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 ADDRESS = "127.0.0.1"
 FIRST_PORT = 8501
-SHORT = 12  # characters of a run's key in the address of a page
 PATIENCE = 240  # seconds a server may take to come up, or to end, on a very busy machine
 
 
@@ -71,6 +70,7 @@ def app_command(port: int, *, headless: bool) -> list[str]:
     The app's own config.toml says the same about address, prompt and statistics, but a config.toml in the folder where
     somebody happens to stand would override it; the command line overrides both.
     """
+    check_installed("streamlit")
     return [
         sys.executable,
         str(app_script().with_name("serve.py")),
@@ -151,7 +151,7 @@ def open_app(
     chosen = free_port() if port is None else checked_port(port)
     served = start_server(app_command(chosen, headless=True), chosen, {"WORKBENCH_HOME": str(root)} | allowing(allow))
     atexit.register(served.stop)
-    app = served if stored is None else RunningApp(f"{served.url}/?run={stored.key[:SHORT]}", served.server)
+    app = served if stored is None else RunningApp(f"{served.url}/?run={stored.short}", served.server)
     webbrowser.open(app.url)
     if wait:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,16 +25,37 @@ def widget(name: str, knob: Knob, value: Any, *, key: str, side: str = "", steps
     symbol = knob.symbol or name.replace("_", " ")
     label = f"{symbol}{f' ({side})' if side else ''}: {knob.meaning}"
     about = f"{name}: {knob.accepts()}"
-    if knob.kind == "switch":
-        return st.toggle(label, value, help=about, **bound(key, switch))
-    if knob.kind == "choice":
-        at = knob.choices.index(value)
-        return st.selectbox(label, knob.choices, at, help=about, **bound(key, one_of(knob.choices)))
-    if knob.kind == "weights":
-        return (_two_weights if len(value) == 2 else _weights)(name, knob, value, label=label, help=about, key=key)
+    return CONTROLS[knob.kind](name, knob, value, label=label, help=about, key=key, steps=steps)
+
+
+def _switch(name: str, knob: Knob, value: bool, *, label: str, help: str, key: str, steps: int) -> bool:
+    return st.toggle(label, value, help=help, **bound(key, switch))
+
+
+def _choice(name: str, knob: Knob, value: str, *, label: str, help: str, key: str, steps: int) -> str:
+    at = knob.choices.index(value)
+    return st.selectbox(label, knob.choices, at, help=help, **bound(key, one_of(knob.choices)))
+
+
+def _scale(name: str, knob: Knob, value: float, *, label: str, help: str, key: str, steps: int) -> float:
     options = sorted({*knob.values(steps).tolist(), value})
-    readable = one_of(map(shown, options))
-    return st.select_slider(label, options, value, format_func=shown, help=about, **bound(key, readable))
+    readable = bound(key, one_of(map(shown, options)))
+    return st.select_slider(label, options, value, format_func=shown, help=help, **readable)
+
+
+def _weights(name: str, knob: Knob, value: Weights, *, label: str, help: str, key: str, steps: int) -> Weights:
+    drawn = _two_weights if len(value) == 2 else _many_weights
+    return drawn(name, knob, value, label=label, help=help, key=key)
+
+
+# Kind of a knob → its control.
+CONTROLS: dict[str, Callable[..., Any]] = {
+    "real": _scale,
+    "integer": _scale,
+    "choice": _choice,
+    "switch": _switch,
+    "weights": _weights,
+}
 
 
 def _two_weights(name: str, knob: Knob, value: Weights, *, label: str, help: str, key: str) -> Weights:
@@ -47,7 +69,7 @@ def _two_weights(name: str, knob: Knob, value: Weights, *, label: str, help: str
     return pairs[first]
 
 
-def _weights(name: str, knob: Knob, value: Weights, *, label: str, help: str, key: str) -> Weights:
+def _many_weights(name: str, knob: Knob, value: Weights, *, label: str, help: str, key: str) -> Weights:
     """All weights, written one after the other."""
 
     def read(text: str) -> Weights | None:

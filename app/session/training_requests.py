@@ -42,7 +42,7 @@ def title(described: Mapping[str, Any]) -> str:
 def loss_in_words(loss: Mapping[str, Any]) -> str:
     """A loss with its knobs, as Python writes it."""
     knobs = ", ".join(f"{name}={shown(_tuple(value))}" for name, value in loss["knobs"].items() if name not in SHORT)
-    return f"{loss['loss'].partition(':')[2]}({knobs})"
+    return f"{loss['loss'].rpartition(':')[2]}({knobs})"
 
 
 def code(described: Mapping[str, Any]) -> Code:
@@ -94,9 +94,9 @@ def _data_in_code(spec: Mapping[str, Any], imports: list[str]) -> str:
 
 
 def _loss_in_code(spec: Mapping[str, Any], imports: list[str]) -> str:
-    module, _, name = spec["loss"].partition(":")
+    module, _, name = spec["loss"].rpartition(":")
     knobs = ", ".join(f"{knob}={_tuple(value)!r}" for knob, value in spec["knobs"].items())
-    if module.startswith("workbench."):
+    if not module:
         return f"wb.losses.{name}({knobs})"
     imports.append(f"from {module} import {name}")
     return f"{name}({knobs})"

@@ -8,17 +8,19 @@ import pandas as pd
 import streamlit as st
 
 import workbench as wb
+from controls import knobs
 from controls.addressed import bound, in_address, one_of
 from drawing import messages
 from drawing.figures import drawn
 from session import reading
 from session.navigation import open_rows
-from workbench.calibration.recalibrators import at_temperature, of_one_class
+from workbench.calibration import RECALIBRATORS, at_temperature, of_one_class
 from workbench.figures import Code
 from workbench.figures.of_probabilities.reliability import Reliability
 from workbench.figures.of_probabilities.temperature import TEMPERATURES, Temperatures
+from workbench.knobs import from_text
 
-TEMPERATURE, VECTOR = "temperature", "vector"
+TEMPERATURE = wb.TemperatureScaling.title
 ALL = "all classes"
 TALL = 480  # pixels of a reliability diagram
 FAMILY = (
@@ -33,14 +35,19 @@ FAMILY = (
 
 
 class Mended(NamedTuple):
-    """How the scores were changed: by one temperature, or by vector scaling (`temperature` is None)."""
+    """How the scores were changed: by a recalibrator as it was fitted, or by a temperature that was chosen."""
 
-    temperature: float | None
+    by: str  # the recalibrator as Python prints it: a text can be cached
+    temperature: float | None = None
 
     def code(self, which: int | None) -> Code:
         """The code that makes the table which is shown, of all classes or of one."""
         if self.temperature is None:
-            return code_of_table("wb.VectorScaling().fit(val)(test)", which)
+            name = self.by.partition("(")[0]
+            if hasattr(wb, name):
+                return code_of_table(f"wb.{self.by}.fit(val)(test)", which)
+            imports = Code(imports=[f"from workbench.calibration import {name}"])
+            return code_of_table(f"{self.by}.fit(val)(test)", which).after(imports)
         scaled = code_of_table(f"at_temperature(test, {self.temperature!r})", which)
         return scaled.after(Code(imports=["from workbench.calibration import at_temperature"]))
 
@@ -49,7 +56,7 @@ def code_of_table(made: str, which: int | None) -> Code:
     """The line `table = …`, or what makes of it a table of one class."""
     if which is None:
         return Code(setup=[f"table = {made}"])
-    imports = ["from workbench.calibration.recalibrators import of_one_class"]
+    imports = ["from workbench.calibration import of_one_class"]
     return Code(setup=[f"table = of_one_class({made}, {which})"], imports=imports)
 
 
@@ -115,12 +122,18 @@ def why_not(key: str) -> str | None:
 def recalibration(key: str) -> Mended:
     """What is done to the scores, in the address as `mend` and `T`."""
     best = round(best_temperature(key), 3)
-    kinds = [TEMPERATURE, VECTOR]
-    kind = st.segmented_control(
-        "Recalibrated by", kinds, default=TEMPERATURE, required=True, **bound("mend", one_of(kinds))
-    )
-    if kind == VECTOR:
-        return Mended(None)
+    kinds = {kind.title: kind for kind in RECALIBRATORS}
+    chosen_kind = kinds[
+        st.segmented_control(
+            "Recalibrated by", [*kinds], default=TEMPERATURE, required=True, **bound("mend", one_of(kinds))
+        )
+    ]
+    settings = {
+        name: knobs.widget(name, knob, knob.default, key=f"mend_{name}") for name, knob in chosen_kind.knobs().items()
+    }
+    by = repr(chosen_kind(**settings))
+    if chosen_kind is not wb.TemperatureScaling:
+        return Mended(by)
     options = sorted({*TEMPERATURES, best})
     chosen = st.select_slider(
         f"Temperature T (best on the validation rows: {best:g})",
@@ -131,7 +144,7 @@ def recalibration(key: str) -> Mended:
         width=420,
         help="All scores are divided by T: above 1 the network is less sure of itself, below 1 surer.",
     )
-    return Mended(float(chosen))
+    return Mended(by, float(chosen))
 
 
 def one_class(test: wb.LogitTable) -> int | None:
@@ -156,22 +169,23 @@ def best_temperature(key: str) -> float:
 
 
 @st.cache_resource(show_spinner="Recalibrating…", max_entries=8)
-def shown_table(key: str, mended: tuple[float | None] | None, which: int | None) -> wb.LogitTable:
+def shown_table(key: str, mended: tuple[str, float | None] | None, which: int | None) -> wb.LogitTable:
     """The test rows, recalibrated or not, of all classes or of one."""
     if which is not None:
         return of_one_class(shown_table(key, mended, None), which)
     table = reading.run(key).tables["test"]
     if mended is not None:
-        (temperature,) = mended
+        by, temperature = mended
         if temperature is None:
-            table = wb.VectorScaling().fit(reading.run(key).tables["val"])(table)
+            recalibrator = from_text(by, RECALIBRATORS, "recalibrator")
+            table = recalibrator.fit(reading.run(key).tables["val"])(table)
         else:
             table = at_temperature(table, temperature)
     return table
 
 
 @st.cache_resource(show_spinner="Drawing…", max_entries=64)
-def diagram(key: str, mended: tuple[float | None] | None, which: int | None, K: int) -> Reliability:
+def diagram(key: str, mended: tuple[str, float | None] | None, which: int | None, K: int) -> Reliability:
     """The reliability diagram of `shown_table`."""
     return wb.figures.reliability(shown_table(key, mended, which), K=K)
 
@@ -207,7 +221,7 @@ def family(key: str, mended: Mended | None) -> None:
 
 
 @st.cache_data(show_spinner="Measuring the errors…", max_entries=64)
-def errors(key: str, mended: tuple[float | None] | None) -> dict[str, float]:
+def errors(key: str, mended: tuple[str, float | None] | None) -> dict[str, float]:
     """The calibration errors of the test rows, recalibrated or not, by their titles."""
     table = shown_table(key, mended, None)
     return {metric.title: metric(table) for metric in FAMILY if metric.applies(table)}

@@ -213,7 +213,7 @@ def pseudo_labels(cross_entropy: str, two_heads: str, dark: bool) -> None:
     if st.button(f"Train a head with α = {alpha:g}", icon=":material/model_training:"):
         open_live_training(cross_entropy, wb.losses.AverageKTwoHead(K=START["K"], alpha=alpha))
     before, after = (reading.sets(key, "K", START["K"]) for key in (cross_entropy, two_heads))
-    trained_with = reading.run(two_heads).info["loss"]["knobs"]["alpha"]
+    trained_with = reading.run(two_heads).record.loss_knobs["alpha"]
     drawn(
         "improved",
         two_heads,

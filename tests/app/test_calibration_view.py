@@ -18,7 +18,7 @@ from browsing import (
 )
 
 import workbench as wb
-from workbench.calibration.recalibrators import at_temperature, of_one_class
+from workbench.calibration import at_temperature, of_one_class
 
 pytestmark = pytest.mark.browser
 

@@ -15,7 +15,7 @@ def go(page, view):
 
 def arrived(page, view):
     page.get_by_role("heading", name=view, exact=True, level=1).wait_for()
-    page.wait_for_selector(".wb-drawing")
+    page.wait_for_selector(".wb-figure, .wb-drawing")
     settled(page)
 
 

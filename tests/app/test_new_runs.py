@@ -106,6 +106,7 @@ def test_the_control_of_weights_shows_all_of_them_and_returns_what_it_shows(monk
 
 
 @pytest.mark.browser
+@pytest.mark.writes
 def test_every_dataset_is_trained_from_the_page(opened, store):
     for data, small in SMALL.items():
         page = opened(view="train", wait_for="text=What learns", train="A new run", data=data, **QUICK, **small)
@@ -113,5 +114,5 @@ def test_every_dataset_is_trained_from_the_page(opened, store):
         page.get_by_text(f"{data} · mlp · CrossEntropy").first.wait_for()
         page.get_by_text("Trained and kept").first.wait_for()
         page.close()
-    trained = {run.info["dataset"]["name"] for run in store.runs() if run.info.get("loss")}
+    trained = {run.record.data_name for run in store.runs() if run.record.trained}
     assert trained >= set(DATASETS)

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from workbench.datasets import load_dataset
-from workbench.datasets.files.folders import KINDS
+from workbench.datasets.files import KINDS
 
 SMALL = {"size": 4, "resize": 4}
 

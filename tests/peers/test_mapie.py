@@ -11,7 +11,7 @@ from mapie.classification import SplitConformalClassifier
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 import workbench as wb
-from workbench.sets.conformal import PREDICTING
+from workbench.sets.masses import PREDICTING
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

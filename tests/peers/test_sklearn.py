@@ -91,5 +91,7 @@ def test_real_many_label_tables_pass_through_index_rules_and_report(emotions):
     index = wb.SetIndex(test)
     assert index.mean_size(index.threshold(2)) == pytest.approx(2)
     frame = wb.report(test, rules=[wb.AverageK(2), wb.LAC(0.8)], val=val)
-    assert {"macro_f1", "micro_f1", "exact_match", "cardinality", "top_k_calibration_error"} <= set(frame["metric"])
+    assert {"macro_f1", "micro_f1", "exact_match", "cardinality", "top_k_calibration_error, K = 4"} <= set(
+        frame["metric"]
+    )
     assert wb.metrics.accuracy(wb.LAC(0.8).fit(val).sets(test)) == pytest.approx(0.8, abs=0.12)

@@ -16,7 +16,7 @@ from torch import nn
 
 from workbench.datasets import load_dataset
 from workbench.losses import CrossEntropy
-from workbench.networks.models import build_network
+from workbench.networks.network import build_network
 from workbench.store import Store
 from workbench.training import Run, TrainedRun, fitting, train
 

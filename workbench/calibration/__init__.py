@@ -1,7 +1,21 @@
-"""Recalibrators: what mends probabilities that promise too much or too little."""
+"""Recalibrators: what mends probabilities that promise too much or too little.
 
-from workbench.calibration.recalibrators import TemperatureScaling, VectorScaling, at_temperature
+`RECALIBRATORS` lists them. One more is a frozen dataclass derived from `Recalibrator` (`base.py`) and a place in the tuple:
+the Calibration view, the docs and the contract tests take it up.
+"""
 
-RECALIBRATORS = (TemperatureScaling, VectorScaling)
+from workbench.calibration.base import FittedScaling, Recalibrator, of_one_class
+from workbench.calibration.temperature import TemperatureScaling, at_temperature
+from workbench.calibration.vector import VectorScaling
 
-__all__ = ["RECALIBRATORS", "TemperatureScaling", "VectorScaling", "at_temperature"]
+RECALIBRATORS: tuple[type[Recalibrator], ...] = (TemperatureScaling, VectorScaling)
+
+__all__ = [
+    "RECALIBRATORS",
+    "FittedScaling",
+    "Recalibrator",
+    "TemperatureScaling",
+    "VectorScaling",
+    "at_temperature",
+    "of_one_class",
+]

@@ -10,7 +10,8 @@ from workbench.datasets import DATASETS, TRANSFORMS, load_dataset, recipe_class
 from workbench.knobs import Knob, from_text
 from workbench.lookup import allowed_modules
 from workbench.losses import class_named
-from workbench.networks.models import BACKBONES, backbone_named
+from workbench.networks import BACKBONES
+from workbench.networks.network import backbone_named, foreign
 from workbench.store import Store
 from workbench.training import MONITORS, Run
 from workbench.training.features import check_trained
@@ -41,13 +42,15 @@ def described_run(parser: argparse.ArgumentParser, arguments: list[str]) -> tupl
         backbone_named(options.model)  # better to fail now than when the data are drawn
     data = load_dataset(chosen.dataset, **_turned(options, "data.", data_knobs))
     model = "cnn" if len(data.input_shape) == 3 else "mlp"
-    features = options.features
+    features, settings = options.features, _turned(options, "", Run.knobs())
     if features not in (None, "cached"):
         source = Store().open(features)
         check_trained(source)
-        features, model = source.key, source.info["model"]
+        features, model = source.key, str(source.record.model)
         if options.model is None:
             backbone_named(model, allowed=allowed_modules(options.allow))  # a stored run is only data
+        if foreign(options.model or model):
+            settings.setdefault("head", source.record.head or "new")
     run = Run(
         dataset=data,
         model=options.model or model,
@@ -57,7 +60,7 @@ def described_run(parser: argparse.ArgumentParser, arguments: list[str]) -> tupl
         monitor=options.monitor,
         patience=options.patience,
         drops=tuple(options.drops),
-        **_turned(options, "", Run.knobs()),
+        **settings,
     )
     return run, options
 

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 
 from workbench.cli import COMMANDS
+from workbench.lookup import with_extra
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,6 +27,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             code: int = options.run(options) if options.reads is None else options.reads(rest)
             sys.stdout.flush()
             return code
+    except ModuleNotFoundError as error:
+        if (told := with_extra(error)) is error:
+            raise
+        print(f"workbench: {told}", file=sys.stderr)
+        return 2
     except BrokenPipeError:  # whoever reads what is printed, such as `head`, has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1

@@ -13,13 +13,15 @@ def _train(arguments: list[str]) -> int:
     from workbench.training import train
     from workbench.training.loggers import LOGGERS
     from workbench.training.ranks.processes import node_number
+    from workbench.training.ranks.together import rank
 
     parser = argparse.ArgumentParser(
         prog="workbench train",
         description="Train a model with a loss and keep its scores. The same run is never trained twice, and a run that "
         "was interrupted goes on from its last checkpoint.",
         epilog="--loss NAME --help lists the knobs of that loss; workbench losses lists the losses. On several nodes, "
-        "give the same command on each, with MASTER_ADDR, MASTER_PORT and NODE_RANK in its environment.",
+        "give the same command on each, with MASTER_ADDR, MASTER_PORT and NODE_RANK in its environment; or leave the ranks to a "
+        "launcher: torchrun --nproc-per-node 2 -m workbench train …",
     )
     parser.add_argument("--again", action="store_true", help="train anew even if this run is stored already")
     parser.add_argument(
@@ -29,7 +31,7 @@ def _train(arguments: list[str]) -> int:
     )
     run, options = described_run(parser, arguments)
     done = train(run, progress=not options.json, again=options.again, logger=options.logger)
-    if node_number(run.nodes) > 0:  # node 0 tells of the run
+    if rank() > 0 or node_number(run.nodes) > 0:  # the first of all tells of the run
         return 0
     if options.json:
         found = {"key": run.key, "path": str(done.path), "title": run.title, **done.kept}

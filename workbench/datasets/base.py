@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from workbench.counts import whole
-from workbench.datasets.files.image_files import ImageFiles
+from workbench.datasets.image_files import ImageFiles
 from workbench.datasets.inputs import Inputs, read_inputs
-from workbench.datasets.labels import NO_LABEL, joined_labels, n_rows, read_labels
-from workbench.datasets.splitting import divided
+from workbench.datasets.labels import NO_LABEL, divided, joined_labels, n_rows, read_labels
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.datasets.files.image_files import ImageFiles
+from workbench.datasets.image_files import ImageFiles
 
 Inputs = np.ndarray | ImageFiles
 
@@ -65,7 +65,8 @@ def _numbers_of(frame: Any) -> np.ndarray:
             f"X has columns that are no numbers: {', '.join(words[:5])}; leave them out (attributes= takes what is known "
             "of a row beside its inputs), or make numbers of them (pandas.get_dummies)"
         )
-    return frame.to_numpy(dtype=np.float64, na_value=np.nan)
+    numbers: np.ndarray = frame.to_numpy(dtype=np.float64, na_value=np.nan)
+    return numbers
 
 
 def _numeric(kind: Any) -> bool:
@@ -79,4 +80,5 @@ def _dense(matrix: Any) -> np.ndarray:
             f"X is sparse and would take {size / 2**30:.0f} GB as rows of numbers; give fewer columns (a projection such as "
             "TruncatedSVD of scikit-learn makes some hundreds of many)"
         )
-    return matrix.astype(np.float32).toarray()
+    dense: np.ndarray = matrix.astype(np.float32).toarray()
+    return dense

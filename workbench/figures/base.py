@@ -16,7 +16,7 @@ import plotly.graph_objects as go
 from workbench.figures import style
 from workbench.figures.code import Code
 from workbench.figures.style import Theme
-from workbench.knobs import three_digits
+from workbench.knob_kinds import three_digits
 from workbench.metrics.rows import RowFilter
 from workbench.sets import PredictionSets, SetIndex
 

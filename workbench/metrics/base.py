@@ -47,7 +47,8 @@ class Parts:
 
     def sums(self) -> np.ndarray:
         """(cells, columns) of all rows."""
-        return self._sums(np.ones((self.n_rows, 1)))[0]
+        sums: np.ndarray = self._sums(np.ones((self.n_rows, 1)))[0]
+        return sums
 
     def resampled(self, weights: np.ndarray) -> dict[str, np.ndarray]:
         """{name: (resamples,)} for weights (n, resamples): how often each row was drawn. One value has the name ""."""
@@ -60,7 +61,8 @@ class Parts:
     def _sums(self, weights: np.ndarray) -> np.ndarray:
         """(resamples, cells, columns)."""
         if self.n_cells == 1 and self.rows is None:
-            return (weights.T @ self.columns)[:, None, :]
+            of_one_cell: np.ndarray = weights.T @ self.columns
+            return of_one_cell[:, None, :]
         from scipy.sparse import csr_array
 
         n_entries, n_columns = self.columns.shape
@@ -241,7 +243,8 @@ def mean(values: np.ndarray) -> Parts:
 def ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
     """part / whole, NaN where there is nothing to divide by."""
     part, whole = np.broadcast_arrays(part, whole)
-    return np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole != 0)
+    ratios: np.ndarray = np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole != 0)
+    return ratios
 
 
 def intervals(

@@ -31,7 +31,8 @@ def posterior_of(table: LogitTable) -> np.ndarray:
     totals = table.votes.sum(1, dtype=np.float64)
     if not totals.all():
         raise ValueError(f"row {int(np.argmin(totals))} has no votes; leave such rows out with table.rows(...)")
-    return table.votes / totals[:, None]
+    posterior: np.ndarray = table.votes / totals[:, None]
+    return posterior
 
 
 def posterior_table(table: LogitTable) -> LogitTable:

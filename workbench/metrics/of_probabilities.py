@@ -271,11 +271,13 @@ def _reliability_columns(confidence: np.ndarray, right: np.ndarray) -> np.ndarra
 
 
 def _expected_error(sums: np.ndarray) -> np.ndarray:
-    return np.abs(sums[..., 1] - sums[..., 2]).sum(-1) / sums[..., 0].sum(-1)
+    errors: np.ndarray = np.abs(sums[..., 1] - sums[..., 2]).sum(-1) / sums[..., 0].sum(-1)
+    return errors
 
 
 def _largest_error(sums: np.ndarray) -> np.ndarray:
-    return np.nanmax(ratio(np.abs(sums[..., 1] - sums[..., 2]), sums[..., 0]), axis=-1)
+    errors: np.ndarray = np.nanmax(ratio(np.abs(sums[..., 1] - sums[..., 2]), sums[..., 0]), axis=-1)
+    return errors
 
 
 def _squared_errors(table: LogitTable, rows: slice) -> np.ndarray:
@@ -285,7 +287,8 @@ def _squared_errors(table: LogitTable, rows: slice) -> np.ndarray:
         errors -= labels
     else:
         errors[np.arange(len(errors)), labels] -= 1
-    return (errors**2).sum(1)
+    squares: np.ndarray = (errors**2).sum(1)
+    return squares
 
 
 def _two_sided(inside: Any, outside: Any, formula: Any) -> Parts:

@@ -184,7 +184,8 @@ def class_accuracy(sets: PredictionSets) -> np.ndarray:
 def _found(sets: PredictionSets, rows: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """Of every label: is it in the set of its row?"""
     if not sets.table.many_labels:
-        return sets.hits[rows]
+        hits: np.ndarray = sets.hits[rows]
+        return hits
     n_classes = sets.table.n_classes
     members = np.repeat(np.arange(sets.table.n), sets.sizes) * n_classes + sets.classes
     return np.isin(rows * n_classes + classes, members, assume_unique=True)

@@ -100,7 +100,8 @@ def disagree(sets: PredictionSets, other: PredictionSets | None, how: str) -> np
     if how == OTHER_SETS:
         pairs = zip(sets.blocks(), other.blocks(), strict=True)
         return np.concatenate([(one != two).any(axis=1) for (_, _, one), (_, _, two) in pairs])
-    return sets.hits & ~other.hits if how == ONLY_THIS else ~sets.hits & other.hits
+    chosen: np.ndarray = sets.hits & ~other.hits if how == ONLY_THIS else ~sets.hits & other.hits
+    return chosen
 
 
 def ambiguity(table: LogitTable) -> np.ndarray:
@@ -116,7 +117,8 @@ def ambiguity(table: LogitTable) -> np.ndarray:
 
 def _entropy(probabilities: np.ndarray) -> np.ndarray:
     logarithms = np.log(probabilities, out=np.zeros_like(probabilities), where=probabilities > 0)
-    return -(probabilities * logarithms).sum(axis=1)
+    entropies: np.ndarray = -(probabilities * logarithms).sum(axis=1)
+    return entropies
 
 
 def label_probability(table: LogitTable) -> np.ndarray:

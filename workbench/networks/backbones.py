@@ -1,4 +1,4 @@
-"""Backbones, with random weights: each is a function of the input shape, channels first, that makes a module.
+"""Backbones with random weights: each is a function of the input shape, channels first, that makes a module.
 
 The module turns images (n, channels, height, width) in [0, 1], or rows of numbers, into features (n, d).
 
@@ -8,31 +8,33 @@ torch.Size([2, 2048])
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-Backbone = Callable[[tuple[int, ...]], nn.Module]  # input shape, channels first → module that returns features
+from workbench.networks.base import IMAGES, NONE, backbone
 
 
+@backbone(weights=NONE)
 def linear(input_shape: tuple[int, ...]) -> nn.Module:
     """No layer at all: the features are the inputs, so the network is its head."""
     return nn.Flatten()
 
 
+@backbone()
 def mlp(input_shape: tuple[int, ...], width: int = 256) -> nn.Module:
     """Two hidden layers."""
     n_inputs = torch.Size(input_shape).numel()
     return nn.Sequential(nn.Flatten(), nn.Linear(n_inputs, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU())
 
 
+@backbone(inputs=IMAGES)
 def cnn(input_shape: tuple[int, ...], width: int = 48) -> nn.Module:
     """Four convolutions for photographs of 28 to 64 pixels, quick enough for one CPU core."""
-    channels = channels_of(input_shape, "cnn")
     return nn.Sequential(
-        _activated(channels, width // 4, size=5, stride=2),
+        _activated(input_shape[0], width // 4, size=5, stride=2),
         _activated(width // 4, width // 2),
         nn.MaxPool2d(2),
         _activated(width // 2, width),
@@ -43,30 +45,35 @@ def cnn(input_shape: tuple[int, ...], width: int = 48) -> nn.Module:
     )
 
 
+@backbone(inputs=IMAGES)
 def resnet18_small(input_shape: tuple[int, ...]) -> nn.Module:
     """ResNet-18 for small images: a 3 × 3 stem that keeps the resolution, as is usual on CIFAR."""
-    return ResNet(channels_of(input_shape, "resnet18-small"), BasicBlock, (2, 2, 2, 2), small=True)
+    return ResNet(input_shape[0], BasicBlock, (2, 2, 2, 2), small=True)
 
 
+@backbone(inputs=IMAGES)
 def resnet18(input_shape: tuple[int, ...]) -> nn.Module:
     """ResNet-18 for photographs of about 224 pixels."""
-    return ResNet(channels_of(input_shape, "resnet18"), BasicBlock, (2, 2, 2, 2))
+    return ResNet(input_shape[0], BasicBlock, (2, 2, 2, 2))
 
 
+@backbone(inputs=IMAGES)
 def resnet34(input_shape: tuple[int, ...]) -> nn.Module:
     """ResNet-34 for photographs of about 224 pixels."""
-    return ResNet(channels_of(input_shape, "resnet34"), BasicBlock, (3, 4, 6, 3))
+    return ResNet(input_shape[0], BasicBlock, (3, 4, 6, 3))
 
 
+@backbone(inputs=IMAGES)
 def resnet50(input_shape: tuple[int, ...]) -> nn.Module:
     """ResNet-50 for photographs of about 224 pixels."""
-    return ResNet(channels_of(input_shape, "resnet50"), Bottleneck, (3, 4, 6, 3))
+    return ResNet(input_shape[0], Bottleneck, (3, 4, 6, 3))
 
 
+@backbone(inputs=IMAGES)
 def densenet40_40(input_shape: tuple[int, ...], growth: int = 40) -> nn.Module:
     """DenseNet of depth 40 and growth 40, the CIFAR network of Garcin et al. (Huang et al. 2017, without bottlenecks)."""
     width, layers_of_a_block = 16, 12
-    layers: list[nn.Module] = [_convolution(channels_of(input_shape, "densenet40-40"), width)]
+    layers: list[nn.Module] = [_convolution(input_shape[0], width)]
     for block in range(3):
         if block > 0:  # a transition halves the resolution
             layers += [*_preactivated(width, width, size=1), nn.AvgPool2d(2)]
@@ -74,18 +81,6 @@ def densenet40_40(input_shape: tuple[int, ...], growth: int = 40) -> nn.Module:
             layers.append(_DenseLayer(width, growth))
             width += growth
     return nn.Sequential(*layers, nn.BatchNorm2d(width), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten())
-
-
-UNTRAINED: dict[str, Backbone] = {
-    "linear": linear,
-    "mlp": mlp,
-    "cnn": cnn,
-    "resnet18-small": resnet18_small,
-    "densenet40-40": densenet40_40,
-    "resnet18": resnet18,
-    "resnet34": resnet34,
-    "resnet50": resnet50,
-}
 
 
 class BasicBlock(nn.Module):
@@ -130,6 +125,10 @@ class ResNet(nn.Module):
     """Residual network without its last layer (He et al. 2016).
 
     Parameters have the names under which weights for ImageNet are published, so that those can be loaded.
+
+    Why not torchvision's, which is `torchvision:resnet50` here where it is installed? It is no dependency: its releases each
+    go with one of torch, and a run by the name `resnet18` must be the same run on a machine without it. And its ResNets have
+    neither the small stem of CIFAR nor images of one channel, which would be as many lines again around them.
     """
 
     def __init__(
@@ -160,7 +159,8 @@ class ResNet(nn.Module):
         for name, stage in self.named_children():
             if name.startswith("layer"):
                 x = stage(x)
-        return x.mean((2, 3))
+        features: Tensor = x.mean((2, 3))
+        return features
 
 
 class _DenseLayer(nn.Module):
@@ -172,13 +172,6 @@ class _DenseLayer(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.cat([x, self.body(x)], dim=1)
-
-
-def channels_of(input_shape: tuple[int, ...], name: str) -> int:
-    """The channels of the images that a backbone looks at; rows of numbers are refused."""
-    if len(input_shape) != 3:
-        raise ValueError(f"{name} looks at images, the inputs have shape {input_shape}; use 'mlp' or 'linear'")
-    return input_shape[0]
 
 
 def _convolution(n_in: int, n_out: int, size: int = 3, stride: int = 1) -> nn.Conv2d:

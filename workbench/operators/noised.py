@@ -134,7 +134,8 @@ def _number_of_contenders(scores: Tensor, k: int, epsilon: float, n_samples: int
 def _largest_of_normals(n: int, like: Tensor, generator: torch.Generator) -> Tensor:
     """The largest of n standard normals, as many times: P(max ≤ z) = Φ(z)^n = e^{−E}, with E exponential."""
     E = torch.empty_like(like).exponential_(generator=generator)
-    return torch.special.ndtri(E.div_(-n).expm1_().neg_()).neg_()
+    largest: Tensor = torch.special.ndtri(E.div_(-n).expm1_().neg_()).neg_()
+    return largest
 
 
 def _normals_below(largest: Tensor, n: int, generator: torch.Generator) -> Tensor:

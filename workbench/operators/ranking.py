@@ -136,7 +136,9 @@ def log_worth_of_last(scores: Tensor, weights: Tensor, operator: str, steepness:
         log_weights = weights.log().clamp(min=torch.finfo(weights.dtype).min)
         return (log_column + log_weights).logsumexp(-1)
     log_worth, *_ = applied(_LogWorthOfLast, scores, weights, steepness, *_wiring(m, k, operator, scores.device))
-    return log_worth.where(weights.any(-1), -math.inf)  # where no rank is worth anything, not the least a float64 holds
+    # Where no rank is worth anything: not the least a float64 holds.
+    worth: Tensor = log_worth.where(weights.any(-1), -math.inf)
+    return worth
 
 
 def _sorted_by(logits: Callable[..., Tensor], scores: Tensor, k: int, temperature: float) -> Tensor:

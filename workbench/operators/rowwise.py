@@ -23,12 +23,14 @@ def rowwise(scores: Tensor, evaluate: Evaluate) -> Tensor:
     # Inside `torch.func.grad` a tensor does not say that a gradient is wanted: have it ready.
     wanted = scores.requires_grad or torch._C._functorch.is_functorch_wrapped_tensor(scores)
     working = at_least_float32(scores)
-    return applied(_Rowwise, working, evaluate, wanted and torch.is_grad_enabled())[0].to(scores.dtype)
+    values: Tensor = applied(_Rowwise, working, evaluate, wanted and torch.is_grad_enabled())[0].to(scores.dtype)
+    return values
 
 
 def with_gradient(scores: Tensor, values: Tensor, gradient: Tensor) -> Tensor:
     """The values (...,), which autograd takes for a function of the scores (..., L) with this gradient."""
-    return applied(_WithGradient, scores, values, gradient)
+    attached: Tensor = applied(_WithGradient, scores, values, gradient)
+    return attached
 
 
 def once(gradient: Tensor, scores: Tensor) -> Tensor:

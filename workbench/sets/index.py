@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from workbench.counts import exact
+from workbench.counts import SHOTS, exact
 from workbench.sets.ranks import last_labels, ranks_from
 from workbench.sets.selection import (
     Largest,
@@ -258,7 +258,7 @@ class SetIndex:
                 "class_rows": np.bincount(classes, minlength=table.n_classes).astype(np.int32),
             }
             if table.class_counts is not None:
-                compact["shot_accuracy"] = {shot: curve[shot].to_numpy() for shot in groups.SHOTS}
+                compact["shot_accuracy"] = {shot: curve[shot].to_numpy() for shot in SHOTS}
         return compact
 
     def _asked(self, K: float | None, threshold: float | None) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -23,7 +24,7 @@ def array_of(values: Any) -> np.ndarray:
     if hasattr(values, "detach"):
         values = values.detach().cpu()
         values = (values.float() if str(values.dtype) == "torch.bfloat16" else values).numpy()
-    array = np.asanyarray(values)  # a memory map stays one
+    array: np.ndarray = np.asanyarray(values)  # a memory map stays one
     if isinstance(array, np.ma.MaskedArray):
         raise ValueError(
             "masked arrays are not taken, for a table has no missing entries; fill them, or leave rows out"
@@ -288,7 +289,7 @@ def _numbered(array: np.ndarray, names: tuple[str, ...] | None, n_classes: int |
         texts = [str(label) for label in array.tolist()]
         reading = "labels are names of classes, not positions from 0" if are_indices and differ else ""
         return _named(texts, names, n_classes)._replace(reading=reading)
-    reading = "labels are positions from 0, not names of classes" if numbers_name and differ else ""
+    reading = "labels are positions from 0, not names of classes" if differ else ""
     return Labels(array.astype(np.int64), names, reading)
 
 
@@ -360,7 +361,7 @@ def _check_posterior(posterior: np.ndarray, one_label: bool) -> None:
 
 def _tolerance(block: np.ndarray) -> float:
     """How far the sum of a row of rounded probabilities may be from 1."""
-    return max(1e-6, 4 * float(np.finfo(block.dtype).eps) * np.sqrt(block.shape[1]))
+    return max(1e-6, 4 * float(np.finfo(block.dtype).eps) * math.sqrt(block.shape[1]))
 
 
 def check_sums(block: np.ndarray, first_row: int) -> None:

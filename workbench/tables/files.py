@@ -1,4 +1,4 @@
-"""Tables that people bring: `.npz .npy .csv .parquet .safetensors`, or a directory that `LogitTable.save` wrote.
+"""Tables that people bring: files of any of the `FORMATS`, or a directory that `LogitTable.save` wrote.
 
 Files are data: nothing is ever unpickled. What was understood is in the table's `note`.
 """
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from workbench.tables.formats import FORMATS, Format, Refused, Room
+from workbench.tables.formats import FORMATS, SUFFIXES, Format, Refused, Room
 from workbench.tables.formats.frames import contents_of_frame
 from workbench.tables.formats.understanding import table_of
 from workbench.tables.table import LogitTable
@@ -92,9 +92,8 @@ def _format(path: Path) -> Format:
     for form in FORMATS:
         if path.suffix.lower() in form.suffixes:
             return form
-    known = ", ".join(suffix for form in FORMATS for suffix in form.suffixes)
     raise ValueError(
-        f"{path.name}: files ending in {path.suffix or '(nothing)'} are not read; give one of {known} "
+        f"{path.name}: files ending in {path.suffix or '(nothing)'} are not read; give one of {', '.join(SUFFIXES)} "
         "(pickles, .pt and .pkl among them, can run code and are never opened: save arrays with numpy.savez)"
     )
 

@@ -21,16 +21,17 @@ def means(values: np.ndarray, codes: np.ndarray, n_groups: int) -> np.ndarray:
     """
     counts = np.bincount(codes, minlength=n_groups)
     sums = np.bincount(codes, weights=values, minlength=n_groups)
-    return np.divide(sums, counts, out=np.full(n_groups, np.nan), where=counts > 0)
+    of_groups: np.ndarray = np.divide(sums, counts, out=np.full(n_groups, np.nan), where=counts > 0)
+    return of_groups
 
 
 def mean_of_present(values: np.ndarray) -> np.ndarray | float:
     """The mean over the last axis without NaN; NaN where nothing is left, and no warning about it."""
     present = ~np.isnan(values)
     counts = present.sum(-1)
-    return np.divide(np.where(present, values, 0).sum(-1), counts, out=np.full(counts.shape, np.nan), where=counts > 0)[
-        ()
-    ]
+    mean = np.full(counts.shape, np.nan)
+    np.divide(np.where(present, values, 0).sum(-1), counts, out=mean, where=counts > 0)
+    return mean if mean.ndim else float(mean)
 
 
 def rows_by(table: LogitTable, by: Any) -> tuple[np.ndarray, tuple[str, ...]]:

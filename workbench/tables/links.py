@@ -17,7 +17,7 @@ def softmax(scores: np.ndarray, log_constant: float | None = None) -> np.ndarray
     >>> softmax(np.zeros((1, 4))).tolist()
     [[0.25, 0.25, 0.25, 0.25]]
     """
-    exponentials = scores - scores.max(-1, keepdims=True)
+    exponentials: np.ndarray = scores - scores.max(-1, keepdims=True)
     np.exp(exponentials, out=exponentials)
     exponentials /= exponentials.sum(-1, keepdims=True)
     return exponentials
@@ -48,7 +48,8 @@ def quasibinary(scores: np.ndarray, log_constant: float | None = None) -> np.nda
         raise ValueError("the quasibinary link needs link_constant = log C, which training estimates")
     exponents = scores - scores.dtype.type(log_constant)
     largest = np.nextafter(np.log(np.finfo(scores.dtype).max), scores.dtype.type(0))  # whose exponential is finite
-    return np.exp(np.minimum(exponents, largest, out=exponents), out=exponents)
+    exponentials: np.ndarray = np.exp(np.minimum(exponents, largest, out=exponents), out=exponents)
+    return exponentials
 
 
 def identity(scores: np.ndarray, log_constant: float | None = None) -> np.ndarray:
@@ -69,7 +70,8 @@ def sparsemax(scores: np.ndarray, log_constant: float | None = None) -> np.ndarr
     ranks = np.arange(1, scores.shape[-1] + 1, dtype=scores.dtype)
     support = (ranks * falling > excess).sum(-1, keepdims=True)  # how many classes keep some probability
     cut = np.take_along_axis(excess, support - 1, axis=-1) / support.astype(scores.dtype)
-    return np.maximum(scores - scores.max(-1, keepdims=True) - cut, 0)
+    nearest: np.ndarray = np.maximum(scores - scores.max(-1, keepdims=True) - cut, 0)
+    return nearest
 
 
 LINKS: dict[str, Callable[[np.ndarray, float | None], np.ndarray]] = {
@@ -95,6 +97,7 @@ def log_losses(scores: np.ndarray, labels: np.ndarray, link: str) -> np.ndarray:
     >>> log_losses(np.zeros((1, 4)), np.array([2]), "softmax").round(3).tolist()  # log 4
     [1.386]
     """
+    losses: np.ndarray
     many_labels = labels.ndim == 2
     if not has_likelihood(link, many_labels):
         one_or_many, wanted = ("many labels", "sigmoid") if many_labels else ("one label", "softmax")
@@ -104,11 +107,14 @@ def log_losses(scores: np.ndarray, labels: np.ndarray, link: str) -> np.ndarray:
     if link == "identity":
         with np.errstate(divide="ignore"):  # a probability of 0 for what happened is an infinite loss
             if many_labels:
-                return -np.log(np.where(labels, scores, 1 - scores)).sum(-1)
-            return -np.log(scores[np.arange(len(scores)), labels])
-    if many_labels:
+                losses = -np.log(np.where(labels, scores, 1 - scores)).sum(-1)
+            else:
+                losses = -np.log(scores[np.arange(len(scores)), labels])
+    elif many_labels:
         softplus = np.maximum(scores, 0) + np.log1p(np.exp(-np.abs(scores)))  # log(1 + e^s), safe for large s
-        return (softplus - scores * labels).sum(-1)
-    largest = scores.max(-1)
-    own = scores[np.arange(len(scores)), labels]
-    return np.log(np.exp(scores - largest[:, None]).sum(-1)) + largest - own
+        losses = (softplus - scores * labels).sum(-1)
+    else:
+        largest = scores.max(-1)
+        own = scores[np.arange(len(scores)), labels]
+        losses = np.log(np.exp(scores - largest[:, None]).sum(-1)) + largest - own
+    return losses

@@ -31,7 +31,7 @@ def most_probable(probabilities: np.ndarray, scores: np.ndarray, sizes: int | np
     sizes = np.broadcast_to(np.minimum(sizes, n_classes), n)
     rising = np.sort(probabilities, axis=1)
     last = rising[np.arange(n), np.minimum(n_classes - sizes, n_classes - 1)][:, None]  # smallest that may enter
-    mask = probabilities >= last
+    mask: np.ndarray = probabilities >= last
     mask[sizes == 0] = False
     tied = np.flatnonzero(np.count_nonzero(mask, axis=1) > sizes)  # at the border
     if len(tied):
@@ -49,8 +49,9 @@ def likeliest(probabilities: np.ndarray, scores: np.ndarray, link: str) -> np.nd
     [2]
     """
     if link in KEEPS_THE_FIRST and scores.dtype != np.float16:  # in which NumPy is slow
-        return scores.argmax(1)
-    first = probabilities.argmax(1)
+        of_scores: np.ndarray = scores.argmax(1)
+        return of_scores
+    first: np.ndarray = probabilities.argmax(1)
     largest = probabilities == probabilities[np.arange(len(first)), first][:, None]
     if np.count_nonzero(largest) > len(first):  # one count of all is quicker than one of each row
         tied = marked_in_rows(largest) > 1
@@ -60,4 +61,5 @@ def likeliest(probabilities: np.ndarray, scores: np.ndarray, link: str) -> np.nd
 
 def marked_in_rows(mask: np.ndarray) -> np.ndarray:
     """How many entries of each row are True; eight at a time, which NumPy's own count along an axis is not."""
-    return np.bitwise_count(np.packbits(mask, axis=1)).sum(1, dtype=np.int64)
+    counts: np.ndarray = np.bitwise_count(np.packbits(mask, axis=1)).sum(1, dtype=np.int64)
+    return counts

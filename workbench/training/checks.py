@@ -12,7 +12,8 @@ from torch.nn.parameter import is_lazy
 from workbench.counts import whole
 from workbench.datasets import Dataset, Transform, transforms
 from workbench.losses import Loss
-from workbench.networks.models import BACKBONES, backbone_named, foreign
+from workbench.networks import BACKBONES
+from workbench.networks.network import backbone_named, foreign
 from workbench.training.features import check_weights
 
 if TYPE_CHECKING:

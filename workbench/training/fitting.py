@@ -14,10 +14,10 @@ from typing import NoReturn
 
 import lightning.pytorch as pl
 import torch
-from lightning.pytorch.plugins.environments import LightningEnvironment
+from lightning.fabric.plugins.environments.lightning import LightningEnvironment
 from torch import nn
 
-from workbench.networks.models import foreign
+from workbench.networks.network import foreign
 from workbench.training.hardware import check_bf16, device_named
 from workbench.training.learner import Learner
 from workbench.training.ranks import together as parallel

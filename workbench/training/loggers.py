@@ -106,7 +106,7 @@ def _past(checkpoint: Path) -> list[dict[str, float]]:
     """The epochs that a run has behind it. A checkpoint that cannot be read is told of where training goes on."""
     if not checkpoint.is_file():
         return []
-    try:
-        return torch.load(checkpoint, map_location="cpu", weights_only=True, mmap=True)["history"]
-    except Exception:  # torch raises many kinds
-        return []
+    past: list[dict[str, float]] = []
+    with contextlib.suppress(Exception):  # torch raises many kinds
+        past = torch.load(checkpoint, map_location="cpu", weights_only=True, mmap=True)["history"]
+    return past

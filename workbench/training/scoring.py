@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from workbench.datasets import Dataset, ImageFiles
 from workbench.losses import Loss
-from workbench.networks.models import Network
+from workbench.networks.network import Network
 from workbench.sets.selection import threshold_at_mean_size
 from workbench.tables import LogitTable
 from workbench.tables.ordering import likeliest

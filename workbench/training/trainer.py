@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import dataclasses
 import math
 import platform
 import tempfile
@@ -14,22 +14,23 @@ from typing import Any
 import pandas as pd
 import safetensors.torch
 import torch
-from torch import Tensor
+from torch import Tensor, distributed
 
 import workbench
-from workbench.store import Store, chosen_store
+from workbench.store import RunRecord, Store, chosen_store
 from workbench.store.atomic import room_for
-from workbench.store.runs import FORMAT
+from workbench.store.runs import WEIGHTS
+from workbench.store.store import write_record
 from workbench.tables import LogitTable
 from workbench.training.features import features_of, whole_network
 from workbench.training.hardware import check_devices, device_named
 from workbench.training.loggers import OnEpoch, logger_named, recorded
 from workbench.training.ranks import processes
 from workbench.training.ranks import together as parallel
-from workbench.training.run import MONITORS, Run, TrainedRun
+from workbench.training.run import Run, TrainedRun
 from workbench.training.weight_planes import weight_plane
 
-__all__ = ["MONITORS", "Cancelled", "Run", "TrainedRun", "check_run", "train", "weight_plane", "write_run"]
+__all__ = ["Cancelled", "Run", "TrainedRun", "check_run", "train", "weight_plane", "write_run"]
 
 
 OnBatch = Callable[[], None]
@@ -66,7 +67,9 @@ def train(
     A run on several ranks is trained in new processes, which this one waits for. Python starts them by importing the
     script again, so a script calls `train` inside `if __name__ == "__main__":`; in a notebook it works too, as long as
     losses and models of one's own are in a module. On several nodes, make the same call on each, with NODE_RANK,
-    MASTER_ADDR and MASTER_PORT in the environment and a store that all nodes see.
+    MASTER_ADDR and MASTER_PORT in the environment and a store that all nodes see. Where a launcher has started the ranks
+    already (`torchrun --nproc-per-node 2 script.py`, also under SLURM's srun or Kubernetes), `train` starts nothing: each
+    process is the rank that its environment says, `devices` and `nodes` are the launcher's, and rank 0 writes.
 
     >>> import tempfile
     >>> store = Store(tempfile.mkdtemp())
@@ -80,17 +83,25 @@ def train(
         if given is not None and not callable(given):
             raise ValueError(f"{name} = {given!r}; give a function, or None")
     store = chosen_store(store)
+    launched = processes.launched(device_named(run.device).type)
+    if launched is not None:
+        run = _shared_by(run, launched)
+        launched.join()
     tool = logger_named(logger, run, store)
-    if store.has(run.key) and not again:
-        return TrainedRun(run, store.open(run.key))
+    stored = store.open(run.key) if store.has(run.key) else store.renewed(run.former_key, run.key)
+    if parallel.as_first(stored is not None and not again):
+        return TrainedRun(run, stored or store.open(run.key))
     check_run(run)
     if again:
         store.unfinished(run.key).unlink(missing_ok=True)
     with store.explained():  # better to fail now than after the first epoch
         store.unfinished(run.key).parent.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=store.unfinished(run.key).parent).close()
-    with recorded(tool if processes.node_number(run.nodes) == 0 else None, run, store, on_epoch) as told:
-        if run.n_ranks == 1:
+    tells = parallel.rank() == 0 and processes.node_number(run.nodes) == 0
+    with recorded(tool if tells else None, run, store, on_epoch if tells else None) as told:
+        if launched is not None:
+            _train_as_rank(run, store, progress, again, told, on_batch)
+        elif run.n_ranks == 1:
             _train_here(run, store, progress, again, told, on_batch)
         else:
             _train_on_ranks(run, store, progress, again, told, on_batch)
@@ -119,6 +130,31 @@ def _train_here(
                 write_run(directory, run, learner.weights(), learner.history, learner.tables(device))
             for leftover in (store.unfinished(run.key), store.diverged(run.key)):
                 leftover.unlink(missing_ok=True)
+
+
+def _shared_by(run: Run, launched: processes.Place) -> Run:
+    """The run on the ranks that a launcher has started; how many there are does not change what the run is."""
+    n_ranks = launched.devices * launched.nodes
+    if run.n_ranks not in (1, n_ranks):
+        raise ValueError(
+            f"devices = {run.devices} and nodes = {run.nodes}, but the launcher has started {n_ranks} ranks; leave devices "
+            "and nodes to it"
+        )
+    return dataclasses.replace(run, devices=launched.devices, nodes=launched.nodes)
+
+
+def _train_as_rank(
+    run: Run, store: Store, progress: bool, again: bool, on_epoch: OnEpoch | None, on_batch: OnBatch | None
+) -> None:
+    """Trains in this process, one of the ranks that a launcher has started: nothing is started here."""
+    device = device_named(run.device)
+    if run.features is not None:
+        if parallel.rank() == 0:
+            network = whole_network(run, store)
+            features_of(network, run.data, run.model_name, store, device, progress=progress, on_batch=on_batch)
+        distributed.barrier()
+    _train_here(run, store, progress, again, on_epoch)
+    distributed.barrier()  # rank 0 has written
 
 
 def _train_on_ranks(
@@ -153,10 +189,9 @@ def write_run(
     **facts: Any,
 ) -> None:
     """Fills a run directory."""
-    info = {
-        "format": FORMAT,
-        "title": run.title,
+    described = {
         **run.described(),
+        "title": run.title,
         "repeatable": isinstance(run.model, str) and run.data.spec is not None,
         "input_shape": run.data.input_shape,
         "n_classes": run.data.n_classes,
@@ -169,10 +204,10 @@ def write_run(
         "finished": datetime.now(UTC).isoformat(),
         **facts,
     }
-    (directory / "run.json").write_text(json.dumps(info, indent=1, ensure_ascii=False), encoding="utf-8")
+    write_record(directory, RunRecord.from_json(described))
     content = safetensors.torch.save(dict(weights))
-    with room_for(len(content), directory / "weights.safetensors"):
-        (directory / "weights.safetensors").write_bytes(content)
+    with room_for(len(content), directory / WEIGHTS):
+        (directory / WEIGHTS).write_bytes(content)
     pd.DataFrame(history).to_csv(directory / "history.csv", index=False)
     for name, table in tables.items():  # a table's folder comes before those inside it
         table.save(directory / name)

@@ -153,7 +153,8 @@ def filter_normalised(weights: Tensor, generator: torch.Generator) -> Tensor:
         return torch.zeros_like(weights)
     filters = torch.randn(weights.shape, generator=generator).flatten(1)
     lengths = weights.flatten(1).norm(dim=1, keepdim=True)
-    return (F.normalize(filters, dim=1) * lengths).view_as(weights)
+    normalised: Tensor = (F.normalize(filters, dim=1) * lengths).view_as(weights)
+    return normalised
 
 
 def _loss_state(trained: TrainedRun, loss: Loss) -> nn.Module | None:

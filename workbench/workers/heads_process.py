@@ -39,7 +39,7 @@ import torch
 from workbench.datasets import Dataset, load_spec
 from workbench.lookup import allowed_modules
 from workbench.losses import from_spec
-from workbench.networks.models import backbone_named
+from workbench.networks.network import backbone_named
 from workbench.store.shelf import Shelf
 from workbench.training import Cancelled, Run, train
 from workbench.training import learner as learning  # noqa: F401  (Lightning is imported now, not while somebody waits)
@@ -179,4 +179,4 @@ def run_described(described: Mapping[str, Any]) -> Run:
 
 @lru_cache(maxsize=DATASETS_IN_MEMORY)
 def _dataset(spec: str) -> Dataset:
-    return load_spec(json.loads(spec))
+    return load_spec(json.loads(spec), allowed=allowed_modules())

@@ -198,7 +198,7 @@ def knobs_on_triangle(name: str) -> dict[str, tuple[Knob, Any]]:
     for knob_name, knob in loss.knobs().items():
         limited = dataclasses.replace(knob, low=1, high=2) if knob_name == "K" else knob
         value = getattr(loss, knob_name)
-        found[knob_name] = (limited, limited.snapped(value) if knob.kind in ("real", "integer") else value)
+        found[knob_name] = (limited, limited.snapped(value) if knob.numeric else value)
     return found
 
 
@@ -283,7 +283,7 @@ def one_step_further(before: Setting, now: Setting) -> Setting:
     """Where a slider that has just moved goes if it moves once more; the setting itself if none has."""
     further = dict(now.knobs)
     for name, (knob, _) in knobs_on_triangle(now.loss).items():
-        if knob.kind in ("real", "integer") and before.knobs[name] != now.knobs[name]:
+        if knob.numeric and before.knobs[name] != now.knobs[name]:
             upwards, values = now.knobs[name] > before.knobs[name], knob.values()
             rest = values[values > now.knobs[name]] if upwards else values[values < now.knobs[name]][::-1]
             further[name] = next(iter(rest.tolist()), now.knobs[name])

@@ -117,11 +117,11 @@ def chosen_data(of_run: dict[str, Any] | None) -> dict[str, Any] | None:
     if not name:
         return None
     with st.popover("Knobs of the data", icon=":material/tune:", width="stretch"):
-        knobs = {
+        chosen = {
             knob_name: knobs.widget(knob_name, knob, knob.default, key=f"data_{knob_name}")
             for knob_name, knob in recipe_class(name).knobs().items()
         }
-    return {"name": name, "knobs": knobs}
+    return {"name": name, "knobs": chosen}
 
 
 @messages.friendly

@@ -1,1 +1,29 @@
-"""What people have on disk: folders of images, CSV files of labels, Pl@ntNet-300K, CIFAR, MNIST."""
+"""What people have on disk: folders of images, CSV files of labels, Pl@ntNet-300K, CIFAR, MNIST.
+
+`KINDS` lists them. One more is a class derived from `OnDisk` (`base.py`) that tells whether it lies at a path and makes the
+dataset, and a place in the tuple: `load_dataset`, the command line and the app take it up.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from workbench.datasets.files.base import OnDisk, listed
+from workbench.datasets.files.cifar import Cifar10, Cifar100, refuse_pickle
+from workbench.datasets.files.idx import IdxFiles
+from workbench.datasets.files.image_folders import ImageFolder, PlantNet300K
+from workbench.datasets.files.label_files import LabelFile
+
+# The first that says yes has it, so the most particular come first.
+KINDS: tuple[type[OnDisk], ...] = (Cifar10, Cifar100, IdxFiles, PlantNet300K, LabelFile, ImageFolder)
+
+
+def kind_at(path: Path) -> type[OnDisk]:
+    """The kind of dataset that lies at an existing path."""
+    refuse_pickle(path)
+    for kind in KINDS:
+        if kind.lies_at(path):
+            return kind
+    found = f"holds {listed(path)}" if path.is_dir() else "is a file"
+    understood = "\n".join(f"- {kind.looks_like}" for kind in KINDS)
+    raise ValueError(f"{path} {found}, which is no dataset; what is understood at a path:\n{understood}")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from workbench.datasets.base import Dataset, Split
-from workbench.datasets.splitting import divided
+from workbench.datasets.labels import divided
 from workbench.knobs import Knobbed, knob
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from workbench.datasets.base import Dataset, Split
 from workbench.datasets.files.base import OnDisk, listed
-from workbench.datasets.files.image_files import ImageFiles
+from workbench.datasets.image_files import ImageFiles
 from workbench.knobs import knob
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm"}

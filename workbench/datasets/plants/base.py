@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -10,7 +12,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from workbench.datasets.base import SPLITS, Dataset, Split, recipe_key
-from workbench.datasets.plants.drawn import drawn_once
 from workbench.datasets.plants.flora import GENERA, LARGEST_GENUS, Flora
 from workbench.datasets.plants.photographs import SIZE, Organ, photographs
 from workbench.knobs import Knobbed, knob
@@ -124,3 +125,24 @@ class Plants(Knobbed, ABC):
 
     def _generator(self, split_name: str, purpose: int) -> np.random.Generator:
         return np.random.default_rng([self.seed, SPLITS.index(split_name), purpose])
+
+
+def drawn_once(key: str, names: tuple[str, ...], draw: Callable[[str], np.ndarray]) -> dict[str, np.ndarray]:
+    """Name → `draw(name)`, from the disk where the same key was drawn before.
+
+    A folder that cannot be written costs only the time to draw again; a damaged file is drawn anew.
+    """
+    from workbench.store import Store  # loads pandas, which most users of datasets never need
+    from workbench.store.cache import PHOTOGRAPHS
+
+    store = Store()
+    if (kept := PHOTOGRAPHS.arrays(store, key, names)) is not None:
+        return kept
+    arrays = {name: draw(name) for name in names}
+    try:
+        with PHOTOGRAPHS.writing(store, key) as folder:
+            for name, array in arrays.items():
+                np.save(folder / f"{name}.npy", array)
+    except OSError as error:
+        warnings.warn(f"drawn photographs are not kept and will be drawn again next time: {error}", stacklevel=3)
+    return arrays

@@ -102,7 +102,8 @@ class Flora:
         floor = RAREST / self.n_train
         by_rank = floor + (1 - self.species * floor) * weights / weights.sum()
         rank = np.random.default_rng([self.species, self.genera]).permutation(self.species)
-        return by_rank[rank]
+        prior: np.ndarray = by_rank[rank]
+        return prior
 
     @cached_property
     def laws(self) -> dict[str, np.ndarray]:
@@ -148,7 +149,8 @@ class Flora:
     def posterior(self, looks: np.ndarray) -> np.ndarray:
         """(n, S): P(y | look) ∝ P(y) · Π_o P(form_o | y); which organs are shown says nothing about the species."""
         joint = self.prior * self.likelihood(looks)
-        return joint / joint.sum(axis=1, keepdims=True)
+        posterior: np.ndarray = joint / joint.sum(axis=1, keepdims=True)
+        return posterior
 
     def drawn(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """n independent plants: species (n,) and looks (n, 4)."""
@@ -185,13 +187,15 @@ class Flora:
             for forms in product(*(range(self.n_forms[column]) for column in organs))
         ]
         looks = np.array(rows)
-        return looks[self.likelihood(looks).max(axis=1) > 0]
+        possible: np.ndarray = looks[self.likelihood(looks).max(axis=1) > 0]
+        return possible
 
     @cached_property
     def joint(self) -> np.ndarray:
         """(M, S): P(look, y) for every look; it sums to 1."""
         chances = np.array([self.shown[tuple(np.flatnonzero(look != HIDDEN))] for look in self.looks])
-        return chances[:, None] * self.prior * self.likelihood(self.looks)
+        joint: np.ndarray = chances[:, None] * self.prior * self.likelihood(self.looks)
+        return joint
 
     @property
     def bayes_risk(self) -> float:

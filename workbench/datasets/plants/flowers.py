@@ -38,19 +38,23 @@ def petals(
 
 
 def rounded(t: np.ndarray) -> np.ndarray:
-    return np.sqrt(np.clip(t, 0, 1)) * np.sqrt(np.clip(1 - t**3, 0, 1))
+    half_width: np.ndarray = np.sqrt(np.clip(t, 0, 1)) * np.sqrt(np.clip(1 - t**3, 0, 1))
+    return half_width
 
 
 def slender(t: np.ndarray) -> np.ndarray:
-    return np.clip(t, 0, 1) ** 0.4 * np.clip(1 - t**4, 0, 1) ** 0.5
+    half_width: np.ndarray = np.clip(t, 0, 1) ** 0.4 * np.clip(1 - t**4, 0, 1) ** 0.5
+    return half_width
 
 
 def pointed(t: np.ndarray) -> np.ndarray:
-    return np.sin(np.pi * np.clip(t, 0, 1) ** 0.8)
+    half_width: np.ndarray = np.sin(np.pi * np.clip(t, 0, 1) ** 0.8)
+    return half_width
 
 
 def notched(t: np.ndarray) -> np.ndarray:
-    return t**0.8 * np.clip(1 - t**6, 0, 1) ** 0.5
+    half_width: np.ndarray = t**0.8 * np.clip(1 - t**6, 0, 1) ** 0.5
+    return half_width
 
 
 def heart(sheet: Sheet, radius: float, colour: Colour, dots: int = 0, dot: Colour = (255.0, 240.0, 170.0)) -> None:

@@ -69,11 +69,12 @@ def oak() -> Sheet:
     stalk(sheet, 0.6)
 
     def half_width(t: np.ndarray) -> np.ndarray:
-        return (
+        lobed: np.ndarray = (
             (0.16 + 0.44 * np.sin(np.pi * t**0.9) ** 0.8)
             * (0.72 + 0.30 * np.cos(2 * np.pi * (3.5 * t + 0.3)))
             * np.clip(8 * (1 - t), 0, 1) ** 0.5
         )
+        return lobed
 
     depth = along_midrib(half_width, 0.75, -0.96)
     blade(sheet, depth, (150.0, 176.0, 62.0), (192.0, 204.0, 84.0))

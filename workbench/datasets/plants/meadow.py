@@ -57,7 +57,8 @@ class Meadow(Plants):
         members = np.eye(self.genera)[self.flora.genus]  # (S, G)
         present = (looks != HIDDEN).any(axis=2, keepdims=True)
         of_plants = (self.flora.posterior(looks.reshape(-1, len(ORGANS))) @ members).reshape(*looks.shape[:2], -1)
-        return np.clip(1 - np.prod(1 - of_plants * present, axis=1), 0, 1)
+        posterior: np.ndarray = np.clip(1 - np.prod(1 - of_plants * present, axis=1), 0, 1)
+        return posterior
 
     def attributes(self, looks: np.ndarray) -> dict[str, np.ndarray]:
         """How many plants are shown, and the organ of each in words, such as `Caelora flower, oak leaf`."""

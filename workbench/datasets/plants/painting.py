@@ -58,7 +58,8 @@ def line(x0: float, y0: float, x1: float, y1: float, width: float) -> np.ndarray
     """Depth inside a straight stroke with round ends."""
     dx, dy = x1 - x0, y1 - y0
     along = np.clip(((X - x0) * dx + (Y - y0) * dy) / (dx * dx + dy * dy), 0, 1)
-    return width / 2 - np.hypot(X - x0 - along * dx, Y - y0 - along * dy)
+    inside: np.ndarray = width / 2 - np.hypot(X - x0 - along * dx, Y - y0 - along * dy)
+    return inside
 
 
 def mixed(first: Colour, second: Colour, share: np.ndarray | float) -> np.ndarray:

@@ -180,7 +180,8 @@ def side_by_side(images: np.ndarray) -> np.ndarray:
     """
     columns = (images.max(axis=3) > DARK).any(axis=1)
     bare = ~columns[:, MIDDLE - SHADOW : MIDDLE + SHADOW].any(axis=1)
-    return bare & columns[:, :MIDDLE].any(axis=1) & columns[:, MIDDLE:].any(axis=1)
+    two: np.ndarray = bare & columns[:, :MIDDLE].any(axis=1) & columns[:, MIDDLE:].any(axis=1)
+    return two
 
 
 def organ_in(cell: Cell, images: np.ndarray, n_forms: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
@@ -201,7 +202,8 @@ def organ_in(cell: Cell, images: np.ndarray, n_forms: Sequence[int]) -> tuple[np
 def _bright(pixels: np.ndarray) -> np.ndarray:
     """The pixels, with everything that may be background faded to black."""
     pixels = pixels.astype(np.float32)
-    return pixels * np.clip((pixels.max(axis=-1, keepdims=True) - DARK) / (BRIGHT - DARK), 0, 1)
+    bright: np.ndarray = pixels * np.clip((pixels.max(axis=-1, keepdims=True) - DARK) / (BRIGHT - DARK), 0, 1)
+    return bright
 
 
 HIGHEST = 10  # frequencies that a signature keeps, in waves per SIZE pixels
@@ -218,7 +220,8 @@ def _signature(bright: np.ndarray) -> np.ndarray:
     # A real picture has the same sizes at opposite frequencies: half of them suffice.
     coefficients = WAVES[:, :height] @ (planes @ WAVES[HIGHEST:, :width].T)
     sizes = np.abs(coefficients).reshape(len(bright), -1)
-    return sizes / np.linalg.norm(sizes, axis=1, keepdims=True)
+    signature: np.ndarray = sizes / np.linalg.norm(sizes, axis=1, keepdims=True)
+    return signature
 
 
 @cache

@@ -7,7 +7,7 @@ import io
 
 import numpy as np
 
-from workbench.tables.table import array_of
+from workbench.tables.checks import array_of
 
 
 def as_photos(images: object) -> np.ndarray:

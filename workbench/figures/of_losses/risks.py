@@ -44,7 +44,10 @@ def top_K_preserving(scores: np.ndarray, probabilities: np.ndarray, K: int) -> n
     ordered, of_p = -np.sort(-scores, axis=-1), -np.sort(-probabilities)
     enters = scores > ordered[:, K : K + 1]
     stays_out = scores < ordered[:, K - 1 : K]
-    return (enters | ~(probabilities > of_p[K])).all(axis=1) & (stays_out | ~(probabilities < of_p[K - 1])).all(axis=1)
+    first_enter = (enters | ~(probabilities > of_p[K])).all(axis=1)
+    last_stay_out = (stays_out | ~(probabilities < of_p[K - 1])).all(axis=1)
+    preserved: np.ndarray = first_enter & last_stay_out
+    return preserved
 
 
 def conditional_risk(
@@ -203,7 +206,10 @@ class Risk:
 
     def __call__(self, scores: np.ndarray) -> np.ndarray:
         labels = np.flatnonzero(self.probabilities)  # a loss may be infinite where the label never is
-        return sum(self.probabilities[label] * loss_values(self.loss, scores, int(label)) for label in labels)
+        risk: np.ndarray = sum(
+            self.probabilities[label] * loss_values(self.loss, scores, int(label)) for label in labels
+        )
+        return risk
 
 
 def plane_grid(steps: int) -> np.ndarray:
@@ -235,7 +241,8 @@ def _minimiser(
 
 def _lowest(scores: np.ndarray, values: np.ndarray) -> np.ndarray:
     equal = scores[values <= values.min() + 1e-10]
-    return equal[np.linalg.norm(equal, axis=1).argmin()]
+    nearest: np.ndarray = equal[np.linalg.norm(equal, axis=1).argmin()]
+    return nearest
 
 
 def _shares(scores: np.ndarray) -> tuple[float, float, float]:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from workbench.calibration.recalibrators import TemperatureScaling, at_temperature
+from workbench.calibration import TemperatureScaling, at_temperature
 from workbench.counts import spread_rows
 from workbench.figures.base import Figure, counted, paper
 from workbench.figures.code import Code

@@ -125,7 +125,8 @@ class AgainstKnob(Figure):
         """Values of the knob to write below the axis: of many, some that are evenly spread."""
         values = np.unique(self.frame["x"])
         places = np.linspace(0, len(values) - 1, min(len(values), MOST_TICKS)).round().astype(int)
-        return values[places].tolist()
+        ticks: list[float] = values[places].tolist()
+        return ticks
 
     def _plotly(self, theme: Theme) -> go.Figure:
         panels, names = self.panels(), list(dict.fromkeys(self.frame["line"]))

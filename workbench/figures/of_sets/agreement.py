@@ -15,7 +15,7 @@ from workbench.figures.base import Figure, Move, Places, counted, paper
 from workbench.figures.code import Code
 from workbench.figures.style import Theme
 from workbench.metrics.base import ratio
-from workbench.sets.rules import dtype_threshold
+from workbench.sets.base import dtype_threshold
 from workbench.tables import LogitTable, checked_table
 
 if TYPE_CHECKING:
@@ -76,7 +76,8 @@ def _f1(table: LogitTable) -> np.ndarray:
         inside = slice(*np.searchsorted(rows_of, (rows.start, rows.stop)))
         sizes += _reached(probabilities.ravel())
         right += _reached(probabilities[rows_of[inside] - rows.start, classes_of[inside]])
-    return np.nan_to_num(ratio(2 * right, sizes + len(rows_of)))
+    f1: np.ndarray = np.nan_to_num(ratio(2 * right, sizes + len(rows_of)))
+    return f1
 
 
 def _reached(probabilities: np.ndarray) -> np.ndarray:

@@ -34,7 +34,8 @@ def co_members(sets: PredictionSets) -> np.ndarray:
 
     ones = np.ones(len(sets.classes), np.int64)
     members = csr_array((ones, sets.classes, sets.offsets), shape=sets.table.scores.shape)
-    return (members.T @ members).toarray()
+    together: np.ndarray = (members.T @ members).toarray()
+    return together
 
 
 def shared_sets(sets: PredictionSets, around: int, most: int = 16) -> SharedSets:

@@ -8,6 +8,7 @@ from workbench.tables.formats.numpy_files import NPY, NPZ
 from workbench.tables.formats.parquet_files import PARQUET
 from workbench.tables.formats.safetensors_files import SAFETENSORS
 
-FORMATS = (NPZ, NPY, CSV, PARQUET, SAFETENSORS)
+FORMATS: tuple[Format, ...] = (NPZ, NPY, CSV, PARQUET, SAFETENSORS)
+SUFFIXES = tuple(suffix for form in FORMATS for suffix in form.suffixes)
 
-__all__ = ["FORMATS", "Column", "Contents", "Format", "Refused", "Room", "Stored"]
+__all__ = ["FORMATS", "SUFFIXES", "Column", "Contents", "Format", "Refused", "Room", "Stored"]

@@ -9,6 +9,16 @@ from typing import Any
 
 import numpy as np
 
+# What an array or a column may be called. The first name is ours.
+PROBABILITIES = ("probabilities", "probs", "proba", "prob", "predict_proba", "y_prob", "y_proba", "softmax")
+LOGITS = ("scores", "logits", "score", "logit", "logp", "log_probabilities", "outputs", "output")
+SCORES = (*LOGITS[:2], *PROBABILITIES, *LOGITS[2:], "predictions", "preds", "y_pred", "y_score")
+LABELS = ("labels", "label", "y", "y_true", "target", "targets", "truth")
+CLASS_NAMES = ("class_names", "classes", "names", "species")
+IDS = ("ids", "id")
+FURTHER = ("groups", "class_counts", "posterior", "votes", "features", "images")
+LINK = ("link", "link_constant")
+
 TIMES, SPARE = 10, 200 * 2**20  # reading a file may take ten times its size, and 200 MB
 
 

@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from workbench.tables.checks import listed
-from workbench.tables.formats.base import Column, Stored
-from workbench.tables.formats.names import IDS, LABELS, LINK, SCORES
+from workbench.tables.formats.base import IDS, LABELS, LINK, SCORES, Column, Stored
 
 
 class Roles(NamedTuple):

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from workbench.tables.formats.base import Column, Contents, Format, Refused, Room
+from workbench.tables.formats.base import IDS, LABELS, LINK, Column, Contents, Format, Refused, Room
 from workbench.tables.formats.frames import column_of
-from workbench.tables.formats.names import IDS, LABELS, LINK
 
 AS_WRITTEN = {*LABELS, *IDS, *LINK, "split"}  # texts, whatever they look like: 001 is not 1
 SAMPLE, SAMPLE_BYTES = 50, 2**20  # lines that tell the separator

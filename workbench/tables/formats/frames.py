@@ -67,4 +67,5 @@ def _words(chunk: Any) -> np.ndarray:
     """The texts of a dictionary-encoded array, each distinct one made once; None where there is none."""
     distinct = [None if word is None else str(word) for word in chunk.dictionary.to_pylist()]
     words = np.array([*distinct, None], dtype=object)
-    return words[chunk.indices.fill_null(len(distinct)).to_numpy()]
+    decoded: np.ndarray = words[chunk.indices.fill_null(len(distinct)).to_numpy()]
+    return decoded

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from workbench.tables.checks import BLOCK, SUM_TOLERANCE, listed
-from workbench.tables.formats.base import Stored, decoded
-from workbench.tables.formats.names import LINK, PROBABILITIES
+from workbench.tables.formats.base import LINK, PROBABILITIES, Stored, decoded
 from workbench.tables.links import LINKS
 
 ROUNDED = "probabilities, divided by their sum"  # which rounding has moved away from 1
@@ -82,4 +81,5 @@ def link_of_numbers(scores: np.ndarray, many_labels: bool, name: str) -> tuple[s
 
 
 def divided_by_sums(matrix: np.ndarray) -> np.ndarray:
-    return matrix / matrix.sum(axis=1, keepdims=True)
+    divided: np.ndarray = matrix / matrix.sum(axis=1, keepdims=True)
+    return divided

@@ -22,10 +22,9 @@ from workbench.tables.checks import (
     labels_from,
     listed,
 )
-from workbench.tables.formats.base import Contents, Room, Stored, decoded
+from workbench.tables.formats.base import CLASS_NAMES, FURTHER, IDS, LABELS, SCORES, Contents, Room, Stored, decoded
 from workbench.tables.formats.columns import roles
 from workbench.tables.formats.link_reading import ROUNDED, divided_by_sums, link_of_numbers, link_said
-from workbench.tables.formats.names import CLASS_NAMES, FURTHER, IDS, LABELS, SCORES
 
 LONGEST_NAME = 1000  # characters of the name of a class
 ALL = ...  # of an array
@@ -126,9 +125,10 @@ def _scores_name(arrays: dict[str, Stored]) -> str:
 
 def _part(values: np.ndarray, part: Any, name: str | None) -> np.ndarray:
     try:
-        return values[part]
+        chosen: np.ndarray = values[part]
     except IndexError:
         raise ValueError(f"{name} has shape {values.shape} and no such part; give an index that it has") from None
+    return chosen
 
 
 def _numbers(stored: Stored, name: str, part: Any, room: Room) -> np.ndarray:

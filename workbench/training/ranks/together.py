@@ -10,6 +10,7 @@ In a process that was not started as a rank, there is one rank and everything is
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -24,6 +25,15 @@ def rank() -> int:
 
 def n_ranks() -> int:
     return distributed.get_world_size() if distributed.is_initialized() else 1
+
+
+def as_first(answer: bool) -> bool:
+    """What rank 0 answers, which all go by: a file that appears just now is there for all ranks, or for none."""
+    if n_ranks() == 1:
+        return answer
+    answers = [answer]
+    distributed.broadcast_object_list(answers)
+    return answers[0]
 
 
 def part(rows: Tensor) -> Tensor:
@@ -43,7 +53,8 @@ def together(scores: Tensor, n: int) -> Tensor:
 
 def total(tensor: Tensor) -> Tensor:
     """The sum of the tensors of all ranks."""
-    return _Total.apply(tensor)
+    summed: Callable[[Tensor], Tensor] = _Total.apply
+    return summed(tensor)
 
 
 class _Total(torch.autograd.Function):
