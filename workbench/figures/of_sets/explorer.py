@@ -90,7 +90,7 @@ class Explorer(Figure):
         """The histograms as shares, up to a size that nearly all sets keep below; the last column pools the rest."""
         last = self._last_bar()
         bars = pooled(self.histograms[:, None], last)[:, 0, : last[0] + 1]
-        return bars / bars.sum(axis=1, keepdims=True)
+        return np.asarray(bars / bars.sum(axis=1, keepdims=True))
 
     def moves(self, places: Places) -> list[Move]:
         """What changes with K: the bars, the axis of their shares, their mean, the point on the curve.

@@ -134,7 +134,8 @@ def last_bars(shares: np.ndarray) -> np.ndarray:
     """
     enough = np.all(np.cumsum(shares, axis=2) >= SHOWN, axis=1)  # (places, sizes)
     needed = np.where(enough.any(axis=1), enough.argmax(axis=1), shares.shape[2] - 1)
-    return np.maximum(FEWEST_BARS, -(-needed // STEP) * STEP)
+    last: np.ndarray = np.maximum(FEWEST_BARS, -(-needed // STEP) * STEP)
+    return last
 
 
 def end_of_sizes(last: int, largest: int) -> int:
@@ -154,7 +155,8 @@ def pooled(bars: np.ndarray, last: np.ndarray) -> np.ndarray:
 def larger_sets(counts: np.ndarray, last: np.ndarray) -> np.ndarray:
     """(places,) bool: whether larger sets share the last bar. `SetIndex.compact` counts no further than `LARGEST_SIZE`."""
     shared = np.where(last == LARGEST_SIZE, last, last + 1)
-    return (counts * (np.arange(counts.shape[2]) >= shared[:, None, None])).sum(axis=(1, 2)) > 0
+    larger: np.ndarray = (counts * (np.arange(counts.shape[2]) >= shared[:, None, None])).sum(axis=(1, 2)) > 0
+    return larger
 
 
 def size_ticks(last: int, larger: bool) -> tuple[list[int], list[str]]:
@@ -346,12 +348,12 @@ class SetSizes(Figure):
 
 def _histogram(places: Places, group: str) -> np.ndarray:
     """(places, sizes) how many sets of a group have each size."""
-    return places["size_histogram"] if group == ALL_ROWS else places["histogram_by"][group]
+    return np.asarray(places["size_histogram"] if group == ALL_ROWS else places["histogram_by"][group])
 
 
 def _mean_sizes(places: Places, group: str) -> np.ndarray:
     """(places,) the mean size of the sets of a group."""
-    return places["mean_size"] if group == ALL_ROWS else places["mean_size_by"][group]
+    return np.asarray(places["mean_size"] if group == ALL_ROWS else places["mean_size_by"][group])
 
 
 def _plotly_bars(bars: pd.DataFrame, marker: dict[str, Any], whose: str = "") -> dict[str, Any]:
