@@ -6,11 +6,13 @@ import doctest
 import importlib
 import pkgutil
 import re
+import runpy
 from pathlib import Path
 
 import pytest
 
 import workbench
+import workbench.catalogue
 from workbench.losses import LOSSES, catalogue
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -34,7 +36,20 @@ def test_the_python_in_the_readme_runs(tmp_path, monkeypatch):
 def test_the_table_of_losses_in_the_readme_is_current():
     table = re.search(r"<!-- losses:.*?-->\n(.*?)<!-- /losses -->", README, flags=re.DOTALL)
     assert table is not None
-    assert table.group(1) == catalogue.markdown(), "run: python docs/readme_losses.py"
+    assert table.group(1) == catalogue.markdown(), "run: python docs/catalogue.py"
+
+
+def test_the_catalogue_that_needs_no_torch_says_what_the_declarations_say():
+    written = runpy.run_path(str(ROOT / "docs" / "catalogue.py"))["written"]()
+    assert (ROOT / "workbench" / "catalogue.json").read_text(encoding="utf-8") == written, (
+        "run: python docs/catalogue.py"
+    )
+    for loss in LOSSES:
+        declared = workbench.catalogue.LOSSES[loss.__name__]
+        assert declared.knobs == loss.knobs()
+        assert declared.spec() == loss().spec()
+    assert list(workbench.catalogue.LOSSES) == [loss.__name__ for loss in LOSSES]
+    assert workbench.catalogue.SETTINGS == workbench.Run.knobs()
 
 
 def test_every_loss_has_a_docstring_with_a_formula_and_says_where_it_comes_from():
