@@ -13,7 +13,7 @@ from controls import rules
 from controls.runs import told_apart
 from pages import PAGES
 from session import navigation, reading
-from session.address import came_back, look_back, say_what_was_dropped
+from session.address import came_back, look_back, say_what_was_dropped, translate
 from session.messages import friendly, plain, without_places
 from session.serving import loaded
 from workbench import glossary
@@ -27,7 +27,9 @@ HERE = Path(__file__).parent
 @friendly
 def choose_run() -> None:
     """The run every view is about, chosen in the sidebar and kept in the address as `run`."""
-    titles = told_apart({run.key[: reading.SHORT]: run.title for run in reading.runs()})
+    runs = reading.runs()
+    titles = told_apart({run.key[: reading.SHORT]: run.title for run in runs})
+    translate(reading.former_keys(runs))
     asked, broken = st.query_params.get("run"), reading.unreadable()
     with st.container():  # always there, so that nothing below changes its place when the warning goes
         if asked is not None and asked not in titles:

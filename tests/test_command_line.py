@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import socket
 import subprocess
@@ -92,10 +93,10 @@ def test_training_keeps_a_run_that_runs_lists_and_evaluate_judges(capsys):
 def test_a_head_is_trained_on_the_backbone_of_a_run_and_on_changed_data(capsys):
     common = ["train", "--dataset", "digits", "--epochs", 1, "--device", "cpu", "--json"]
     backbone = json.loads(run(capsys, *common, "--model", "linear", "--transforms", "LongTail(imbalance=10)"))
-    assert Store().open(backbone["key"]).info["transforms"] == [LongTail(imbalance=10).spec()]
+    assert Store().open(backbone["key"]).record.transforms == [LongTail(imbalance=10).spec()]
     head = json.loads(run(capsys, *common, "--features", backbone["key"][:8], "--loss", "AverageKTwoHead", "--K", 2))
-    info = Store().open(head["key"]).info
-    assert (info["features"], info["model"]) == (backbone["key"], "linear")
+    record = Store().open(head["key"]).record
+    assert (record.features, record.model) == (backbone["key"], "linear")
     assert "head of linear" in head["title"]
 
 
@@ -143,7 +144,7 @@ def test_a_sweep_takes_a_list_of_settings_and_knobs_of_the_data(capsys):
     listed = ["--setting", "learning_rate=0.1", "data.seed=1", "--setting", "learning_rate=0.01", "data.seed=2"]
     found = json.loads(run(capsys, *arguments, *listed, "--json"))
     assert {(row["learning_rate"], row["data.seed"]) for row in found["frame"]} == {(0.1, 1), (0.01, 2)}
-    assert {Store().open(row["run"]).info["dataset"]["knobs"]["seed"] for row in found["frame"]} == {1, 2}
+    assert {Store().open(row["run"]).record.settings["data.seed"] for row in found["frame"]} == {1, 2}
     text = run(capsys, *arguments, "--over", "data.seed", 1, "--over", "data.seed", 2, "--learning_rate", 0.1)
     assert "(one seed: no interval)" in text
     assert len(Store().runs()) == 3 + len(Store(DEMO).runs())
@@ -198,7 +199,7 @@ def test_importing_one_file_splits_it_in_halves_and_says_so(capsys, logits):
 def test_importing_two_files_takes_them_as_validation_and_test(capsys, logits):
     told = json.loads(run(capsys, "import", logits, logits, "--title", "both", "--json"))
     stored = Store().open(told["key"])
-    assert (stored.title, stored.info["note"]) == ("both", "")
+    assert (stored.title, stored.record.note) == ("both", "")
     assert (stored.tables["val"].n, stored.tables["test"].n) == (400, 400)
 
 
@@ -379,7 +380,7 @@ def imported(capsys, logits):
     """The keys of three runs, by their titles."""
     for title in ("first", "second", "third"):
         run(capsys, "import", logits, "--title", title)
-    return {stored.title: stored.key for stored in Store().runs() if stored.info.get("imported")}
+    return {stored.title: stored.key for stored in Store().runs() if stored.record.imported}
 
 
 def test_runs_are_removed_by_the_beginning_of_their_keys(capsys, home, imported):
@@ -427,7 +428,7 @@ def test_a_run_is_renamed_and_stays_the_same_run(capsys, home, imported):
     said = run(capsys, "runs", "rename", imported["first"][:10], " die erste · α ")
     assert said == f"{imported['first'][:12]}  die erste · α\n"
     after = Store().open(imported["first"])
-    assert after.info == before.info | {"title": "die erste · α"}
+    assert after.record == dataclasses.replace(before.record, title="die erste · α")
     np.testing.assert_array_equal(after.tables["test"].scores, scores)
     assert "cannot be called nothing" in failed(capsys, "runs", "rename", imported["first"], " ")
 
@@ -442,7 +443,7 @@ def test_a_damaged_run_is_not_made_whole_by_another_title(capsys, home, imported
 def test_the_same_file_under_another_title_or_with_names_is_another_run(capsys, logits):
     for title in ("first", "second", "second"):
         assert main(["import", str(logits), "--title", title]) == 0
-    assert sorted(run.title for run in Store().runs() if run.info.get("imported")) == ["first", "second"]
+    assert sorted(run.title for run in Store().runs() if run.record.imported) == ["first", "second"]
 
 
 @pytest.mark.parametrize(

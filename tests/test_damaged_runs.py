@@ -17,7 +17,9 @@ from workbench.cli.main import main
 from workbench.metrics.sweeps import stored_sweeps
 from workbench.store import Store
 from workbench.store import store as store_module
-from workbench.store.runs import CHECKSUMS, FIELDS, StoredRun, sha256_of
+from workbench.store.checked import CHECKSUMS, sha256_of
+from workbench.store.record import FIELDS
+from workbench.store.runs import StoredRun
 from workbench.store.shelf import Shelf
 from workbench.tables import LogitTable
 
@@ -129,6 +131,7 @@ SEEN = FIELD_DAMAGE | {
     "run.json holds infinity": lambda run: holds(run, "run.json", '{"title": "a", "learning_rate": -Infinity}'),
     "run.json holds a huge number": lambda run: holds(run, "run.json", '{"title": "a", "seed": ' + "9" * 5000 + "}"),
     "run.json is of format 99": lambda run: says(run, format=99),
+    "run.json is of a format that is a list": lambda run: says(run, format=[]),
     "run.json has no title": lambda run: holds(run, "run.json", "{}"),
     "run.json lacks what a trained run has": lambda run: holds(run, "run.json", '{"title": "a"}'),
     "run.json does not match its checksum": lambda run: (run / "run.json").write_text('{"title": "another"}'),
@@ -218,7 +221,7 @@ def damaged(two_runs, store, monkeypatch, tmp_path, request):
 
 def read_everything(run: StoredRun) -> None:
     """Everything that a run can be asked for."""
-    run.title, run.finished, run.dataset_spec, run.sizes(), run.history
+    run.record.settings, run.record.K, run.title, run.finished, run.dataset_spec, run.sizes(), run.history
     for name in ("val", "test"):
         run.tables[name]
     run.verified("weights.safetensors")

@@ -8,7 +8,7 @@ import torch
 
 from workbench.sets import AverageK, TopK
 from workbench.store import DEMO, Store
-from workbench.training import Run, TrainedRun
+from workbench.training import Run, TrainedRun, trainer
 from workbench.training.demo_runs import BARE, demo_runs
 
 ROWS = 300
@@ -58,7 +58,7 @@ def test_a_demo_run_knows_its_rows(trained):
     test, split = trained.tables["test"], trained.run.data.test
     np.testing.assert_array_equal(test.labels, split.labels)
     assert test.scores.dtype == np.float16
-    assert trained.stored.info["rounded"] == "float16"
+    assert trained.stored.record.rounded == "float16"
     if not isinstance(trained.run.loss, BARE):
         np.testing.assert_allclose(test.posterior, split.posterior, rtol=1e-6)
         np.testing.assert_array_equal(test.attributes["organs"], split.attributes["organs"])
@@ -67,6 +67,18 @@ def test_a_demo_run_knows_its_rows(trained):
 
 def test_a_demo_run_is_opened_by_its_key_alone(trained):
     assert TrainedRun.open(trained.run.key[:12]).run.key == trained.run.key
+
+
+@pytest.mark.parametrize("former", ["40568a7c7813", "df885b00d452", "4d7d5a652b91", "a4c39b35eb2d"])
+def test_a_link_to_a_demo_run_of_an_earlier_version_still_opens_it(former):
+    run = Store(DEMO).open(former)
+    assert not run.key.startswith(former)
+    assert [key[:12] for key in run.record.formerly] == [former]
+
+
+def test_train_finds_a_demo_run_without_training_it(runs, store, monkeypatch):
+    monkeypatch.setattr(trainer, "check_run", lambda run: pytest.fail("it would be trained"))
+    assert trainer.train(runs[0], store=store).stored.path.parent == DEMO
 
 
 def test_the_garden_runs_are_good_and_no_better_than_the_law_allows(runs):

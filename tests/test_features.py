@@ -194,7 +194,7 @@ def test_a_head_run_is_repeated_from_its_file(store):
 
 def test_a_demo_run_lends_its_backbone(store):
     source = Store(DEMO).runs()[0]
-    run = Run.from_json(source.info)
+    run = Run.from_json(source.record.to_json())
     one_of_each = np.unique(run.data.train.labels, return_index=True)[1]
     rows = {"train": one_of_each, "val": slice(10), "test": slice(300)}
     small = dataclasses.replace(run.data, key="", **{name: getattr(run.data, name).rows(rows[name]) for name in rows})

@@ -336,7 +336,7 @@ def test_two_tables_are_aligned_by_the_names_of_their_classes(tmp_path, store):
     assert kept.tables["test"].class_names == ("oak", "elm", "fir")
     assert np.array_equal(kept.tables["test"].scores, SCORES)
     assert np.array_equal(kept.tables["test"].labels, LABELS)
-    assert "stood in another order" in kept.info["note"]
+    assert "stood in another order" in kept.record.note
 
 
 def test_everything_about_a_class_moves_with_it():
@@ -357,7 +357,7 @@ def test_two_tables_with_other_classes_are_refused(store):
         with pytest.raises(ValueError, match="the tables have other classes"):
             keep_tables(first, test=wb.LogitTable(SCORES, class_names=names), title="both", store=store)
     kept = keep_tables(first, test=wb.LogitTable(SCORES), title="both", store=store)
-    assert "Only one of the two tables names its classes" in kept.info["note"]
+    assert "Only one of the two tables names its classes" in kept.record.note
 
 
 def test_rows_are_split_as_the_file_says(tmp_path, store):
@@ -366,7 +366,7 @@ def test_rows_are_split_as_the_file_says(tmp_path, store):
     kept = keep_tables(table, title="mine", store=store)
     assert np.array_equal(kept.tables["val"].scores, SCORES[split == "val"])
     assert np.array_equal(kept.tables["test"].scores, SCORES[split == "test"])
-    assert kept.info["note"].endswith("judged on the 3 rows of split test; 3 others are left out.")
+    assert kept.record.note.endswith("judged on the 3 rows of split test; 3 others are left out.")
     table = wb.import_table(
         saved(tmp_path, scores=SCORES, labels=LABELS, split=np.where(split == "train", split, "test"))
     )

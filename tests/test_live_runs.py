@@ -167,7 +167,7 @@ def test_the_latest_request_wins(worker):
     worker.ask({**SMALL, "seed": 1})
     worker.ask({**SMALL, "seed": 2})
     progress = ended(worker)
-    assert (progress.state, worker.shelf.open(progress.key).info["seed"]) == ("finished", 2)
+    assert (progress.state, worker.shelf.open(progress.key).record.seed) == ("finished", 2)
 
 
 def test_a_cancelled_run_leaves_nothing_and_the_next_is_trained(worker):

@@ -199,7 +199,7 @@ def test_a_run_on_two_ranks_is_the_run_of_one_process(store, tmp_path):
     assert one.run.key == two.run.key == two.path.name
     assert_nearly_the_same(one, two)
     pd.testing.assert_frame_equal(pd.DataFrame(told), two.history)
-    assert two.stored.info["devices"] == 2
+    assert two.stored.record.devices == 2
     names = [{path.relative_to(found.path).as_posix() for path in found.path.rglob("*")} for found in (one, two)]
     assert names[0] == names[1]
     assert {path.name for path in two.path.parent.iterdir()} == {".unfinished", run.key}
@@ -271,7 +271,7 @@ def test_the_command_line_trains_on_ranks_and_prints_its_result_only(capfd, tmp_
     options = {"dataset": "digits", "model": "linear", "epochs": "1", "device": "cpu", "devices": "2"}
     assert main(["train", *(word for name, value in options.items() for word in (f"--{name}", value)), "--json"]) == 0
     told = json.loads(capfd.readouterr().out)
-    assert Store(tmp_path).open(told["key"]).info["devices"] == 2
+    assert Store(tmp_path).open(told["key"]).record.devices == 2
 
 
 def test_ranks_on_gpus_give_nearly_the_scores_of_one_cpu(store, tmp_path):
@@ -355,7 +355,7 @@ def test_two_nodes_train_one_run_and_the_first_tells_of_it(tmp_path):
     told, nothing = (node.communicate(timeout=600)[0] for node in nodes)
     assert nothing == ""
     assert [node.returncode for node in nodes] == [0, 0]
-    assert Store(tmp_path).open(json.loads(told)["key"]).info["nodes"] == 2
+    assert Store(tmp_path).open(json.loads(told)["key"]).record.nodes == 2
 
 
 # What can go wrong

@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from workbench.store import Store, StoredRun, atomic, home
-from workbench.store import runs as stored_runs
+from workbench.store import Store, StoredRun, atomic, checked, home
 from workbench.store import store as store_module
 from workbench.tables import LogitTable
 
@@ -57,7 +56,7 @@ def test_a_table_is_verified_and_loaded_once(store, monkeypatch):
     write(store)
     tables = store.open(KEY).tables
     first = tables["val"]
-    monkeypatch.setattr(stored_runs, "sha256_of", lambda path: pytest.fail("hashed again"))
+    monkeypatch.setattr(checked, "sha256_of", lambda path: pytest.fail("hashed again"))
     assert tables["val"] is first
 
 

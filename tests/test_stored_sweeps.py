@@ -85,7 +85,7 @@ def test_the_summary_is_the_mean_over_seeds_of_what_report_says(store):
     rule = wb.AverageK(2.0)
     summary = sweep.summary(rule, [wb.metrics.accuracy])
     for line in summary.to_dict("records"):
-        runs = [run for run in sweep.runs if run.info["loss"]["knobs"]["epsilon"] == line["loss.epsilon"]]
+        runs = [run for run in sweep.runs if run.record.loss_knobs["epsilon"] == line["loss.epsilon"]]
         values = [wb.metrics.accuracy(rule.fit(run.tables["val"]).sets(run.tables[line["split"]])) for run in runs]
         assert line["seeds"] == 3
         assert line["mean"] == pytest.approx(np.mean(values))
@@ -124,7 +124,7 @@ def test_a_run_that_was_trained_again_is_measured_again(store):
     run = found(store)[0].runs[0]
     table = run.tables["test"]
     with store.writing(run.key, replace=True) as directory:
-        (directory / "run.json").write_text(json.dumps(run.info), encoding="utf-8")
+        (directory / "run.json").write_text(json.dumps(run.record.to_json()), encoding="utf-8")
         for split in ("val", "test"):
             dataclasses.replace(table, labels=np.asarray(table.scores).argmin(axis=1)).save(directory / split)
     after = found(store)[0].frame()

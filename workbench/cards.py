@@ -99,11 +99,11 @@ def run_card(run: StoredRun) -> str:
     first = next(iter(tables.values()))
     guess, picture = _most_probable(tables.get("test", first))
     facts = {
-        "key": run.key[:12],
+        "key": run.short,
         "tables": ", ".join(f"{name} {table.n} rows" for name, table in tables.items())
         + f" × {first.n_classes} classes",
         "most probable class": guess,
-        "note": run.info.get("note", ""),
+        "note": run.record.note,
     }
     if len(run.history):
         last = run.history.iloc[-1]

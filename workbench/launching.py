@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 ADDRESS = "127.0.0.1"
 FIRST_PORT = 8501
-SHORT = 12  # characters of a run's key in the address of a page
 PATIENCE = 240  # seconds a server may take to come up, or to end, on a very busy machine
 
 
@@ -152,7 +151,7 @@ def open_app(
     chosen = free_port() if port is None else checked_port(port)
     served = start_server(app_command(chosen, headless=True), chosen, {"WORKBENCH_HOME": str(root)} | allowing(allow))
     atexit.register(served.stop)
-    app = served if stored is None else RunningApp(f"{served.url}/?run={stored.key[:SHORT]}", served.server)
+    app = served if stored is None else RunningApp(f"{served.url}/?run={stored.short}", served.server)
     webbrowser.open(app.url)
     if wait:
         try:

@@ -10,9 +10,11 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
 
+OURS = "workbench"
+T = TypeVar("T")
 ALLOW = "WORKBENCH_ALLOW"  # in the environment: modules, separated by commas
 # Packages that a person with a file of logits does without → the extra that brings them.
 EXTRAS = {"torch": "train", "lightning": "train", "sklearn": "train", "streamlit": "app"}
@@ -47,6 +49,48 @@ def imported(name: str, kind: str, *, allowed: Iterable[str] | None = None) -> A
         return getattr(importlib.import_module(module_name), inside)
     except (ImportError, AttributeError) as error:
         raise ValueError(f"{name!r} does not name a {kind}: {error}") from None
+
+
+def named(
+    name: str,
+    known: Mapping[str, T],
+    kind: str,
+    *,
+    others: str = "; or give module:name for one of yours",
+    allowed: Iterable[str] | None = None,
+) -> T | Any:
+    """What a name means: one of the `known`, which are ours, or what somebody else has called `module:name`.
+
+    Ours are known by their bare name (`stored_name`). `workbench.some.place:Name` is how files of an earlier version spell
+    it: the place says nothing. `kind` is the word for what is looked for, and `others` says what else could be given.
+
+    >>> named("tau", {"tau": 6.28}, "number"), named("workbench.circles:tau", {"tau": 6.28}, "number")
+    (6.28, 6.28)
+    >>> named("rho", {"tau": 6.28}, "number")
+    Traceback (most recent call last):
+        ...
+    ValueError: there is no number named 'rho'; known: tau; or give module:name for one of yours
+    """
+    module, _, inside = name.rpartition(":")
+    ours = ":" not in name or module.split(".")[0] == OURS
+    if inside in known and (ours or getattr(known[inside], "__module__", None) == module):
+        return known[inside]
+    if ours:
+        raise ValueError(f"there is no {kind} named {name!r}; known: {', '.join(known)}{others}")
+    return imported(name, kind, allowed=allowed)
+
+
+def stored_name(kind: type) -> str:
+    """How a class is called in a file: by its name if it comes with the workbench, else by `module:name`.
+
+    So a file of ours can move, and what is stored still means the same.
+
+    >>> from fractions import Fraction
+    >>> stored_name(Fraction)
+    'fractions:Fraction'
+    """
+    ours = kind.__module__.split(".")[0] == OURS
+    return kind.__qualname__ if ours else f"{kind.__module__}:{kind.__qualname__}"
 
 
 def allowed_modules(said: Iterable[str] = ()) -> tuple[str, ...]:

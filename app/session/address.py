@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -32,6 +32,14 @@ def bound(name: str, readable: Readable) -> dict[str, Any]:
             del st.query_params[name]
             st.rerun()
     return {"key": name, "bind": "query-params"}
+
+
+def translate(words: Mapping[str, str]) -> None:
+    """Words in the address that mean something else today, alone or between commas, are translated: old links work."""
+    for name, value in st.query_params.to_dict().items():
+        said = value.split(",")
+        if not words.keys().isdisjoint(said):
+            st.query_params[name] = ",".join(words.get(each, each) for each in said)
 
 
 def look_back(page: Any) -> None:

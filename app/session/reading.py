@@ -19,9 +19,10 @@ import workbench as wb
 from workbench.datasets import load_spec
 from workbench.figures.base import Figure, counted
 from workbench.figures.code import Code
-from workbench.launching import SHORT
+from workbench.lookup import allowed_modules
 from workbench.sets import Rule, rule_from_text
 from workbench.store import DEMO, Store, StoredRun
+from workbench.store.checked import SHORT
 from workbench.store.imported import keep_tables
 from workbench.tables.formats import SUFFIXES
 from workbench.workers import similar
@@ -44,6 +45,11 @@ class Brought:
 def runs() -> list[StoredRun]:
     """All runs that have rows to fit on and rows to judge; not cached, because training and `workbench import` add some."""
     return [run for run in Store().runs() if {"val", "test"} <= run.tables.keys()]
+
+
+def former_keys(runs: list[StoredRun]) -> dict[str, str]:
+    """Short key that a run had in an earlier version → its short key of today."""
+    return {former[:SHORT]: run.key[:SHORT] for run in runs for former in run.record.formerly}
 
 
 def unreadable() -> dict[str, str]:
@@ -101,7 +107,7 @@ def _formed(key: str, rule: str) -> tuple[wb.PredictionSets, list[str]]:
 def dataset(key: str) -> wb.Dataset | None:
     """The data a run was trained on, made again from its recipe; None if it was given as arrays."""
     spec = run(key).dataset_spec
-    return None if spec is None else load_spec(spec)
+    return None if spec is None else load_spec(spec, allowed=allowed_modules())
 
 
 def photographs(key: str) -> Any:
@@ -146,7 +152,7 @@ def bring(
         path.write_bytes(_content)
         table = wb.import_table(path, scores=scores, labels=labels, link=link)
         kept = keep_tables(table, title=Path(name).stem)
-    return Brought(kept.key[:SHORT], f"{table.note}. {kept.info['note']}")
+    return Brought(kept.key[:SHORT], f"{table.note}. {kept.record.note}")
 
 
 def in_words(key: str) -> str:
@@ -156,7 +162,7 @@ def in_words(key: str) -> str:
         f"{counted(tables[split].n)} {name}" for split, name in (("val", "validation"), ("test", "test"))
     )
     classes = counted(tables["test"].n_classes, "class", "classes")
-    return f"{run(key).title}: {sizes} rows, {classes}. {run(key).info.get('note', '')}"
+    return f"{run(key).title}: {sizes} rows, {classes}. {run(key).record.note}"
 
 
 @st.cache_resource(show_spinner="Opening the run…", max_entries=256)

@@ -77,7 +77,7 @@ def _data_in_code(spec: Mapping[str, Any], imports: list[str]) -> str:
 def _loss_in_code(spec: Mapping[str, Any], imports: list[str]) -> str:
     module, _, name = spec["loss"].rpartition(":")
     knobs = ", ".join(f"{knob}={_tuple(value)!r}" for knob, value in spec["knobs"].items())
-    if not module or module.startswith("workbench."):  # a bare name is one of ours
+    if not module:
         return f"wb.losses.{name}({knobs})"
     imports.append(f"from {module} import {name}")
     return f"{name}({knobs})"

@@ -210,7 +210,7 @@ def pseudo_labels(cross_entropy: str, two_heads: str, dark: bool) -> None:
     if not messages.torch_is_missing():
         moved_alpha(cross_entropy, dark)
     before, after = (reading.sets(key, "K", START["K"]) for key in (cross_entropy, two_heads))
-    trained_with = reading.run(two_heads).info["loss"]["knobs"]["alpha"]
+    trained_with = reading.run(two_heads).record.loss_knobs["alpha"]
     drawn(
         "improved",
         two_heads,

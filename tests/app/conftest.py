@@ -22,7 +22,8 @@ from waiting import PATIENCE
 import workbench as wb
 from workbench.launching import app_command, start_server
 from workbench.store import Store
-from workbench.workers.similar import FILE, SHELF
+from workbench.store.cache import FEATURES, FEATURES_OF_RUNS
+from workbench.workers.similar import FILE
 
 OwnPort = Callable[[], int]
 PAGE = pytest.StashKey[Any]()  # the page of a test
@@ -39,9 +40,9 @@ def _keep(store: Store, name: str, val: wb.LogitTable, test: wb.LogitTable, spec
 
 def _keep_training_features(store: Store, key: str, features: np.ndarray) -> None:
     """What `workbench.workers.similar_process` would write."""
-    with Store(store.root / ".features").writing("f" * 64) as directory:
+    with FEATURES.writing(store, "f" * 64) as directory:
         np.save(directory / "train.npy", features)
-    with Store(store.root / SHELF).writing(key) as directory:
+    with FEATURES_OF_RUNS.writing(store, key) as directory:
         (directory / FILE).write_text(json.dumps({"key": "f" * 64}), encoding="utf-8")
 
 

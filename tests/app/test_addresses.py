@@ -141,3 +141,10 @@ def test_the_name_of_a_module_in_an_address_is_shown_and_never_imported(drawn, m
     assert dropped(app) == {"model_quick-photographs", "new_loss", "data"}
     assert any("foreign:model" in warning.value.replace("\\", "") for warning in app.warning)
     assert app.selectbox(key="model_quick-photographs").value == "cnn"
+
+
+def test_a_link_to_runs_by_the_keys_of_an_earlier_version_still_shows_them(drawn):
+    app = drawn("compare", run="40568a7c7813", **{"with": "df885b00d452,4d7d5a652b91"})
+    assert [warning.value for warning in app.warning] == []
+    assert (app.session_state["run"], app.session_state["with"]) == ("de37b1c92a90", ["a2260e87a59c", "f90247adc0e0"])
+    assert app.query_params["run"] == "de37b1c92a90"

@@ -114,5 +114,5 @@ def test_every_dataset_is_trained_from_the_page(opened, store):
         page.get_by_text(f"{data} · mlp · CrossEntropy").first.wait_for()
         page.get_by_text("Trained and kept").first.wait_for()
         page.close()
-    trained = {run.info["dataset"]["name"] for run in store.runs() if run.info.get("loss")}
+    trained = {run.record.data_name for run in store.runs() if run.record.trained}
     assert trained >= set(DATASETS)

@@ -156,7 +156,7 @@ def test_a_sweep_of_the_store_is_drawn_as_small_multiples(opened, store, monkeyp
             for split in ("val", "test"):
                 dataclasses.replace(tables[split], scores=tables[split].scores * epsilon).save(directory / split)
     page = opened(view="train", train="Sweeps", sweep_K=3, width=1024, scheme="dark")
-    (sweep,) = [each for each in stored_sweeps(store.runs()) if each.runs[0].info["dataset_key"] == "d"]
+    (sweep,) = [each for each in stored_sweeps(store.runs()) if each.runs[0].record.dataset_key == "d"]
     expected = wb.figures.against_knob(sweep.summary(wb.AverageK(3.0)), "loss.epsilon")
     first = expected.frame[expected.frame["metric"] == expected.frame["metric"][0]]
     drawn = figure(page, "sweep")["data"]

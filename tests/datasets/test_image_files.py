@@ -190,7 +190,7 @@ def test_a_run_trains_on_a_folder_of_images_and_is_repeated_from_its_file(plants
     one, two = (train(Run(data, **settings), store=Store(tmp_path / home), progress=False) for home in ("one", "two"))
     assert one.history["val_accuracy"].iloc[-1] == 1
     assert np.array_equal(one.tables["test"].scores, two.tables["test"].scores)
-    assert Run.from_json(one.stored.info).key == one.run.key
+    assert Run.from_json(one.stored.record.to_json()).key == one.run.key
 
 
 def test_each_epoch_cuts_elsewhere_and_validation_in_the_middle(plants, tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.datasets import TRANSFORMS, Dataset, LabelNoise, LongTail, ZeroLabels, load_dataset, load_spec
-from workbench.datasets.transforms import from_spec
+from workbench.datasets.transforms import Transform, from_spec
 from workbench.store import Store
 from workbench.training import Run, TrainedRun, train
 
@@ -210,6 +211,25 @@ def test_arrays_without_a_spec_stay_without_one():
     assert dataset().transformed(LabelNoise(0.1)).spec is None
 
 
+@dataclass(frozen=True)
+class Reversed(Transform):
+    """A transform of somebody else: the last class comes first."""
+
+    def changes(self, dataset):
+        return {"class_names": tuple(reversed(dataset.class_names))}
+
+
+def test_a_transform_of_somebody_else_is_stored_with_its_module_and_read_where_that_is_allowed():
+    assert [kind().spec()["transform"] for kind in TRANSFORMS] == ["LabelNoise", "LongTail", "ZeroLabels"]
+    changed = load_dataset("digits").transformed(Reversed())
+    assert changed.spec["transforms"] == [{"transform": f"{__name__}:Reversed", "knobs": {}}]
+    with pytest.raises(ValueError, match=f"'{__name__}:Reversed' is code of somebody else"):
+        load_spec(changed.spec)
+    assert load_spec(changed.spec, allowed=[__name__]).key == changed.key
+    with pytest.raises(ValueError, match=f"'{__name__}:dataset' is not a workbench.datasets.Transform"):
+        from_spec({"transform": f"{__name__}:dataset", "knobs": {}}, allowed=[__name__])
+
+
 def test_what_a_transform_cannot_change_is_refused():
     with pytest.raises(ValueError, match="LabelNoise needs groups of classes, and arrays has none"):
         dataset(groups=None).transformed(LabelNoise(0.1))
@@ -224,5 +244,5 @@ def test_what_a_transform_cannot_change_is_refused():
         dataset((20, 20), groups=("g", "g")).transformed(ZeroLabels(1))
     with pytest.raises(ValueError, match=r"probability = 1\.5 is outside"):
         LabelNoise(1.5)
-    with pytest.raises(ValueError, match="there is no transform 'Blur'; there are LabelNoise, LongTail, ZeroLabels"):
+    with pytest.raises(ValueError, match="there is no transform named 'Blur'; known: LabelNoise, LongTail, ZeroLabels"):
         from_spec({"transform": "Blur", "knobs": {}})

@@ -317,3 +317,23 @@ def test_most_pictures_neither_move_nor_open_rows():
     assert figure.subtitles(small.places()) == [figure.subtitle]
     assert not figure.opens_rows
     assert figure.rows_behind(Click("any", 0)) is None
+
+
+# Nothing is left out
+
+
+def kinds(figure: type[Figure]) -> set[type[Figure]]:
+    """All kinds of figures."""
+    return {figure}.union(*(kinds(each) for each in figure.__subclasses__()))
+
+
+def test_every_figure_that_moves_is_moved_here():
+    moving = {kind for kind in kinds(Figure) if kind.moves is not Figure.moves}
+    assert moving == {type(drawn(0)) for drawn, _ in MOVING.values()} | {wb.figures.explore(**SMALL).__class__}
+
+
+def test_every_figure_whose_parts_are_clicked_is_clicked_here():
+    clicked = {kind.__name__ for kind in kinds(Figure) if kind.rows_behind is not Figure.rows_behind}
+    assert clicked == {
+        *("SetSizes", "PerClass", "AccuracyAgainstCount", "Reliability", "NoneOfThese", "SharedSets", "MostImproved"),
+    }

@@ -137,7 +137,7 @@ def test_the_run_file_says_what_is_needed_to_repeat_the_run(store):
     trained = train(Run("digits", model="linear", epochs=1, device="cpu"), store=store, progress=False)
     info = json.loads((trained.path / "run.json").read_text())
     assert info["dataset"] == {"name": "digits", "knobs": {"seed": 0}}
-    assert info["loss"] == {"loss": "workbench.losses.baselines:CrossEntropy", "knobs": {}}
+    assert info["loss"] == {"loss": "CrossEntropy", "knobs": {}}
     assert info["repeatable"] is True
     assert info["versions"]["torch"] == torch.__version__
     reopened = TrainedRun.open(trained.run.key[:10], store)
@@ -147,7 +147,7 @@ def test_the_run_file_says_what_is_needed_to_repeat_the_run(store):
 
 def test_a_run_of_arrays_says_that_its_file_alone_cannot_repeat_it(store):
     trained = train(small(epochs=1), store=store, progress=False)
-    assert trained.stored.info["repeatable"] is False
+    assert trained.stored.record.repeatable is False
     with pytest.raises(ValueError, match="cannot be repeated from its file alone: its dataset was given as arrays"):
         TrainedRun.open(trained.run.key, store)
 
@@ -181,7 +181,7 @@ def test_a_module_of_the_user_trains_and_stays_as_it_was(store):
     run = small(model=module)
     trained = train(run, store=store, progress=False)
     assert torch.equal(module[1].weight, before)
-    assert trained.stored.info["repeatable"] is False
+    assert trained.stored.record.repeatable is False
     assert not np.array_equal(trained.model.backbone[1].weight.detach().numpy(), before.detach().numpy())
 
 
@@ -360,7 +360,7 @@ def test_early_stopping_keeps_the_weights_of_the_best_epoch(store):
     best = int(history["val_loss"].idxmin())
     assert best < len(history) - 1 < 39  # it stopped, and later epochs were worse
     assert len(history) == best + 1 + 3
-    assert trained.stored.info["kept_epoch"] == best
+    assert trained.stored.record.kept_epoch == best
     with torch.no_grad():
         loss = CrossEntropy()(
             torch.from_numpy(np.array(trained.tables["val"].scores)), torch.from_numpy(noisy.val.labels)

@@ -169,7 +169,7 @@ def test_transforms_change_the_data_of_a_run_once_and_are_repeated_from_its_file
     assert run.key == small(CLOUDS.transformed(*changes)).key != small(CLOUDS).key
     digits = Run("digits", model="linear", epochs=1, device="cpu", transforms=[LongTail(10)])
     trained = train(digits, store=store, progress=False)
-    assert trained.stored.info["transforms"] == [LongTail(10).spec()]
+    assert trained.stored.record.transforms == [LongTail(10).spec()]
     again = TrainedRun.open(digits.key, store).run
     assert (again.transforms, again.data.key, again.key) == ((LongTail(10),), digits.data.key, digits.key)
     assert again.data.class_counts.sum() < Run("digits", model="linear").data.class_counts.sum()

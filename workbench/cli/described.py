@@ -46,14 +46,11 @@ def described_run(parser: argparse.ArgumentParser, arguments: list[str]) -> tupl
     if features not in (None, "cached"):
         source = Store().open(features)
         check_trained(source)
-        features, model = source.key, source.info["model"]
+        features, model = source.key, str(source.record.model)
         if options.model is None:
             backbone_named(model, allowed=allowed_modules(options.allow))  # a stored run is only data
-        if foreign(model):
-            settings = {
-                "head": source.info.get("head", "new"),
-                **settings,
-            }  # of the network that the features come from
+        if foreign(options.model or model):
+            settings.setdefault("head", source.record.head or "new")
     run = Run(
         dataset=data,
         model=options.model or model,

@@ -27,16 +27,16 @@ def _run(options: Options) -> int:
     named = " and ".join(path.stem for path in (options.file, options.test) if path is not None)
     run = keep_tables(table, test=test, title=options.title or named)
     if options.json:
-        about = {"key": run.key, "path": str(run.path), "understood": understood, **run.info}
+        about = {"key": run.key, "path": str(run.path), "understood": understood, **run.record.to_json()}
         print(json.dumps(about, indent=2, ensure_ascii=False))
     else:
         print(*understood, sep="\n")
-        print(f"{run.title}: kept as {run.key[:12]} in {run.path.parent}")
+        print(f"{run.title}: kept as {run.short} in {run.path.parent}")
         if test is not None:
             print("Rules are fitted on the first file and judged on the second.")
-        if run.info["note"]:
-            print(run.info["note"])
-        print(f"next: workbench evaluate {run.key[:12]}, or workbench app")
+        if run.record.note:
+            print(run.record.note)
+        print(f"next: workbench evaluate {run.short}, or workbench app")
     return 0
 
 

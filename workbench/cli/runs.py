@@ -33,14 +33,14 @@ def _list(options: Options) -> int:
         warnings.simplefilter("ignore")  # what cannot be read stands in the list
         runs = store.runs()
     if options.json:
-        found = [{"key": run.key, "path": str(run.path), **run.info} for run in runs]
+        found = [{"key": run.key, "path": str(run.path), **run.record.to_json()} for run in runs]
         found += [{"key": key, "unreadable": why} for key, why in broken.items()]
         print(json.dumps(found, indent=2, ensure_ascii=False))
         return 0
     if not runs:
         print(f"no runs in {store.root}; make one with: workbench train --dataset garden")
     for run in runs:
-        print(f"{run.key[:12]}  {run.title}  ({', '.join(f'{name} {n}' for name, n in run.sizes().items())})")
+        print(f"{run.short}  {run.title}  ({', '.join(f'{name} {n}' for name, n in run.sizes().items())})")
     for key, why in broken.items():
         print(f"{key[:12]}  cannot be read: {why}")
     return 0
@@ -66,7 +66,7 @@ def _rename(options: Options) -> int:
     from workbench.store import Store
 
     run = Store().rename(options.key, options.title)
-    print(f"{run.key[:12]}  {run.title}")
+    print(f"{run.short}  {run.title}")
     return 0
 
 

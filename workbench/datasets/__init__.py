@@ -20,7 +20,7 @@ data.with_groups([…]) gives its classes groups, within which labels get noisy.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -99,12 +99,12 @@ def recipe_class(name_or_path: str | Path) -> type[Garden] | type[Meadow] | type
     )
 
 
-def load_spec(spec: Mapping[str, Any]) -> Dataset:
-    """The dataset that `dataset.spec` describes, transforms included.
+def load_spec(spec: Mapping[str, Any], *, allowed: Iterable[str] = ()) -> Dataset:
+    """The dataset that `dataset.spec` describes, transforms included: foreign ones of the `allowed` modules.
 
     >>> noisy = load_dataset("garden", n_train=500, n_val=100, n_test=100).transformed(LabelNoise(0.2))
     >>> load_spec(noisy.spec).key == noisy.key
     True
     """
-    changes = [transforms.from_spec(transform) for transform in spec.get("transforms", ())]
+    changes = [transforms.from_spec(transform, allowed=allowed) for transform in spec.get("transforms", ())]
     return load_dataset(spec["name"], **spec["knobs"]).transformed(*changes)

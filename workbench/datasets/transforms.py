@@ -7,7 +7,7 @@ its key and its spec, so a run that was trained on it says so and can be repeate
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from workbench.datasets.base import SPLITS, Dataset, Split, recipe_key
 from workbench.knobs import Knobbed, knob
+from workbench.lookup import named, stored_name
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Transform(Knobbed, ABC):
 
     def spec(self) -> dict[str, Any]:
         """What a run keeps; `from_spec` makes the transform again."""
-        return {"transform": type(self).__name__, "knobs": self.settings()}
+        return {"transform": stored_name(type(self)), "knobs": self.settings()}
 
 
 def _seed(what: str) -> Any:
@@ -182,17 +183,18 @@ class Groups(Transform):
 TRANSFORMS: tuple[type[Transform], ...] = (LabelNoise, LongTail, ZeroLabels)  # with knobs to turn
 
 
-def from_spec(spec: Mapping[str, Any]) -> Transform:
-    """The transform that `transform.spec()` described.
+def from_spec(spec: Mapping[str, Any], *, allowed: Iterable[str] = ()) -> Transform:
+    """The transform that `transform.spec()` described. A foreign one must live in one of the `allowed` modules.
 
     >>> from_spec(LabelNoise(0.3, seed=1).spec())
     LabelNoise(probability=0.3, seed=1)
     """
     kinds: tuple[type[Transform], ...] = (*TRANSFORMS, Groups)
     known = {kind.__name__: kind for kind in kinds}
-    if spec["transform"] not in known:
-        raise ValueError(f"there is no transform {spec['transform']!r}; there are {', '.join(known)}")
-    return known[spec["transform"]](**spec["knobs"])
+    found = named(spec["transform"], known, "transform", allowed=allowed)
+    if not (isinstance(found, type) and issubclass(found, Transform)):
+        raise ValueError(f"{spec['transform']!r} is not a workbench.datasets.Transform")
+    return found(**spec["knobs"])
 
 
 def _groups(transform: Transform, dataset: Dataset) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from workbench.lookup import imported
+from workbench.lookup import named
 from workbench.losses.average_k import ROLE, AssumeNegative, AverageKTwoHead, ExpectedPositive
 from workbench.losses.base import PAPERS, Loss
 from workbench.losses.baselines import LDAM, CrossEntropy, Focal, TopKError
@@ -76,21 +76,13 @@ def class_named(
 ) -> type[Loss]:
     """The loss class of that name; `module:Class` finds one that lives elsewhere. Unknown names list the known ones.
 
-    `allowed` are the modules that a name which is only data may make import (`lookup.imported`).
+    `allowed` are the modules that a name which is only data may make import (`lookup.named`).
 
     >>> class_named("CrossEntropy").title
     'Cross-entropy'
     """
     known = {loss.__name__: loss for loss in (LOSSES if losses is None else losses)}
-    module, _, inside = name.rpartition(":")
-    of_ours = ":" not in name or module.startswith("workbench.")
-    if inside in known and (of_ours or known[inside].__module__ == module):
-        return known[inside]
-    if of_ours:
-        raise ValueError(
-            f"there is no loss named {name!r}; known: {', '.join(known)}; or give module:Class for one of yours"
-        )
-    found = imported(name, "loss", allowed=allowed)
+    found = named(name, known, "loss", others="; or give module:Class for one of yours", allowed=allowed)
     if not (isinstance(found, type) and issubclass(found, Loss)):
         raise ValueError(f"{name!r} is not a workbench.losses.Loss")
     return found

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from workbench.knobs import Knobbed
+from workbench.lookup import stored_name
 from workbench.operators.order import at_least_float32
 
 # Short citation → full one. A loss names the short one.
@@ -108,8 +109,8 @@ class Loss(Knobbed):
         return None
 
     def spec(self) -> dict[str, Any]:
-        """What `run.json` keeps: where the class lives and its knobs. `losses.from_spec` makes the loss again."""
-        return {"loss": f"{type(self).__module__}:{type(self).__qualname__}", "knobs": self.settings()}
+        """What `run.json` keeps: the name of the class and its knobs. `losses.from_spec` makes the loss again."""
+        return {"loss": stored_name(type(self)), "knobs": self.settings()}
 
     def _checked_scores(self, scores: Tensor) -> Tensor:
         name = type(self).__name__

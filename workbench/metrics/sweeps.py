@@ -16,13 +16,9 @@ from workbench.metrics.reporting import report
 from workbench.metrics.seeds import mean_over_seeds
 from workbench.sets import AverageK, Rule
 from workbench.store import StoredRun
+from workbench.store.record import target_K
 
 FEWEST = 3  # values of a knob that make a sweep
-# What run.json says besides the settings of a run.
-NOT_SETTINGS = {
-    *("format", "title", "dataset", "transforms", "repeatable", "input_shape", "n_classes", "kept_epoch", "versions"),
-    *("finished", "rounded", "device", "devices", "nodes"),
-}
 SEEDS = ("seed", "data.seed")  # numbers that are no knobs
 SHOWN = ("accuracy", "macro_accuracy", "mean_size", "top_k_accuracy", "negative_log_likelihood")
 
@@ -52,14 +48,14 @@ class StoredSweep:
         parts = []
         for run in self.runs:
             try:
-                chosen = AverageK(float(min(5, run.tables["val"].n_classes - 1))) if rule is None else rule
+                chosen = AverageK(target_K({}, run.tables["val"].n_classes)) if rule is None else rule
                 measured = _measured(run, frozenset(run.checksums.items()), chosen, of)
             except (ValueError, KeyError) as error:
                 if _opens(run):
                     raise
                 warnings.warn(f"a run is left out: {error}", stacklevel=2)
                 continue
-            setting = settings_of(run)
+            setting = run.record.settings
             parts.append(measured.assign(run=run.key, **{name: setting[name] for name in self.varied}))
         if not parts:
             raise ValueError("no run of this sweep can be read; `workbench evaluate KEY` says what is wrong with one")
@@ -91,27 +87,13 @@ def _measured(
     return pd.concat(parts, ignore_index=True)
 
 
-def settings_of(run: StoredRun) -> Setting:
-    """All that decides a trained run, flat: `loss` is the name of the loss and `loss.epsilon` one of its knobs.
-
-    `data` and `data.rho` are likewise of its data, unless they were given as arrays; `dataset_key` stands for all of them.
-    """
-    info = run.info
-    flat = {name: value for name, value in info.items() if name not in (*NOT_SETTINGS, "loss")}
-    flat |= {"loss": info["loss"]["loss"].rpartition(":")[2], "transforms": info.get("transforms")}
-    flat |= {f"loss.{name}": value for name, value in info["loss"]["knobs"].items()}
-    if (data := info.get("dataset")) is not None:
-        flat |= {"data": data["name"], **{f"data.{name}": value for name, value in data.get("knobs", {}).items()}}
-    return {name: value if isinstance(value, (bool, int, float, str)) else repr(value) for name, value in flat.items()}
-
-
 def stored_sweeps(runs: Iterable[StoredRun]) -> list[StoredSweep]:
     """Every sweep among the runs: a knob with at least three values where all else but the seed is equal.
 
     Runs of the same loss and data that differ in one thing more are lines of the same sweep. Runs that were not trained
     here have no settings and are left out.
     """
-    trained = {run: settings_of(run) for run in runs if isinstance(run.info.get("loss"), dict)}
+    trained = {run: run.record.settings for run in runs if run.record.trained}
     knobs = dict.fromkeys(
         name for settings in trained.values() for name, value in settings.items() if _is_number(value)
     )

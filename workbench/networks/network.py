@@ -21,7 +21,7 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
-from workbench.lookup import imported
+from workbench.lookup import named
 from workbench.losses import Loss
 from workbench.networks import BACKBONES
 from workbench.networks.base import RANDOM
@@ -116,18 +116,12 @@ def backbone_named(name: str, *, allowed: Iterable[str] | None = None) -> Callab
     """The function that makes a backbone for an input shape.
 
     `torchvision:name` is a network of torchvision, and `module:factory` finds a function that lives elsewhere, in one of
-    the `allowed` modules if the name is only data (`lookup.imported`).
+    the `allowed` modules if the name is only data (`lookup.named`).
     """
-    if name in BACKBONES:
-        return BACKBONES[name]
     if name.startswith(TORCHVISION):
         return from_torchvision(name)
-    if ":" not in name:
-        raise ValueError(
-            f"there is no model named {name!r}; known: {', '.join(BACKBONES)}, torchvision:name; or give module:factory "
-            "or a torch Module"
-        )
-    factory: Backbone = imported(name, "model", allowed=allowed)
+    others = ", torchvision:name; or give module:factory or a torch Module"
+    factory: Callable[[tuple[int, ...]], nn.Module] = named(name, BACKBONES, "model", others=others, allowed=allowed)
     if not callable(factory):
         raise ValueError(f"{name!r} is not a function that takes an input shape and returns a torch Module")
     return factory

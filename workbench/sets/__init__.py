@@ -8,7 +8,7 @@ contract tests take it up.
 import re
 
 from workbench.knobs import from_text
-from workbench.lookup import imported
+from workbench.lookup import named
 from workbench.sets.base import FittedRule, Rule, checked_rule
 from workbench.sets.conformal import LAC, ClassConditionalLAC, ConformalRule
 from workbench.sets.index import SetIndex
@@ -54,7 +54,7 @@ def rule_from_text(text: str, *, foreign: bool = False) -> Rule:
     place = re.match(r"\s*([\w.]+:\w+)", text)
     if place is None or not foreign:
         return from_text(text, RULES, "rule")
-    found = imported(place[1], "rule")
+    found = named(place[1], {rule.__name__: rule for rule in RULES}, "rule")
     if not (isinstance(found, type) and issubclass(found, Rule)):
         raise ValueError(f"{place[1]!r} is not a workbench.sets.Rule; derive it from Rule or ConformalRule")
     return from_text(found.__name__ + text[place.end() :], (found,), "rule")

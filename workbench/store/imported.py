@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
+from workbench.store.cache import content_key
+from workbench.store.record import RunRecord
 from workbench.store.runs import StoredRun
-from workbench.store.store import Store, chosen_store
+from workbench.store.store import Store, chosen_store, write_record
 from workbench.tables import LogitTable
 from workbench.tables.checks import NO_LABEL, listed
 
@@ -59,11 +60,11 @@ def keep_tables(
         )
     store = chosen_store(store)
     val, test, note = val_and_test(table) if test is None else (table, *with_classes_of(table, test))
-    key = hashlib.sha256(json.dumps([title, _content(val), _content(test)]).encode()).hexdigest()
+    key = content_key([title, _content(val), _content(test)])
     if not store.has(key):
-        about = {"title": title, "imported": True, "note": note, "finished": datetime.now(UTC).isoformat()}
+        record = RunRecord(title=title, imported=True, note=note, finished=datetime.now(UTC).isoformat())
         with store.writing(key) as directory:
-            (directory / "run.json").write_text(json.dumps(about, indent=1, ensure_ascii=False), encoding="utf-8")
+            write_record(directory, record)
             val.save(directory / "val")
             test.save(directory / "test")
     return store.open(key)

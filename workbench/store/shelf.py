@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from workbench.store.atomic import remove
-from workbench.store.runs import CHECKSUMS, StoredRun
+from workbench.store.checked import CHECKSUMS
+from workbench.store.runs import StoredRun
 from workbench.store.store import Store, copy_run
 
 SIZE = 32  # runs that fit on the shelf
@@ -43,7 +44,7 @@ class Shelf(Store):
         """
         wanted = json.loads(json.dumps(described))  # as JSON has it: tuples become lists
         for run in self.runs():
-            if wanted.items() <= run.info.items():
+            if run.record.says(wanted):
                 self.touch(run.key)
                 return run
         return None

@@ -9,6 +9,7 @@ second, read-only root. A run that cannot be read is named and set aside (`unrea
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import errno
 import json
 import os
@@ -23,7 +24,9 @@ from typing import Any
 import platformdirs
 
 from workbench.store.atomic import FullDisk, remove, room_for, whole_file, whole_folder
-from workbench.store.runs import CHECKSUMS, SHORT, StoredRun, sha256_of
+from workbench.store.checked import CHECKSUMS, SHORT, is_whole, write_checksums
+from workbench.store.record import RunRecord
+from workbench.store.runs import StoredRun
 
 DEMO = Path(__file__).parents[1] / "demo"  # the runs that ship with the package
 ELSEWHERE = "set WORKBENCH_HOME to another folder; a run that has a checkpoint goes on from there"
@@ -74,19 +77,20 @@ class Store:
         return self._directory(key) is not None
 
     def open(self, key: str) -> StoredRun:
-        """The run of this key, or of the only key that starts so."""
+        """The run of this key, or of the only key that starts so; also of one that it had in an earlier version."""
         if directory := self._directory(key):
             return StoredRun(directory)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the one that is asked for says itself what is wrong with it
             runs = self.runs()
         candidates = [run for run in runs if key and run.key.startswith(key)]
+        candidates = candidates or [run for run in runs if key and any(k.startswith(key) for k in run.record.formerly)]
         broken = {each: why for each, why in self.unreadable().items() if key and each.startswith(key)}
         if len(candidates) == 1 and not broken:
             return candidates[0]
         if len(broken) == 1 and not candidates:
             raise ValueError(*broken.values())
-        known = [f"{run.key[:SHORT]} ({run.title})" for run in (candidates or runs)]
+        known = [f"{run.short} ({run.title})" for run in (candidates or runs)]
         known += [f"{each[:SHORT]} (cannot be read)" for each in broken]
         many = f"{len(candidates) + len(broken)} runs have" if candidates or broken else "no run has"
         raise ValueError(
@@ -102,11 +106,11 @@ class Store:
         """
 
         def finished(directory: Path) -> bool:
-            return not replace and (directory / CHECKSUMS).is_file()
+            return not replace and is_whole(directory)
 
         with self.explained(), whole_folder(self.root / key, stays=finished) as directory:
             yield directory
-            _write_checksums(directory)
+            write_checksums(directory)
 
     @contextlib.contextmanager
     def replacing(self, file: Path, n_bytes: int | None = None) -> Iterator[Path]:
@@ -127,12 +131,25 @@ class Store:
         if not title.strip():
             raise ValueError("a run cannot be called nothing; give a title of at least one letter")
         run = self.own(key)
-        about = json.dumps(run.info | {"title": title.strip()}, indent=1, ensure_ascii=False)
         with self.writing(run.key, replace=True) as directory:
-            copy_run(run, directory)
-            (directory / "run.json").unlink()  # it shares its bytes with that of the run as it was
-            (directory / "run.json").write_text(about, encoding="utf-8")
+            copy_run(run, directory, title=title.strip())
         return StoredRun(run.path)
+
+    def renewed(self, former: str, key: str) -> StoredRun | None:
+        """The run that an earlier version stored under another key, from now on under that of today; None if there is none.
+
+        It still opens by its former key. Where it cannot be written anew, it stays as it is.
+        """
+        if (directory := self._directory(former)) is None:
+            return None
+        run, there = StoredRun(directory), Store(directory.parent)
+        try:
+            with there.writing(key) as renewed:
+                copy_run(run, renewed, formerly=(*run.record.formerly, former))
+            remove(directory)
+        except (OSError, ValueError):  # a store of somebody else, a damaged run, or another process that was faster
+            return self.open(key if self.has(key) else former)
+        return StoredRun(there.root / key)
 
     def own(self, key: str) -> StoredRun:
         """The run of this root, readable or not, of this key or of the only key that starts so; no demo run."""
@@ -175,7 +192,7 @@ class Store:
         return self.root
 
     def _directory(self, key: str) -> Path | None:
-        found = [root / key for root in (self.root, DEMO) if key and (root / key / CHECKSUMS).is_file()]
+        found = [root / key for root in (self.root, DEMO) if key and is_whole(root / key)]
         return found[0] if found else None
 
 
@@ -186,14 +203,26 @@ def chosen_store(given: Store | None) -> Store:
     return Store() if given is None else given
 
 
-def copy_run(run: StoredRun, directory: Path) -> None:
-    """Fills a directory with the files of a run, each compared with its checksum; what shares its bytes takes no room."""
+def copy_run(run: StoredRun, directory: Path, **changed: Any) -> None:
+    """Fills a directory with the files of a run, each compared with its checksum; what shares its bytes takes no room.
+
+    `changed` are fields of its record that become others.
+    """
     for name in run.checksums:
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        if name == "run.json" and changed:
+            write_record(directory, dataclasses.replace(run.record, **changed))
+            continue
         try:
             os.link(run.verified(name), directory / name)
         except OSError:  # another disk, or one without links
             shutil.copyfile(run.path / name, directory / name)
+
+
+def write_record(directory: Path, record: RunRecord) -> None:
+    """Writes the `run.json` of a run directory."""
+    text = json.dumps(record.to_json(), indent=1, ensure_ascii=False)
+    (directory / "run.json").write_text(text, encoding="utf-8")
 
 
 def _looked_at(root: Path) -> list[tuple[StoredRun, str]]:
@@ -229,7 +258,7 @@ def _checked(run: StoredRun, state: tuple[Status, ...]) -> tuple[str, dict[str, 
         run.check()
     except (OSError, ValueError) as error:
         return str(error), {}
-    return "", {"info": run.info, "checksums": run.checksums}
+    return "", {"record": run.record, "checksums": run.checksums}
 
 
 def _state(run: StoredRun) -> tuple[Status, ...]:
@@ -252,9 +281,3 @@ def _status(path: str) -> Status:
     except OSError:
         return None
     return status.st_size, status.st_mtime_ns, status.st_ino, status.st_mode
-
-
-def _write_checksums(directory: Path) -> None:
-    files = sorted(path for path in directory.rglob("*") if path.is_file())
-    checksums = {file.relative_to(directory).as_posix(): sha256_of(file) for file in files}
-    (directory / CHECKSUMS).write_text(json.dumps(checksums, indent=1), encoding="utf-8")

@@ -11,7 +11,6 @@ import shutil
 import tempfile
 
 import numpy as np
-import safetensors.torch
 import torch
 from torch import Tensor
 
@@ -26,6 +25,7 @@ from workbench.losses import (
 )
 from workbench.store import DEMO, Store
 from workbench.tables import LogitTable
+from workbench.training.features import stored_weights
 from workbench.training.recipes import RECIPES
 from workbench.training.trainer import Run, TrainedRun, train, write_run
 
@@ -51,7 +51,7 @@ def write_rounded(trained: TrainedRun, store: Store) -> None:
     """Writes a trained run in half precision; its scores and features are those of the rounded weights."""
     from workbench.training.learner import Learner
 
-    weights = safetensors.torch.load_file(trained.stored.verified("weights.safetensors"))
+    weights = stored_weights(trained.stored)
     rounded = {name: _rounded(value) for name, value in weights.items()}
     learner = Learner(trained.run, store)
     learner.load(rounded)
@@ -60,7 +60,8 @@ def write_rounded(trained: TrainedRun, store: Store) -> None:
         tables = {name: _bare(table) for name, table in tables.items()}
     history = trained.history.to_dict("records")
     with store.writing(trained.run.key, replace=True) as directory:
-        write_run(directory, trained.run, rounded, history, tables, rounded="float16")
+        former = [trained.run.former_key]  # so that links to runs of an earlier version still open
+        write_run(directory, trained.run, rounded, history, tables, rounded="float16", formerly=former)
 
 
 def _rounded(value: Tensor) -> Tensor:

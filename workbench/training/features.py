@@ -7,10 +7,8 @@ weights: `.features/<key>/train.npy`, `val.npy`, `test.npy`, written as a whole 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import os
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +25,8 @@ from workbench.networks.network import Network, build_network, foreign, random_w
 from workbench.progress import slow
 from workbench.store import Store, StoredRun, chosen_store
 from workbench.store.atomic import room_for
+from workbench.store.cache import FEATURES, content_key
+from workbench.store.runs import WEIGHTS
 from workbench.training.batches import in_turn, readable
 from workbench.training.hardware import device_named
 from workbench.training.scoring import rows_at_once
@@ -70,7 +70,7 @@ def cache_features(
         raise ValueError(f"backbone = {backbone!r}; give a trained run, a Module, or the name of one that has weights")
     else:
         name, network = backbone.run.title, backbone.model
-        _check_shape(backbone.stored.info["input_shape"], data)
+        _check_shape(backbone.stored, data)
     return features_of(network, data, name, chosen_store(store), place, progress=progress)
 
 
@@ -88,20 +88,20 @@ def features_of(
 
     `on_batch` is called after every batch that is computed. What it raises stops the work, and nothing is kept of it.
     """
-    shelf, key = Store(store.root / ".features"), _key(network, data)
-    kept = _kept(shelf, key)
+    key = _key(network, data)
+    kept = FEATURES.arrays(store, key, SPLITS)
     if kept is None:
         network = network.to(device).eval()
         inputs = {split: getattr(data, split).inputs for split in SPLITS}
         bar = slow(f"features of {name}", "row", total=sum(map(len, inputs.values())), hidden=not progress)
-        with shelf.writing(key, replace=shelf.has(key)) as directory, bar:
-            (directory / "features.json").write_text(json.dumps({"dataset": data.name, "backbone": name}), "utf-8")
+        with FEATURES.writing(store, key) as folder, bar:
+            (folder / "features.json").write_text(json.dumps({"dataset": data.name, "backbone": name}), "utf-8")
             for split in SPLITS:
-                for n_rows in _written(directory / f"{split}.npy", network, inputs[split], device):
+                for n_rows in _written(folder / f"{split}.npy", network, inputs[split], device):
                     bar.update(n_rows)
                     if on_batch is not None:
                         on_batch()
-        kept = _kept(shelf, key)
+        kept = FEATURES.arrays(store, key, SPLITS)
         assert kept is not None
     splits = {split: dataclasses.replace(getattr(data, split), inputs=kept[split]) for split in SPLITS}
     return dataclasses.replace(data, name=f"{data.name} · features of {name}", key=key, spec=None, **splits)
@@ -113,19 +113,6 @@ def network_of(run: Run) -> Network:
     return build_network(run.model, run.loss, input_shape=shape, n_classes=n_classes, seed=run.seed, head=run.head)
 
 
-def _kept(shelf: Store, key: str) -> dict[str, np.ndarray] | None:
-    """Split → its features, memory-mapped; None if nobody has computed them, or if they are damaged."""
-    if not shelf.has(key):
-        return None
-    stored = shelf.open(key)
-    try:
-        # "c": nobody writes, but torch warns of arrays that could not be written to.
-        return {split: np.load(stored.verified(f"{split}.npy"), mmap_mode="c", allow_pickle=False) for split in SPLITS}
-    except ValueError as error:
-        warnings.warn(f"features are computed anew: {error}", stacklevel=3)
-        return None
-
-
 def whole_network(run: Run, store: Store) -> Network:
     """The network of a run on cached features: a new head behind the backbone that `run.features` speaks of."""
     data, network = run.data, network_of(run)
@@ -134,13 +121,13 @@ def whole_network(run: Run, store: Store) -> Network:
         return network
     source = store.open(str(run.features))
     check_trained(source)
-    _check_shape(source.info["input_shape"], data)
-    if source.info["model"] != run.described()["model"]:
+    _check_shape(source, data)
+    if source.record.model != run.described()["model"]:
         raise ValueError(
-            f"features are those of {source.title}, whose model is {source.info['model']!r}, and the run has "
+            f"features are those of {source.title}, whose model is {source.record.model!r}, and the run has "
             f"model = {run.model!r}; give the run the same model"
         )
-    if foreign(run.model) and (trained := source.info.get("head", "new")) != run.head:
+    if foreign(run.model) and (trained := source.record.head or "new") != run.head:
         raise ValueError(f"features are those of {source.title}, which has head = {trained!r}; give the run the same")
     head = {f"head.{name}": value for name, value in network.head.state_dict().items()}
     before = {name: value for name, value in stored_weights(source).items() if _before_the_head(name)}
@@ -151,9 +138,9 @@ def whole_network(run: Run, store: Store) -> Network:
 def stored_weights(source: StoredRun) -> dict[str, Tensor]:
     """All weights of a stored run, those of the loss's state as `loss_state.…`."""
     try:
-        return safetensors.torch.load_file(source.verified("weights.safetensors"))
+        return safetensors.torch.load_file(source.verified(WEIGHTS))
     except SafetensorError as error:
-        raise ValueError(f"{source.title}: weights.safetensors is damaged ({error}); train the run again") from None
+        raise ValueError(f"{source.title}: {WEIGHTS} is damaged ({error}); train the run again") from None
 
 
 def take_weights(network: nn.Module, weights: Mapping[str, Tensor], source: StoredRun) -> None:
@@ -163,7 +150,7 @@ def take_weights(network: nn.Module, weights: Mapping[str, Tensor], source: Stor
     except RuntimeError as error:
         why = " ".join(str(error).split())
         raise ValueError(
-            f"the weights of {source.title} are not those of a {source.info['model']}: {why:.200}"
+            f"the weights of {source.title} are not those of a {source.record.model}: {why:.200}"
         ) from None
 
 
@@ -178,7 +165,7 @@ def check_weights(model: str | nn.Module) -> None:
 
 def check_trained(source: StoredRun) -> None:
     """Refuses a run that has scores and no network."""
-    if "weights.safetensors" not in source.checksums:
+    if not source.has_weights:
         raise ValueError(
             f"{source.title} was imported and not trained here: it has no network; give a trained run (`workbench runs` "
             "lists them)"
@@ -209,7 +196,7 @@ def _key(network: Network, data: Dataset) -> str:
     """sha256 of what decides the features: the data, and the backbone with its weights."""
     preparation = [network.mean.tolist(), network.deviation.tolist()]
     facts = [FORMAT, data.key, repr(network.backbone), weights_digest(network.backbone), preparation]
-    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+    return content_key(facts)
 
 
 def _written(
@@ -239,9 +226,9 @@ def _take_room(path: Path) -> None:
             os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
 
 
-def _check_shape(input_shape: list[int], data: Dataset) -> None:
-    if tuple(input_shape) != data.input_shape:
+def _check_shape(source: StoredRun, data: Dataset) -> None:
+    trained_on = tuple(source.record.input_shape or ())
+    if trained_on != data.input_shape:
         raise ValueError(
-            f"the backbone was trained on inputs of shape {tuple(input_shape)}, those of {data.name} "
-            f"have {data.input_shape}"
+            f"the backbone was trained on inputs of shape {trained_on}, those of {data.name} have {data.input_shape}"
         )

@@ -26,6 +26,7 @@ from workbench.counts import scores_pulled
 from workbench.datasets import ImageFiles, Split
 from workbench.networks.network import Network, copied
 from workbench.store import Store
+from workbench.store.record import target_K
 from workbench.tables import LogitTable
 from workbench.training.batches import Batch, Batches, Epoch, generator, readable, seed_of, tensor_of
 from workbench.training.features import features_of, network_of, standardise, whole_network
@@ -88,7 +89,7 @@ class Learner(pl.LightningModule):
         self.train_rows, self.val_rows = _tensors(self.data.train), _tensors(self.data.val)
         self.state = self._initial_state()
         self.n_batches = math.ceil(self.data.train.n / run.batch_size)
-        self.K = min(max(self.loss.settings().get("K", 5), 1), self.data.n_classes - 1)  # of the average-K accuracy
+        self.K = target_K(self.loss.settings(), self.data.n_classes)  # of the average-K accuracy
         self.store, self.checkpoint, self.saved_at = store, store.unfinished(run.key), time.monotonic()
         self.history: list[dict[str, float]] = []
         self.best: dict[str, Tensor] = {}  # weights of the best epoch so far, or of the last one without a monitor

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import inspect
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,13 +21,10 @@ from workbench.lookup import allowed_modules
 from workbench.losses import CrossEntropy, Loss, from_spec
 from workbench.networks.network import Network, backbone_named, build_network, foreign, weights_digest
 from workbench.store import Store, StoredRun, chosen_store
-from workbench.store.runs import FORMAT
 from workbench.tables import LogitTable
 from workbench.training.checks import MONITORS, check_course, check_features, check_parts, check_ranks
 from workbench.training.features import check_trained, stored_weights, take_weights
-
-NOT_IN_KEY = ("device", "devices", "nodes")  # where a run is trained does not change what it is
-LATER_IN_KEY = ("accumulate", "drops")  # younger than the format: in the key unless at their default, for older runs
+from workbench.training.keys import former_key_of, key_of
 
 
 @dataclass(frozen=True)
@@ -112,7 +107,7 @@ class Run(Knobbed):
     def __post_init__(self) -> None:
         super().__post_init__()
         if isinstance(self.features, TrainedRun):
-            object.__setattr__(self, "features", self.features.run.key)
+            object.__setattr__(self, "features", self.features.stored.key)
         for check in (check_parts, check_course, check_features, check_ranks):
             check(self)
         for name in ("transforms", "drops"):
@@ -147,12 +142,12 @@ class Run(Knobbed):
 
         A loss or a model that lives outside the workbench enters with its source, so that an edited one is a new run.
         """
-        at_default = [name for name in LATER_IN_KEY if getattr(self, name) == getattr(type(self), name)]
-        left_out = (*NOT_IN_KEY, *at_default, "dataset")
-        described = {name: value for name, value in self.described().items() if name not in left_out}
-        described["transforms"] = ()  # the key of the dataset tells of them
-        described |= {"format": FORMAT, "sources": [_source(type(self.loss)), _model_source(self.model)]}
-        return hashlib.sha256(_canonical(described).encode()).hexdigest()
+        return key_of(self)
+
+    @cached_property
+    def former_key(self) -> str:
+        """The key that an earlier version gave this run."""
+        return former_key_of(self)
 
     def described(self) -> dict[str, Any]:
         """The run as JSON: what `Run.from_json` reads."""
@@ -190,10 +185,10 @@ class Run(Knobbed):
         allowed = allowed_modules(allow)
         backbone_named(facts["model"], allowed=allowed)
         loss = from_spec(facts["loss"], allowed=allowed)
-        changes = tuple(transforms.from_spec(transform) for transform in facts["transforms"])
+        changes = tuple(transforms.from_spec(transform, allowed=allowed) for transform in facts["transforms"])
         # The spec tells of all transforms; those of the run are its last ones, and the run applies them itself.
         before = facts["dataset"].get("transforms", [])
-        data = load_spec({**facts["dataset"], "transforms": before[: len(before) - len(changes)]})
+        data = load_spec({**facts["dataset"], "transforms": before[: len(before) - len(changes)]}, allowed=allowed)
         fields: dict[str, Any] = {"head": "new"}  # as it was when run.json did not tell
         fields |= {field.name: facts[field.name] for field in dataclasses.fields(cls) if field.name in facts}
         run = cls(**fields | {"dataset": data, "loss": loss, "transforms": changes})
@@ -234,7 +229,7 @@ class TrainedRun:
         """
         stored = chosen_store(store).open(key)
         check_trained(stored)
-        return cls(Run.from_json(stored.info, allow=allow), stored)
+        return cls(Run.from_json(stored.record.to_json(), allow=allow), stored)
 
     @property
     def path(self) -> Path:
@@ -259,18 +254,18 @@ class TrainedRun:
     @property
     def kept(self) -> dict[str, float]:
         """The row of the history of the epoch whose weights were kept."""
-        kept: dict[str, float] = self.history.iloc[self.stored.info["kept_epoch"]].to_dict()
-        return kept
+        row = self.history.iloc[self.stored.record.kept_epoch or 0]
+        return {str(name): value for name, value in row.items()}
 
     @cached_property
     def model(self) -> Network:
         """The trained network: it takes inputs as the dataset holds them and returns scores."""
-        info = self.stored.info
+        record = self.stored.record
         network = build_network(
             self.run.model,
             self.run.loss,
-            input_shape=tuple(info["input_shape"]),
-            n_classes=info["n_classes"],
+            input_shape=tuple(record.input_shape or ()),
+            n_classes=record.n_classes or 0,
             head=self.run.head,
         )
         take_weights(network, network_weights(stored_weights(self.stored)), self.stored)
@@ -283,21 +278,3 @@ class TrainedRun:
 def network_weights(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The weights without the state of the loss."""
     return {name: value for name, value in weights.items() if not name.startswith("loss_state.")}
-
-
-def _canonical(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-def _model_source(model: str | nn.Module) -> str | None:
-    return _source(backbone_named(model)) if isinstance(model, str) else _source(type(model))
-
-
-def _source(thing: Any) -> str | None:
-    """The source of a class or function that lives outside the workbench, where it can be read."""
-    if thing.__module__.split(".")[0] in ("workbench", "torch"):
-        return None
-    try:
-        return inspect.getsource(thing)
-    except (OSError, TypeError):
-        return None

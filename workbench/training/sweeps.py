@@ -32,6 +32,7 @@ from workbench.metrics.seeds import mean_over_seeds
 from workbench.networks.network import weights_digest
 from workbench.sets import AverageK, Rule, checked_rule
 from workbench.store import Store, chosen_store
+from workbench.store.record import target_K
 from workbench.training.features import network_of
 from workbench.training.trainer import Run, TrainedRun, check_run, train
 
@@ -79,7 +80,7 @@ def sweep(
     first = [at for at, setting in enumerate(settings) if setting not in settings[:at]]  # a run counts once
     runs, settings = [runs[at] for at in first], [settings[at] for at in first]
     _check_all(runs)
-    rule = AverageK(float(min(5, min(one.data.n_classes for one in runs) - 1))) if rule is None else checked_rule(rule)
+    rule = AverageK(target_K({}, min(one.data.n_classes for one in runs))) if rule is None else checked_rule(rule)
     lines = _Lines(runs, store, progress)
     trained: list[TrainedRun] = []
     kept: list[dict[str, Any]] = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import platform
 import tempfile
@@ -18,9 +17,10 @@ import torch
 from torch import Tensor, distributed
 
 import workbench
-from workbench.store import Store, chosen_store
+from workbench.store import RunRecord, Store, chosen_store
 from workbench.store.atomic import room_for
-from workbench.store.runs import FORMAT
+from workbench.store.runs import WEIGHTS
+from workbench.store.store import write_record
 from workbench.tables import LogitTable
 from workbench.training.features import features_of, whole_network
 from workbench.training.hardware import check_devices, device_named
@@ -88,8 +88,9 @@ def train(
         run = _shared_by(run, launched)
         launched.join()
     tool = logger_named(logger, run, store)
-    if parallel.as_first(store.has(run.key) and not again):
-        return TrainedRun(run, store.open(run.key))
+    stored = store.open(run.key) if store.has(run.key) else store.renewed(run.former_key, run.key)
+    if parallel.as_first(stored is not None and not again):
+        return TrainedRun(run, stored or store.open(run.key))
     check_run(run)
     if again:
         store.unfinished(run.key).unlink(missing_ok=True)
@@ -188,10 +189,9 @@ def write_run(
     **facts: Any,
 ) -> None:
     """Fills a run directory."""
-    info = {
-        "format": FORMAT,
-        "title": run.title,
+    described = {
         **run.described(),
+        "title": run.title,
         "repeatable": isinstance(run.model, str) and run.data.spec is not None,
         "input_shape": run.data.input_shape,
         "n_classes": run.data.n_classes,
@@ -204,10 +204,10 @@ def write_run(
         "finished": datetime.now(UTC).isoformat(),
         **facts,
     }
-    (directory / "run.json").write_text(json.dumps(info, indent=1, ensure_ascii=False), encoding="utf-8")
+    write_record(directory, RunRecord.from_json(described))
     content = safetensors.torch.save(dict(weights))
-    with room_for(len(content), directory / "weights.safetensors"):
-        (directory / "weights.safetensors").write_bytes(content)
+    with room_for(len(content), directory / WEIGHTS):
+        (directory / WEIGHTS).write_bytes(content)
     pd.DataFrame(history).to_csv(directory / "history.csv", index=False)
     for name, table in tables.items():  # a table's folder comes before those inside it
         table.save(directory / name)

@@ -43,17 +43,18 @@ def head_of(base: StoredRun, loss: Mapping[str, Any], **settings: Any) -> dict[s
 
     `settings` replace some of `HEAD`.
     """
-    info = base.info
-    if "weights.safetensors" not in base.checksums:
+    record = base.record
+    if not base.has_weights:
         raise ValueError(f"{base.title} has scores but no network, so there is no head to train; choose a run that has")
-    if not info.get("repeatable"):
+    if not record.repeatable:
         raise ValueError(
             f"{base.title} was trained on arrays or with a Module of one session: nobody else has them; train it on data "
             "that have a name or a path, and with a model given as module:factory"
         )
-    backbone = info.get("features") or base.key  # a head that was trained on features shares its backbone with others
+    backbone = record.features or base.key  # a head that was trained on features shares its backbone with others
+    told = record.to_json()
     described: dict[str, Any] = {
-        name: info[name] for name in ("dataset", "dataset_key", "model", "head") if name in info
+        name: told[name] for name in ("dataset", "dataset_key", "model", "head") if name in told
     }
     return {**described, "features": backbone, "loss": dict(loss), **HEAD, **settings}
 

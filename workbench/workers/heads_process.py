@@ -179,4 +179,4 @@ def run_described(described: Mapping[str, Any]) -> Run:
 
 @lru_cache(maxsize=DATASETS_IN_MEMORY)
 def _dataset(spec: str) -> Dataset:
-    return load_spec(json.loads(spec))
+    return load_spec(json.loads(spec), allowed=allowed_modules())

@@ -7,7 +7,6 @@ here it is read while it does. So whoever only looks at it needs no torch, and n
 from __future__ import annotations
 
 import atexit
-import hashlib
 import json
 import numbers
 import os
@@ -17,12 +16,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import product
-from pathlib import Path
 
 import pandas as pd
 
 from workbench.store import Store, StoredRun
+from workbench.store.cache import PLANES, content_key
 
+FILE = "points.csv"
 COLUMNS = ["a", "b", "loss", "accuracy", "threshold", "K", "n"]
 Point = tuple[float, float]
 
@@ -44,34 +44,36 @@ class Plane:
         cls, run: StoredRun, *, K: float | None = None, reach: float = 1.0, rows: int = 1000, seed: int = 0
     ) -> Plane:
         """The plane of a run. K is that of its loss, or 5, if it is not given, or as many as there can be."""
-        if "weights.safetensors" not in run.checksums:
+        if not run.has_weights:
             raise ValueError(f"{run.title} has scores but no weights, so nothing can be moved; choose a trained run")
-        most = run.info["n_classes"] - 1
+        most = (run.record.n_classes or 1) - 1
         if K is None:
-            K = min(max(run.info["loss"]["knobs"].get("K", 5), 1), most)
+            K = run.record.K
         elif isinstance(K, bool) or not isinstance(K, numbers.Real) or not 1 <= float(K) <= most:
             raise ValueError(
                 f"K = {K!r}; sets of {most + 1} classes hold 1 to {most} on average: give a number in between"
             )
         return cls(run.key, float(K), reach, rows, seed)
 
-    def file(self, store: Store) -> Path:
-        """Where its points are kept. Planes of the first rows, as they once were, have other names."""
-        named = json.dumps({**asdict(self), "chosen": "spread evenly"})
-        return store.root / ".planes" / f"{hashlib.sha256(named.encode()).hexdigest()}.csv"
+    @property
+    def key(self) -> str:
+        """Under which its points are kept. Planes of the first rows, as they once were, have other keys."""
+        return content_key({**asdict(self), "chosen": "spread evenly"})
 
     def known(self, store: Store) -> dict[Point, list[float]]:
         """(a, b) → its line, of all points that are known."""
+        if (kept := PLANES.files(store, self.key, [FILE])) is None:
+            return {}
         try:
-            lines = pd.read_csv(self.file(store), dtype=float)[COLUMNS].to_numpy().tolist()
-        except (OSError, ValueError, KeyError):  # there is none yet, or a damaged one: its points are computed again
+            lines = pd.read_csv(kept[FILE], dtype=float)[COLUMNS].to_numpy().tolist()
+        except (OSError, ValueError, KeyError):  # somebody else wrote it: its points are computed again
             return {}
         return {(line[0], line[1]): [*line[:-1], int(line[-1])] for line in lines}
 
     def keep(self, known: dict[Point, list[float]], store: Store) -> None:
         """Keeps the points that are known."""
-        with store.replacing(self.file(store)) as aside:
-            pd.DataFrame(known.values(), columns=COLUMNS).to_csv(aside, index=False)
+        with PLANES.writing(store, self.key) as folder:
+            pd.DataFrame(known.values(), columns=COLUMNS).to_csv(folder / FILE, index=False)
 
     def so_far(self, steps: int, store: Store | None = None) -> tuple[pd.DataFrame, float]:
         """The finest lattice that is known as a whole (no rows if none is), and the share of all points that is known."""
@@ -97,7 +99,7 @@ class Plane:
 
 def check_repeatable(run: StoredRun) -> None:
     """Refuses a run whose data or model another process cannot make again."""
-    if not run.info.get("repeatable"):
+    if not run.record.repeatable:
         raise ValueError(
             f"{run.title} was trained on arrays or with a Module of one session, which no other process has; "
             "there, call workbench.training.trainer.weight_plane(run)"

@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 
 from workbench.store import Store, StoredRun
+from workbench.store.cache import FEATURES, FEATURES_OF_RUNS
 
-SHELF = ".training_features"  # run → key of its features, in the store
-FILE = "features.json"
+FILE = "features.json"  # in the store: the key under which the features of a run's data lie
 
 
 def most_similar(
@@ -56,20 +56,18 @@ def most_similar(
 
 def can_be_seen(run: StoredRun) -> bool:
     """Whether the training pictures of a run can be looked at through its network: it has one, and data to repeat."""
-    return "weights.safetensors" in run.checksums and bool(run.info.get("repeatable"))
+    return run.has_weights and run.record.repeatable
 
 
 def training_features(run: StoredRun, store: Store | None = None) -> np.ndarray | None:
     """(m, d) the features of the training rows of a run, memory-mapped; None while nobody has computed them."""
-    root = (store or Store()).root
-    shelf = Store(root / SHELF)
-    if not (root / SHELF / run.key).is_dir():
+    store = store or Store()
+    noted = FEATURES_OF_RUNS.files(store, run.key, [FILE])
+    if noted is None:
         return None
-    key = json.loads(shelf.open(run.key).verified(FILE).read_text(encoding="utf-8"))["key"]
-    features: np.ndarray = np.load(
-        Store(root / ".features").open(key).verified("train.npy"), mmap_mode="r", allow_pickle=False
-    )
-    return features
+    key = json.loads(noted[FILE].read_text(encoding="utf-8"))["key"]
+    kept = FEATURES.arrays(store, key, ["train"])
+    return None if kept is None else kept["train"]
 
 
 def compute_training_features(run: StoredRun, store: Store | None = None) -> None:

@@ -9,17 +9,18 @@ import json
 import sys
 
 from workbench.store import Store
+from workbench.store.cache import FEATURES_OF_RUNS
 from workbench.training import TrainedRun
 from workbench.training.features import cache_features
-from workbench.workers.similar import FILE, SHELF
+from workbench.workers.similar import FILE
 
 
 def keep_training_features(key: str, store: Store) -> None:
     """Compute the features of a run's data with its own network, and note under which key they lie."""
     trained = TrainedRun.open(key, store)
     data = cache_features(trained.run.data, trained, store=store, progress=False)
-    with Store(store.root / SHELF).writing(trained.stored.key) as directory:
-        (directory / FILE).write_text(json.dumps({"key": data.key}), encoding="utf-8")
+    with FEATURES_OF_RUNS.writing(store, trained.stored.key) as folder:
+        (folder / FILE).write_text(json.dumps({"key": data.key}), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -161,7 +161,7 @@ def time_left(progress: Progress) -> str:
 
 def result(run: StoredRun, base: StoredRun, dark: bool) -> None:
     """What the last finished head gives, beside the run whose backbone it has."""
-    K = target(run)
+    K = run.record.K
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**Shown: {messages.plain(run.title)}**", width="content")
         keep(run, base)
@@ -179,17 +179,14 @@ def result(run: StoredRun, base: StoredRun, dark: bool) -> None:
 
 def tried(run: StoredRun, K: float, dark: bool) -> None:
     """What the values that were tried so far say about a knob, as soon as there are three."""
-    shared = {name: run.info.get(name) for name in ("features", "model", "dataset_key")}
-    others = [each for each in Shelf().runs() if shared.items() <= each.info.items() and shared["features"]]
+    about = run.record
+    if about.features is None:
+        return
+    shared = {"features": about.features, "model": about.model, "dataset_key": about.dataset_key}
+    others = [each for each in Shelf().runs() if each.record.says(shared)]
     around = [sweep for sweep in stored_sweeps(others) if run in sweep.runs]
     if around:
         swept("live-tried", around[0], K, "test", dark)
-
-
-def target(run: StoredRun) -> float:
-    """K of the sets that are shown: that of the loss, if it has one."""
-    K = run.info["loss"]["knobs"].get("K", wb.AverageK().K)
-    return float(min(max(K, 1), run.tables["test"].n_classes - 1))
 
 
 @st.cache_data(show_spinner="Judging the sets…", max_entries=64)
@@ -245,7 +242,7 @@ def prepared(name: str, key: str, K: float, dark: bool) -> tuple[Figure, dict[st
     """A picture of a run, of the shelf or of the store, and what the browser needs to draw it."""
     run = Shelf().open(key)
     made = MAKERS[name](run, wb.AverageK(K).fit(run.tables["val"]))
-    made = dataclasses.replace(made, code=with_training(run.info, made))
+    made = dataclasses.replace(made, code=with_training(run.record.to_json(), made))
     drawn, height = untitled(made.plot(dark)), TALL if name == "live-learning" else HEIGHT
     return made, live.prepared(drawn, title=made.title, subtitle=made.subtitle, text=made.text, height=height)
 

@@ -50,13 +50,12 @@ def body(dark: bool) -> None:
 
 def title(sweep: StoredSweep) -> str:
     """What was varied, of which runs."""
-    about = sweep.runs[0].info
+    about = sweep.runs[0].record
     knobs = " and ".join(
         name.removeprefix("loss.").replace("data.", "the data's ").replace("_", " ") for name in sweep.varied
     )
-    loss = about["loss"]["loss"].rpartition(":")[2]
-    data = about["dataset"]["name"] if about["dataset"] else "data of a session"
-    return f"{knobs}, {loss}: {data}, {about['model']}, {counted(len(sweep.runs), 'run')} ({sweep.runs[0].key[:4]})"
+    data = about.data_name or "data of a session"
+    return f"{knobs}, {about.loss_name}: {data}, {about.model}, {counted(len(sweep.runs), 'run')} ({sweep.runs[0].key[:4]})"
 
 
 def target_K(run: StoredRun) -> float:

@@ -130,28 +130,19 @@ class Plants(Knobbed, ABC):
 def drawn_once(key: str, names: tuple[str, ...], draw: Callable[[str], np.ndarray]) -> dict[str, np.ndarray]:
     """Name → `draw(name)`, from the disk where the same key was drawn before.
 
-    The arrays are memory-mapped, so that looking at ten photographs reads ten photographs. A folder that cannot be
-    written costs only the time to draw again; a damaged file is drawn anew.
+    A folder that cannot be written costs only the time to draw again; a damaged file is drawn anew.
     """
-    from workbench.store import Store, StoredRun, home  # loads pandas, which most users of datasets never need
+    from workbench.store import Store  # loads pandas, which most users of datasets never need
+    from workbench.store.cache import PHOTOGRAPHS
 
-    store = Store(home() / "datasets")
-    kept = StoredRun(store.root / key)
-
-    def mapped() -> dict[str, np.ndarray]:
-        # Copy-on-write: the file stays as it is, whatever is done to the array.
-        return {name: np.load(kept.verified(f"{name}.npy"), mmap_mode="c", allow_pickle=False) for name in names}
-
-    if store.has(key):
-        try:
-            return mapped()
-        except (OSError, ValueError) as error:
-            warnings.warn(f"kept photographs are drawn anew: {error}", stacklevel=3)
+    store = Store()
+    if (kept := PHOTOGRAPHS.arrays(store, key, names)) is not None:
+        return kept
     arrays = {name: draw(name) for name in names}
     try:
-        with store.writing(key, replace=True) as directory:
+        with PHOTOGRAPHS.writing(store, key) as folder:
             for name, array in arrays.items():
-                np.save(directory / f"{name}.npy", array)
+                np.save(folder / f"{name}.npy", array)
     except OSError as error:
         warnings.warn(f"drawn photographs are not kept and will be drawn again next time: {error}", stacklevel=3)
     return arrays

@@ -1,0 +1,68 @@
+"""The key of a run: sha256 of all that decides its result, and of nothing else, such as where a class of ours lives."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from typing import TYPE_CHECKING, Any
+
+from torch import nn
+
+from workbench.networks.models import backbone_named
+
+if TYPE_CHECKING:
+    from workbench.training.run import Run
+
+FORMAT = 1  # of the key; a change makes every run a new one
+NOT_IN_KEY = ("device", "devices", "nodes")  # where a run is trained does not change what it is
+LATER_IN_KEY = ("accumulate", "drops")  # younger than the format: in the key unless at their default, for older runs
+# Where the losses lived when their place entered the key, and run.json was of format 1.
+FORMER_PLACES = {
+    "average_k": ("AssumeNegative", "ExpectedPositive", "ROLE", "AverageKTwoHead"),
+    "baselines": ("TopKError", "CrossEntropy", "Focal", "LDAM"),
+    "many_labels": ("BinaryCrossEntropy", "Quasibinary", "SoftmaxUniform", "SoftmaxMaxConfidence"),
+    "noised": ("NoisedTopK", "ExactNoisedTopK", "NoisedTopKImbalanced"),
+    "ranked": ("DifferentiableTopK",),
+    "sparse": ("Sparsemax", "SparseTop"),
+    "top_k": ("TopKHinge", "ConvexTopKHinge", "CalibratedTopKHinge", "SmoothTopKHinge"),
+}
+
+
+def key_of(run: Run) -> str:
+    """sha256 of the dataset's content, the model, the loss and every setting.
+
+    A loss or a model that lives outside the workbench enters with its source, so that an edited one is a new run.
+    """
+    return _key(run, run.loss.spec())
+
+
+def former_key_of(run: Run) -> str:
+    """The key that an earlier version gave the same run: there, the place of a loss of ours was part of it."""
+    spec = run.loss.spec()
+    places = {name: f"workbench.losses.{module}:{name}" for module, names in FORMER_PLACES.items() for name in names}
+    return _key(run, {**spec, "loss": places.get(spec["loss"], spec["loss"])})
+
+
+def _key(run: Run, loss: dict[str, Any]) -> str:
+    at_default = [name for name in LATER_IN_KEY if getattr(run, name) == getattr(type(run), name)]
+    left_out = (*NOT_IN_KEY, *at_default, "dataset")
+    described = {name: value for name, value in run.described().items() if name not in left_out}
+    described |= {"loss": loss, "transforms": ()}  # the key of the dataset tells of transforms
+    described |= {"format": FORMAT, "sources": [_source(type(run.loss)), _model_source(run.model)]}
+    canonical = json.dumps(described, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _model_source(model: str | nn.Module) -> str | None:
+    return _source(backbone_named(model)) if isinstance(model, str) else _source(type(model))
+
+
+def _source(thing: Any) -> str | None:
+    """The source of a class or function that lives outside the workbench, where it can be read."""
+    if thing.__module__.split(".")[0] in ("workbench", "torch"):
+        return None
+    try:
+        return inspect.getsource(thing)
+    except (OSError, TypeError):
+        return None
