@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
-from workbench.networks.models import backbone_named
+from workbench.networks.network import backbone_named
 
 if TYPE_CHECKING:
     from workbench.training.run import Run
