@@ -181,17 +181,14 @@ def test_a_first_start_asks_for_nothing_opens_the_browser_and_ends_in_peace_at_c
 
 
 @pytest.mark.parametrize("n_classes", [99, 100, 101, 300])
-def test_bars_of_single_classes_open_rows_and_those_of_many_classes_do_not(app_modules, n_classes):
-    from session import navigation
-
-    table = wb.LogitTable(
-        9 * np.eye(400, dtype=np.float32)[:n_classes], np.arange(n_classes)
-    )  # some classes without rows
-    histogram = wb.figures.per_class(wb.TopK(1).fit(table).sets(table)).histogram
-    assert navigation.opens_rows("classes", table) == (not histogram)
-    assert histogram == (n_classes > 100)
-    assert navigation.opens_rows("sizes", table)
-    assert not navigation.opens_rows("curve", table)
+def test_bars_of_single_classes_open_rows_and_those_of_many_classes_do_not(n_classes):
+    table = wb.LogitTable(9 * np.eye(400, dtype=np.float32)[:n_classes], np.arange(n_classes))  # some without rows
+    sets = wb.TopK(1).fit(table).sets(table)
+    figure = wb.figures.per_class(sets)
+    assert figure.histogram == (n_classes > 100)
+    assert figure.opens_rows == (not figure.histogram)
+    assert wb.figures.set_sizes(sets).opens_rows
+    assert not wb.figures.accuracy_against_size(wb.SetIndex(table)).opens_rows
 
 
 def test_the_point_of_G_lies_on_its_curve_also_where_ties_make_sets_larger(app_modules, tmp_path, monkeypatch):
