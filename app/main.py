@@ -9,11 +9,13 @@ from pathlib import Path
 
 import streamlit as st
 
-from controls.addressed import came_back, look_back, say_what_was_dropped, translate
-from controls.several import told_apart
-from drawing.messages import friendly, plain, without_places
-from session import memory, navigation, reading
-from views import calibration, classes, compare, labels, landscapes, lessons, samples, sets, train
+from controls import rules
+from controls.runs import told_apart
+from pages import PAGES
+from session import navigation, reading
+from session.address import came_back, look_back, say_what_was_dropped, translate
+from session.messages import friendly, plain, without_places
+from session.serving import loaded
 from workbench import glossary
 from workbench.figures.base import counted
 from workbench.figures.style import theme
@@ -74,11 +76,7 @@ def _what_it_holds() -> dict[str, str | None]:
 def _bring(file_id: str, name: str, content: bytes, **said: str | None) -> None:
     brought = reading.bring(file_id, name, content, **said)
     st.success(plain(brought.understood), icon=":material/check_circle:")
-    st.button("Show it", on_click=_choose, args=(brought.key,), type="primary", width="stretch")
-
-
-def _choose(key: str) -> None:
-    st.session_state["run"] = key
+    st.button("Show it", on_click=navigation.choose_run, args=(brought.key,), type="primary", width="stretch")
 
 
 @st.dialog("Words and symbols", width="large")
@@ -91,22 +89,9 @@ st.set_page_config(page_title="workbench", page_icon=str(HERE / "icon.svg"), lay
 colours = theme(st.context.theme.type == "dark")
 css = (HERE / "frame.css").read_text(encoding="utf-8")
 st.html(f"<style>:root {{ --wb-paper: {colours.paper}; --wb-ink: {colours.ink}; }}\n{css}</style>")
-page = st.navigation(
-    [
-        st.Page(sets.page, title="Sets", icon=":material/stacks:", url_path="start", default=True),
-        st.Page(samples.page, title="Samples", icon=":material/photo_library:", url_path="samples"),
-        st.Page(classes.page, title="Classes", icon=":material/category:", url_path="classes"),
-        st.Page(calibration.page, title="Calibration", icon=":material/balance:", url_path="calibration"),
-        st.Page(train.page, title="Train", icon=":material/model_training:", url_path="train"),
-        st.Page(compare.page, title="Compare", icon=":material/compare_arrows:", url_path="compare"),
-        st.Page(labels.page, title="Labels", icon=":material/label:", url_path="labels"),
-        st.Page(landscapes.page, title="Landscapes", icon=":material/landscape:", url_path="landscapes"),
-        st.Page(lessons.page, title="Lessons", icon=":material/school:", url_path="lessons"),
-        st.Page(sets.page, title="Sets", url_path="sets", visibility="hidden"),  # the first page, asked for by its name
-    ]
-)
+view, page = navigation.choose(PAGES)
 look_back(page)
-navigation.arrive(page)
+navigation.arrive(page, rules.kept() if view.rules else None)
 with st.sidebar:
     choose_run()
     set_aside()
@@ -117,4 +102,4 @@ above = st.container()
 friendly(page.run)()
 with above:
     say_what_was_dropped()
-memory.loaded(page.title)
+loaded(view.title)

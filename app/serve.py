@@ -15,8 +15,7 @@ from click import Abort
 from starlette.middleware import Middleware
 from streamlit.web import cli
 
-from session.preloading import Ahead
-from session.same_origin import SameOrigin
+from session.serving import Ahead, SameOrigin
 from views import sets
 
 OUTSIDE_A_PAGE = "streamlit.runtime.scriptrunner_utils.script_run_context"  # who warns that a spinner has no page

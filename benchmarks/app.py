@@ -9,6 +9,7 @@ Needs chromium and playwright. Prints medians and 95th percentiles beside their 
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -46,10 +47,10 @@ SLIDER, NAIVE_SLIDER = "input[name=K]", "[data-testid=stSlider] input"
 APP_PAGE = """() => {
     const strip = () => document.querySelector(".wb-sliders");
     const inSight = (e) => e.getBoundingClientRect().top < innerHeight && e.getBoundingClientRect().bottom > 0;
-    window.place = () => strip().dataset.row;
+    window.place = () => strip().dataset.place;
     window.shown = (place) => {
         const pictures = [...document.querySelectorAll(".wb-figure")].filter((e) => inSight(e.querySelector(".wb-picture")));
-        return pictures.length > 0 && pictures.every((e) => e.dataset.row === place);
+        return pictures.length > 0 && pictures.every((e) => e.dataset.place === place);
     };
 }"""
 NAIVE_PAGE = """() => {
@@ -62,7 +63,7 @@ NAIVE_PAGE = """() => {
 ANY_PAGE = """() => {
     const told = ".wb-drawing, .wb-figure, .wb-cards, .wb-sliders, .stMain .stMarkdown";
     window.state = () => [...document.querySelectorAll(told)]
-        .map((e) => e.dataset.drawn ?? `${e.dataset.row} ${e.textContent.length} ${e.textContent}`).join("\\n");
+        .map((e) => e.dataset.drawn ?? `${e.dataset.place} ${e.textContent.length} ${e.textContent}`).join("\\n");
     window.settled = (since) => new Promise((resolve) => {
         let [before, last] = [state(), null];
         const look = () => {
@@ -168,6 +169,22 @@ def first_paint(
     return taken
 
 
+def opening_train(port: int, browser, root: Path, run: StoredRun) -> tuple[float, float]:
+    """Milliseconds until the Train view of a fresh server shows its knobs, and the megabytes that the server then holds."""
+    with serve(app_command(port, headless=True), port, root, run) as app:
+        page = browser.new_context().new_page()
+        page.set_default_timeout(120_000)
+        started = time.perf_counter()
+        page.goto(f"{app.url}/train", wait_until="commit")
+        page.locator(".st-key-settings .stSlider").first.wait_for()
+        taken = 1000 * (time.perf_counter() - started)
+        held = subprocess.run(
+            ["ps", "-o", "rss=", "-p", str(app.server.pid)], capture_output=True, text=True, check=True
+        )
+        page.context.close()
+    return taken, int(held.stdout) / 1024
+
+
 def naive_command(port: int) -> list[str]:
     """The command that serves the obvious app."""
     python, _, *options = app_command(port, headless=True)
@@ -198,6 +215,7 @@ def main() -> None:
                     commands, ports, (APP_PAGE, NAIVE_PAGE), (SLIDER, NAIVE_SLIDER), strict=True
                 )
             ]
+            opened, megabytes = opening_train(ports[0], browser, Path(empty), demo)
             with serve(commands[0], ports[0], Path(empty), demo):
                 views = of_views(browser, ports[0], FEW_PRESSES)
             val, test = long_tailed_tables()
@@ -220,6 +238,7 @@ def main() -> None:
     ):
         line(name, np.array(later), limit)
         line("  first start", np.array([first]))  # modules are compiled, and our photographs drawn
+    print(f"\nTrain opened on such a server: {opened:.0f} ms, which then holds {megabytes:.0f} MB")
 
 
 def line(name: str, times: np.ndarray, limit: int | None = None) -> None:

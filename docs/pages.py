@@ -3,6 +3,7 @@ metrics from their declarations, and one page of reference for every package. A 
 
 from __future__ import annotations
 
+import ast
 import html
 import inspect
 import pkgutil
@@ -111,11 +112,20 @@ def _packages() -> dict[str, str]:
 def _reference(package: str, doc: str) -> str:
     """All modules of a package, one after the other."""
     folder = Path(wb.__path__[0]) / package
-    modules = [f"workbench.{package}"]
-    if folder.is_dir():
-        modules = [
-            "workbench." + ".".join(path.relative_to(folder.parent).with_suffix("").parts)
-            for path in sorted(folder.rglob("*.py"))
-            if not path.name.startswith("__")
-        ]
-    return "\n\n".join([f"# workbench.{package}", doc, *(f"::: {module}" for module in modules)]) + "\n"
+    if not folder.is_dir():
+        return f"# workbench.{package}\n\n{doc}\n\n::: workbench.{package}\n"
+    modules = [
+        "workbench." + ".".join(path.relative_to(folder.parent).with_suffix("").parts)
+        for path in sorted(folder.rglob("*.py"))
+        if not path.name.startswith("__")
+    ]
+    parts = [f"# workbench.{package}", doc]
+    if own := _defined(folder / "__init__.py"):  # what it only collects is described where it lives
+        parts.append(f"::: workbench.{package}\n    options: {{members: [{', '.join(own)}]}}")
+    return "\n\n".join([*parts, *(f"::: {module}" for module in modules)]) + "\n"
+
+
+def _defined(file: Path) -> list[str]:
+    """The public functions and classes that a file itself defines."""
+    nodes = ast.parse(file.read_text(encoding="utf-8")).body
+    return [node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name[0] != "_"]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -126,6 +128,106 @@ def test_the_app_loads_no_torch_and_no_training_for_any_view_of_sets():
         assert not {name.split(".")[1] for name in names if name.startswith("workbench.")} & {"training", "networks"}, (
             view
         )
+
+
+def app_modules() -> dict[str, set[str]]:
+    """Module of the app → the modules of the app that it imports anywhere, inside functions too."""
+    app = ROOT / "app"
+    names = {}
+    for path in app.rglob("*.py"):
+        names[".".join(path.relative_to(app).with_suffix("").parts).removesuffix(".__init__")] = path
+    found: dict[str, set[str]] = {}
+    for name, path in names.items():
+        imported: set[str] = set()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                imported |= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
+        found[name] = {other for other in imported if other in names and other != name}
+    return found
+
+
+def test_no_module_of_the_app_leads_back_to_itself():
+    assert list(graphlib.TopologicalSorter(app_modules()).static_order())  # raises CycleError and names the cycle
+
+
+# Folder of the app → the others it may use: what is chosen and kept, how it is chosen, what is drawn, whole pages.
+APP_MAY_USE = {
+    "session": set(),
+    "live": {"session"},
+    "controls": {"session", "live"},
+    "drawing": {"session", "live", "controls"},
+    "views": {"session", "live", "controls", "drawing"},
+    "pages": {"session", "views"},
+    "serve": {"session", "views"},
+    "main": {"session", "controls", "pages"},
+}
+
+
+def test_a_folder_of_the_app_uses_only_what_the_table_says():
+    for name, imported in app_modules().items():
+        folder = name.split(".")[0]
+        others = {other.split(".")[0] for other in imported} - {folder}
+        assert others <= APP_MAY_USE[folder], name
+
+
+# The whole app on the demo runs, each page as its address asks for it; no worker is started.
+PAGES_DRAWN = """
+import json, sys
+sys.path.insert(0, {app!r})
+{before}
+from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
+from workbench.workers.heads import WarmWorker
+WarmWorker.ask = lambda *_, **__: None
+for page, asked in {pages!r}:
+    app = AppTest.from_file({app!r} + "/main.py", default_timeout=600)
+    app._page_hash = calc_hash(page)
+    app.query_params = asked
+    app.run()
+    kinds = {{kind: [str(each.value) for each in app.get(kind)] for kind in ("error", "info", "code", "select_slider")}}
+    print(json.dumps({{**kinds, "exception": len(app.exception), "torch": bool(sys.modules.get("torch"))}}))
+"""
+
+
+def pages_drawn(home: Path, pages: list[tuple[str, dict[str, str]]], before: str = "") -> list[dict[str, list[str]]]:
+    """What the pages say, drawn one after the other in a process of its own, and whether torch is loaded by then."""
+    code = PAGES_DRAWN.format(app=str(ROOT / "app"), pages=pages, before=before)
+    environment = {**os.environ, "WORKBENCH_HOME": str(home)}
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+NEW_RUN = ("train", {"train": "A new run"})
+WEIGHTS, LEVELS = ("landscapes", {"part": "Weight space"}), ("landscapes", {"part": "Level sets"})
+
+
+def test_training_is_asked_for_without_torch_and_only_drawing_a_landscape_loads_it(tmp_path):
+    pages = [("train", {}), NEW_RUN, ("train", {"train": "Sweeps"}), WEIGHTS, ("lessons", {}), LEVELS]
+    live, new, *others, landscape = pages_drawn(tmp_path, pages)
+    assert live["select_slider"], "its knobs are there"
+    assert new["select_slider"], "its settings are there"
+    for page in (live, new, *others, landscape):
+        assert not page["exception"]
+        assert page["error"] == []
+    assert not any(page["torch"] for page in (live, new, *others))
+    assert landscape["torch"]
+
+
+def test_without_torch_the_pages_that_need_it_say_what_to_install_and_the_others_are_whole(tmp_path):
+    needing = [("train", {}), NEW_RUN, ("landscapes", {}), ("lessons", {"lesson": "3"})]
+    whole = [("", {}), ("classes", {}), ("train", {"train": "Sweeps"}), ("lessons", {"lesson": "4"})]
+    blocked = "sys.modules |= dict.fromkeys(('torch', 'lightning', 'sklearn'))"  # importing them fails
+    drawn = pages_drawn(tmp_path, needing + whole, blocked)
+    for page in drawn:
+        assert not page["exception"]
+        assert page["error"] == []
+    for page in drawn[: len(needing)]:
+        assert "pip install 'workbench[train]'" in page["code"]
+    for page in drawn[len(needing) : -1]:
+        assert "pip install 'workbench[train]'" not in page["code"]
 
 
 def test_importing_the_workbench_is_quick_because_it_loads_nothing_heavy():

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import inspect
 import pkgutil
 import re
+import runpy
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import workbench
+import workbench.catalogue
+from workbench.knobs import Knobbed
 from workbench.losses import LOSSES, catalogue
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -34,7 +39,20 @@ def test_the_python_in_the_readme_runs(tmp_path, monkeypatch):
 def test_the_table_of_losses_in_the_readme_is_current():
     table = re.search(r"<!-- losses:.*?-->\n(.*?)<!-- /losses -->", README, flags=re.DOTALL)
     assert table is not None
-    assert table.group(1) == catalogue.markdown(), "run: python docs/readme_losses.py"
+    assert table.group(1) == catalogue.markdown(), "run: python docs/catalogue.py"
+
+
+def test_the_catalogue_that_needs_no_torch_says_what_the_declarations_say():
+    written = runpy.run_path(str(ROOT / "docs" / "catalogue.py"))["written"]()
+    assert (ROOT / "workbench" / "catalogue.json").read_text(encoding="utf-8") == written, (
+        "run: python docs/catalogue.py"
+    )
+    for loss in LOSSES:
+        declared = workbench.catalogue.LOSSES[loss.__name__]
+        assert declared.knobs == loss.knobs()
+        assert declared.spec() == loss().spec()
+    assert list(workbench.catalogue.LOSSES) == [loss.__name__ for loss in LOSSES]
+    assert workbench.catalogue.SETTINGS == workbench.Run.knobs()
 
 
 def test_every_loss_has_a_docstring_with_a_formula_and_says_where_it_comes_from():
@@ -43,11 +61,14 @@ def test_every_loss_has_a_docstring_with_a_formula_and_says_where_it_comes_from(
         assert loss.paper in loss.__doc__, loss.__name__
 
 
-def test_the_changelog_and_the_package_name_the_same_version():
+def test_changelog_citation_and_package_name_the_same_version():
     newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
     assert newest is not None
     assert newest.group(1) == workbench.__version__
-    assert f"version: {workbench.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {workbench.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["project"]["dynamic"] == ["version"]
+    assert project["tool"]["hatch"]["version"] == {"path": "workbench/__init__.py"}
 
 
 def test_every_picture_and_file_the_readme_links_to_is_there():
@@ -61,3 +82,32 @@ modules = [info.name for info in pkgutil.walk_packages(workbench.__path__, "work
 @pytest.mark.parametrize("module", [name for name in modules if not name.startswith("workbench.app")])
 def test_the_examples_in_the_docstrings_run(module):
     assert doctest.testmod(importlib.import_module(module), optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0
+
+
+def public_things() -> dict[str, object]:
+    """Every class and function that `wb.` offers, by its public name."""
+    things = {f"wb.{name}": getattr(workbench, name) for name in workbench.__all__}
+    for part in ("metrics", "figures", "operators", "losses", "comparison", "bayes", "votes"):
+        module = getattr(workbench, part)
+        own = [name for name, thing in vars(module).items() if getattr(thing, "__module__", "") == module.__name__]
+        names = getattr(module, "__all__", None) or [name for name in own if not name.startswith("_")]
+        things |= {f"wb.{part}.{name}": getattr(module, name) for name in names}
+    return {name: thing for name, thing in things.items() if callable(thing)}
+
+
+@pytest.mark.parametrize("name", public_things())
+def test_every_parameter_of_a_public_name_is_explained(name):
+    thing = public_things()[name]
+    words = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", inspect.getdoc(thing) or ""))))
+    # A knob says what it means itself: `help` and the reference show that.
+    knobs = thing.knobs() if isinstance(thing, type) and issubclass(thing, Knobbed) else ()
+    for parameter in inspect.signature(thing).parameters:
+        if parameter not in knobs and not parameter.startswith("_"):
+            assert parameter in words, f"{name} does not say what `{parameter}` is"
+
+
+def test_every_public_name_is_known_to_type_checkers():
+    """They read `__all__` where it is written out."""
+    assert sorted(workbench.__all__) == sorted(workbench._HOMES)
+    assert {metric.name for metric in workbench.metrics.METRICS} <= set(workbench.metrics.__all__)
+    assert (Path(workbench.__file__).parent / "py.typed").is_file()

@@ -45,6 +45,7 @@ def test_the_wheel_carries_the_app_the_demo_runs_and_the_letters(installed, envi
         [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
     )
     package, script, runs, letters = result.stdout.split()
+    assert (installed / "workbench" / "py.typed").is_file()
     assert Path(package).is_relative_to(installed)
     assert Path(script).is_relative_to(installed)
     assert int(runs) >= 1

@@ -136,6 +136,10 @@ def open_app(
 ) -> RunningApp:
     """Open the dashboard in the browser on the object at hand: a table, two (to fit on, to judge on), or a run.
 
+    - `table_or_run`: what to open; the demo without it.
+    - `test`: the table to judge on, if the first one is to fit on.
+    - `port`: where to serve; the first free one from 8501 on without it.
+
     A table is kept in the store, so that its address shows it again tomorrow; one table is split in halves. With `wait`
     the call lasts until the server ends (Ctrl-C ends it). Stored runs are only data: losses and models of somebody else
     are imported if their modules are among those you `allow`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,8 @@ import streamlit as st
 
 import live
 import workbench as wb
-from controls.places import Places, compact, places
+from controls.places import Places, Position, compact, places
 from session import reading
-from session.reading import SLIDERS
 from workbench.counts import FEW, MANY
 from workbench.sets import ConformalRule
 
@@ -22,23 +22,33 @@ REACHED = "coverage reached: share of the test rows whose set contains the label
 MACRO = "the same, averaged over classes"
 
 
-def strip(view: str, key: str) -> int:
-    """Sliders and headline numbers of a view, always in sight. Returns the row where a slider was released last."""
+def strip(view: str, key: str) -> Position:
+    """Sliders and headline numbers of a view, always in sight. Returns where a slider was released last."""
     at = places(key)
-    # What the element is given stays the same as long as it is mounted: it knows best where its sliders are.
-    mount = f"strip of {view} {key}"
-    if mount not in st.session_state:
-        st.session_state[f"{mount} start"] = at.asked()
-    row = st.session_state[f"{mount} start"]
     said = numbers(reading.index(key, "test").table, at, compact(key, None))
-    released = live.sliders(key, at.sliders(), said, held=at.at(row)[0], row=row, key=mount)
-    if released is not None:
-        row = at.row(released["name"], released["value"])
-    held, value = st.session_state["place"] = at.at(row)
-    for name in set(SLIDERS) & set(st.query_params) - {held}:
-        del st.query_params[name]
-    st.query_params[held] = f"{value:g}"
-    return row
+    position = moved(key, at, at.sliders(), said, start=at.asked, mount=f"strip of {view} {key}")
+    position.keep()
+    return position
+
+
+def moved(
+    channel: str,
+    at: Places,
+    sliders: Sequence[live.Slider],
+    said: Sequence[live.Number],
+    *,
+    start: Callable[[], Position],
+    mount: str,
+) -> Position:
+    """Draw sliders and numbers, at first where `start` says. Returns where a slider was released last.
+
+    What the element is given stays the same as long as it is mounted: it knows best where its sliders are.
+    """
+    if mount not in st.session_state:
+        st.session_state[f"{mount} start"] = start()
+    position = st.session_state[f"{mount} start"]
+    released = live.sliders(channel, sliders, said, held=position.held, place=position.place, key=mount)
+    return position if released is None else at.nearest(**released)
 
 
 def numbers(table: wb.LogitTable, places: Places, compact: dict[str, Any]) -> list[live.Number]:

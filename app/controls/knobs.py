@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from controls.addressed import bound, one_of, switch
 from live import Slider
+from session.address import bound, one_of, switch
 from workbench.knobs import Knob, shown
 
 Weights = tuple[float, ...]
@@ -94,22 +94,22 @@ def written(weights: Weights) -> str:
 
 
 def slider(
-    name: str, knob: Knob, values: np.ndarray, *, first_row: int, at_rows: np.ndarray, digits: str, note: str = ""
+    name: str, knob: Knob, values: np.ndarray, *, first_place: int, at_places: np.ndarray, digits: str, note: str = ""
 ) -> Slider:
     """A linked slider for a knob.
 
-    `values` can be chosen and own the rows from `first_row` on; `at_rows` is the value of the knob at every row of the
+    `values` can be chosen and own the places from `first_place` on; `at_places` is the value of the knob at every place of the
     page, written with the format `digits`. `note` says why the slider ends where it ends.
     """
     own = np.arange(len(values))
-    nearest = np.abs(at_rows[:, None] - values[None, :]).argmin(axis=1)
-    nearest[first_row + own] = own
+    nearest = np.abs(at_places[:, None] - values[None, :]).argmin(axis=1)
+    nearest[first_place + own] = own
     return Slider(
         name=name,
         label=f"{knob.symbol}, {knob.meaning}",
         help=f"{name}: {knob.accepts()}" + (f"; here it ends at {values[-1]:g}: {note}" if note else ""),
         values=values.tolist(),
-        rows=(first_row + own).tolist(),
-        places=nearest.tolist(),
-        texts=[format(value, digits) for value in at_rows.tolist()],
+        places=(first_place + own).tolist(),
+        nearest=nearest.tolist(),
+        texts=[format(value, digits) for value in at_places.tolist()],
     )

@@ -10,9 +10,9 @@ import streamlit as st
 
 import workbench as wb
 from controls import knobs
-from controls.addressed import number_asked
 from live import Slider
 from session import reading
+from session.address import number_asked
 from session.reading import SLIDERS
 from workbench.figures.base import counted
 from workbench.sets import Rule
@@ -23,14 +23,40 @@ from workbench.tables.groups import rows_by
 DIGITS = np.concatenate([np.arange(10, 30), np.arange(30, 50, 2), np.arange(50, 100, 5)])
 DECADES = (-4, -3, -2, -1)
 CONFIDENCES = 50  # steps of 0.01
+POSITION = "position"  # of a session: the slider that is held, and its value
 WRITTEN = {"K": ".2f", "threshold": ".3g", "confidence": ".3f"}
 
 
 @dataclass(frozen=True)
-class Places:
-    """One row for every value of K, then one for every threshold, then one for every confidence.
+class Position:
+    """Where the linked sliders stand: which of them is held, its value, and which of the `Places` that is.
 
-    K and confidence are fitted on the validation rows. `thresholds` (rows,) is the threshold of every row, `mean_size`
+    The address of the page, the session and the element in the browser know the slider and its value, as `K=3`: the place
+    depends on the run. `Places` makes a position of what they say.
+    """
+
+    held: str
+    value: float
+    place: int
+
+    @property
+    def rule(self) -> Rule:
+        """The rule that the held slider stands for."""
+        return SLIDERS[self.held](**{self.held: self.value})
+
+    def keep(self) -> None:
+        """Write it into the session, for the next view, and into the address, where only the held slider stands."""
+        st.session_state[POSITION] = {"held": self.held, "value": self.value}
+        for name in set(SLIDERS) & set(st.query_params) - {self.held}:
+            del st.query_params[name]
+        st.query_params[self.held] = f"{self.value:g}"
+
+
+@dataclass(frozen=True)
+class Places:
+    """One place for every value of K, then one for every threshold, then one for every confidence.
+
+    K and confidence are fitted on the validation rows. `thresholds` (places,) is the threshold of every place, `mean_size`
     what it gives on the validation rows, `K` the same and `confidence` the coverage it promises (the values asked for,
     where one is asked for: ties can make sets larger). Without labels there is no confidence, and with few validation
     rows no high one; `why_confidence_ends` says in words what stops it.
@@ -47,51 +73,42 @@ class Places:
 
     @property
     def values(self) -> dict[str, np.ndarray]:
-        """Slider → what can be chosen, in the order of the rows."""
+        """Slider → what can be chosen, in their order."""
         every = {"K": self.K_values, "threshold": self.threshold_values, "confidence": self.confidence_values}
         return {name: values for name, values in every.items() if len(values)}
 
     def first(self, name: str) -> int:
-        """The first row of a slider."""
+        """The first place of a slider."""
         names = list(self.values)
         return sum(len(self.values[before]) for before in names[: names.index(name)])
 
-    def row(self, name: str, value: float) -> int:
-        """The row of a slider's nearest value; of K where there is no such slider."""
-        name = name if name in self.values else "K"
-        return self.first(name) + int(np.abs(self.values[name] - value).argmin())
+    def nearest(self, held: str, value: float) -> Position:
+        """The position of a slider's nearest value; of K where there is no such slider."""
+        held = held if held in self.values else "K"
+        at = int(np.abs(self.values[held] - value).argmin())
+        return Position(held, float(self.values[held][at]), self.first(held) + at)
 
-    def at(self, row: int) -> tuple[str, float]:
-        """The slider a row belongs to, and its value there."""
-        name = [name for name in self.values if self.first(name) <= row][-1]
-        return name, float(self.values[name][row - self.first(name)])
-
-    def rule(self, row: int) -> Rule:
-        """The rule of a row."""
-        name, value = self.at(row)
-        return SLIDERS[name](**{name: value})
-
-    def asked(self) -> int:
-        """The row the address of the page asks for, or else where the sliders of another view were left.
+    def asked(self) -> Position:
+        """What the address of the page asks for, or else where the sliders of another view were left.
 
         What cannot be read in the address counts for nothing, and is said.
         """
         for name in reversed(self.values):
             value = number_asked(name)
             if value is not None:
-                return self.row(name, value)
-        return self.row(*st.session_state.get("place", ("K", wb.AverageK().K)))
+                return self.nearest(name, value)
+        return self.nearest(**st.session_state.get(POSITION, {"held": "K", "value": wb.AverageK().K}))
 
     def sliders(self) -> list[Slider]:
         """The sliders, linked."""
-        at_rows = {"K": self.K, "threshold": self.thresholds, "confidence": self.confidence}
+        at_places = {"K": self.K, "threshold": self.thresholds, "confidence": self.confidence}
         return [
             knobs.slider(
                 name,
                 SLIDERS[name].knobs()[name],
                 values,
-                first_row=self.first(name),
-                at_rows=at_rows[name],
+                first_place=self.first(name),
+                at_places=at_places[name],
                 digits=WRITTEN[name],
                 note=self.why_confidence_ends if name == "confidence" else "",
             )

@@ -11,11 +11,10 @@ import streamlit as st
 import live
 import workbench as wb
 from controls import knobs
-from controls.addressed import bound, in_address, one_of
 from controls.headline import numbers_of, strip
-from controls.places import CONFIDENCES, places
-from drawing import messages
-from session import reading
+from controls.places import CONFIDENCES
+from session import messages, reading
+from session.address import bound, in_address, one_of
 from workbench.knobs import shown
 from workbench.sets import RULES, ConformalRule, Rule
 
@@ -26,7 +25,7 @@ OTHERS = {rule.__name__: rule for rule in RULES if rule not in reading.SLIDERS.v
 
 
 @dataclass(frozen=True)
-class Answer:
+class ChosenRule:
     """How the sets of a page are made: by a rule, and where the sliders stand if they chose it (None: another rule).
 
     `channel` is where the moving parts of the page listen.
@@ -34,11 +33,11 @@ class Answer:
 
     key: str
     rule: Rule
-    row: int | None
+    place: int | None
 
     @property
     def channel(self) -> str:
-        return self.key if self.row is not None else f"{self.key} {self.rule!r}"
+        return self.key if self.place is not None else f"{self.key} {self.rule!r}"
 
     @property
     def sets(self) -> wb.PredictionSets:
@@ -50,6 +49,15 @@ class Answer:
         return reading.sets_by(key, repr(self.rule))
 
 
+def kept() -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """The rule that was chosen last, as state of its widgets and as it stands in the address; None: one threshold.
+
+    None also where the address names a rule itself.
+    """
+    kept = st.session_state.get(KEPT)
+    return None if kept is None or "rule" in st.query_params else (kept, changed(kept))
+
+
 def changed(kept: dict[str, Any]) -> dict[str, Any]:
     """Of a rule that was kept, what stands in the address: its name, and the knobs that are not at their default."""
     knobs = OTHERS[kept["rule"]].knobs()
@@ -57,7 +65,7 @@ def changed(kept: dict[str, Any]) -> dict[str, Any]:
     return {"rule": kept["rule"], **{f"rule_{name}": shown(value).lower() for name, value in moved.items()}}
 
 
-def answer(view: str, key: str) -> Answer:
+def choose(view: str, key: str) -> ChosenRule:
     """The chooser of rules, the controls of the chosen one, and the headline numbers, which stay in sight."""
     in_address(key)
     labelled = reading.run(key).tables["val"].labels is not None
@@ -67,10 +75,10 @@ def answer(view: str, key: str) -> Answer:
     if name == ONE_THRESHOLD:
         st.session_state[KEPT] = None
         with st.container(key="headline"):
-            row = strip(view, key)
+            position = strip(view, key)
         if reading.run(key).tables["val"].chose_model:
             st.caption("The validation rows also chose the weights that were kept, so nothing can be promised.")
-        return Answer(key, places(key).rule(row), row)
+        return ChosenRule(key, position.rule, position.place)
     chosen = OTHERS[name]
     st.caption(f"**{chosen.title}.** {inspect.getdoc(chosen).splitlines()[0]}")  # type: ignore[union-attr]
     with st.container(key="knobs"):
@@ -79,9 +87,9 @@ def answer(view: str, key: str) -> Answer:
             for name, knob in chosen.knobs().items()
         }
     st.session_state[KEPT] = {"rule": name, **{f"rule_{knob}": value for knob, value in values.items()}}
-    made = Answer(key, chosen(**values), None)
+    made = ChosenRule(key, chosen(**values), None)
     for warning in reading.warnings_of(key, repr(made.rule)):
         st.warning(messages.plain(warning), icon=":material/warning:")
     with st.container(key="headline"):
-        live.sliders(made.channel, [], numbers_of(made.sets), held="", row=0, key=f"numbers of {view}")
+        live.sliders(made.channel, [], numbers_of(made.sets), held="", place=0, key=f"numbers of {view}")
     return made

@@ -11,9 +11,8 @@ import plotly.graph_objects as go
 import streamlit as st
 
 import live
-from drawing import messages
 from drawing.handout import handout
-from session import reading
+from session import messages, reading
 from workbench.figures import Code, Figure
 from workbench.figures.base import Click, Places
 

@@ -16,7 +16,8 @@ import streamlit as st
 import live
 import workbench as wb
 from drawing.handout import handout
-from session import memory, reading
+from session import reading
+from session.serving import loaded
 from workbench.figures import Figure
 from workbench.figures.base import Click
 
@@ -47,7 +48,7 @@ def figure(recipe: str) -> Figure:
     if asked["run"] is not None:
         things.append(reading.run(asked["run"]).tables["test"])
     made = getattr(wb.figures, asked["figure"])(*things, **_tuples(asked["options"]))
-    memory.loaded(asked["figure"])
+    loaded(asked["figure"])
     return made
 
 

@@ -7,41 +7,17 @@ import streamlit as st
 
 import live
 import workbench as wb
-from controls.addressed import bound, one_of
 from controls.places import Places, places
-from controls.rules import Answer
-from drawing.messages import friendly, plain
+from controls.rules import ChosenRule
 from session import reading
-from session.navigation import open_samples
+from session.address import bound, one_of
+from session.messages import plain
 from workbench.figures.of_data.sprites import data_url, sprite_sheet
 from workbench.figures.style import theme
-from workbench.metrics.rows import ORDERS, RowFilter, in_order
 
 ON_A_PAGE = 12
 COLUMNS = 6  # of the sheet that holds the photographs
 NAMES = 5  # written in a card; a larger set says how many more it holds
-CHOICES = ("any rows", "misses", "hits", "largest sets", "empty sets")
-
-
-@friendly
-def wall(answer: Answer, dark: bool) -> None:
-    """Photographs (or, where there are none, rows) with their sets; which ones is chosen here."""
-    st.header("Test rows and their sets", anchor=False)
-    labelled = answer.sets.table.labels is not None
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        options = CHOICES if labelled else (CHOICES[0], *CHOICES[3:])
-        choice = st.segmented_control(
-            "Show", options, default=CHOICES[0], required=True, **bound("show", one_of(options))
-        )
-        shown = one_page(chosen_rows(answer.sets, choice))
-    if len(shown) == 0:
-        st.info(
-            "No test row is of this kind here. Move a control, or choose another kind.", icon=":material/search_off:"
-        )
-        return
-    opened = on_cards(answer, shown, dark, key=f"wall {answer.channel}")
-    if opened is not None:
-        open_samples(answer.key, row=opened)
 
 
 def one_page(rows: np.ndarray) -> np.ndarray:
@@ -53,14 +29,16 @@ def one_page(rows: np.ndarray) -> np.ndarray:
     return rows[(page - 1) * ON_A_PAGE :][:ON_A_PAGE]
 
 
-def on_cards(answer: Answer, rows: np.ndarray, dark: bool, *, key: str) -> int | None:
+def on_cards(chosen_rule: ChosenRule, rows: np.ndarray, dark: bool, *, key: str) -> int | None:
     """The rows as cards. Returns the number of the row that was opened just now, or None."""
     colours = {"hit": theme(dark).hit, "miss": theme(dark).miss}
-    table = answer.sets.table
-    made = cards_of(answer.sets, rows) if answer.row is None else cards(table, rows, places(answer.key))
-    sheet = _sheet(answer.key, rows)
+    table = chosen_rule.sets.table
+    made = (
+        cards_of(chosen_rule.sets, rows) if chosen_rule.place is None else cards(table, rows, places(chosen_rule.key))
+    )
+    sheet = _sheet(chosen_rule.key, rows)
     return live.cards(
-        answer.channel, made, sheet=sheet, columns=min(COLUMNS, len(rows)), colours=colours, key=key, opens=True
+        chosen_rule.channel, made, sheet=sheet, columns=min(COLUMNS, len(rows)), colours=colours, key=key, opens=True
     )
 
 
@@ -77,13 +55,6 @@ def _sheet(key: str, rows: np.ndarray) -> str | None:
 def photo(key: str, row: int) -> str | None:
     """The photograph of one row."""
     return _sheet(key, np.array([row]))
-
-
-def chosen_rows(sets: wb.PredictionSets, choice: str) -> np.ndarray:
-    """The rows of a kind, in the order of the table (the largest sets first)."""
-    asked = {"hits": RowFilter(hit=True), "misses": RowFilter(hit=False), "empty sets": RowFilter(sizes=(0, 0))}
-    rows = asked.get(choice, RowFilter()).rows(sets)
-    return in_order(sets, rows, choice) if choice in ORDERS else rows
 
 
 def cards(table: wb.LogitTable, rows: np.ndarray, places: Places) -> list[live.Card]:

@@ -1,8 +1,8 @@
 // What moves with a slider while it moves.
 //
-// A channel is one place of the sliders: the row at which every array of a page is read. Elements mounted on a channel
-// redraw themselves when the row changes. Nothing is computed or formatted here: Python sends, once, one line of
-// numbers and one text for every row; names reach the page as text, never as HTML.
+// A channel is one place of the sliders, at which every array of a page is read. Elements mounted on a channel
+// redraw themselves when the place changes. Nothing is computed or formatted here: Python sends, once, one line of
+// numbers and one text for every place; names reach the page as text, never as HTML.
 
 const channels = new Map();
 let plotly = null;
@@ -29,7 +29,7 @@ export default function ({ data, parentElement, setStateValue, setTriggerValue }
   const { draw, stop, change } = KINDS[data.kind](root, data, channel, live);
   live.change = change;
   channel.listeners.add(draw);
-  if (channel.row !== null) draw(channel.row);
+  if (channel.place !== null) draw(channel.place);
 
   live.leave = () => {
     channel.listeners.delete(draw);
@@ -41,20 +41,20 @@ export default function ({ data, parentElement, setStateValue, setTriggerValue }
 }
 
 function channelNamed(name) {
-  if (!channels.has(name)) channels.set(name, { row: null, frame: null, listeners: new Set() });
+  if (!channels.has(name)) channels.set(name, { place: null, frame: null, listeners: new Set() });
   return channels.get(name);
 }
 
 // However fast the slider moves, the page is redrawn once per frame.
-function move(channel, row) {
-  channel.row = row;
+function move(channel, place) {
+  channel.place = place;
   channel.frame ??= requestAnimationFrame(() => {
     channel.frame = null;
-    for (const draw of channel.listeners) draw(channel.row);
+    for (const draw of channel.listeners) draw(channel.place);
   });
 }
 
-const KINDS = { sliders, figure, cards, drawing, answer };
+const KINDS = { sliders, figure, cards, drawing, suggestions };
 const MOVING_KEYS = /^(Home|End|Page(Up|Down)|Arrow(Left|Right|Up|Down))$/;
 const SIGNS = { hit: "✓ ", miss: "✗ ", "": "" };
 
@@ -68,12 +68,12 @@ function sliders(root, data, channel, live) {
     add(box, "span", "wb-name", slider.label);
     const output = add(box, "output", "wb-value");
     const input = add(box, "input");
-    Object.assign(input, { type: "range", min: 0, max: slider.rows.length - 1, step: 1, name: slider.name });
+    Object.assign(input, { type: "range", min: 0, max: slider.places.length - 1, step: 1, name: slider.name });
     input.setAttribute("aria-label", slider.label);
     input.setAttribute("aria-description", slider.help);
     const take = () => {
       held = slider.name;
-      move(channel, slider.rows[input.value]);
+      move(channel, slider.places[input.value]);
     };
     input.addEventListener("input", take);
     input.addEventListener("change", () => tellSoon(slider));
@@ -97,33 +97,33 @@ function sliders(root, data, channel, live) {
   // is one move and not forty, and Python would be in the way of pictures that follow by themselves.
   let [timer, moved] = [null, -Infinity];
   function tellSoon(slider) {
-    const { name, values, places } = slider;
+    const { name, values, nearest } = slider;
     const now = performance.now();
     clearTimeout(timer);
     timer = setTimeout(
-      () => live.tell("place", { name, value: values[places[channel.row]] }), now - moved < 500 ? 250 : 30,
+      () => live.tell("position", { held: name, value: values[nearest[channel.place]] }), now - moved < 500 ? 250 : 30,
     );
     moved = now;
   }
 
-  function draw(row) {
+  function draw(place) {
     for (const { slider, box, output, input } of drawn) {
       box.classList.toggle("wb-held", slider.name === held);
-      input.value = slider.places[row];
-      output.textContent = slider.texts[row];
-      input.setAttribute("aria-valuetext", slider.texts[row]);
-      input.style.setProperty("--share", slider.places[row] / Math.max(1, slider.rows.length - 1));
+      input.value = slider.nearest[place];
+      output.textContent = slider.texts[place];
+      input.setAttribute("aria-valuetext", slider.texts[place]);
+      input.style.setProperty("--share", slider.nearest[place] / Math.max(1, slider.places.length - 1));
     }
-    for (const { texts, output } of numbers) output.textContent = texts[row];
-    root.dataset.row = row;
+    for (const { texts, output } of numbers) output.textContent = texts[place];
+    root.dataset.place = place;
   }
 
-  move(channel, data.row);
+  move(channel, data.place);
   return { draw, stop: () => clearTimeout(timer) };
 }
 
 // One of the library's Plotly figures. `moves` says which property of which trace (or of the layout) has which value at
-// each row.
+// each place.
 function figure(root, data, channel, live) {
   const heading = add(root, "h2", "wb-title", data.title);
   const subtitle = add(root, "p", "wb-subtitle");
@@ -143,33 +143,33 @@ function figure(root, data, channel, live) {
 
   // Drawn once, where the sliders stand: not before they are there, and those in sight first.
   async function begin() {
-    if (begun || visible === null || channel.row === null) return;
+    if (begun || visible === null || channel.place === null) return;
     begun = true;
     const Plotly = await loadPlotly(data.plotly);
     if (!visible) await idle();
     if (!root.isConnected) return;
-    const { row } = channel;
-    place(data.figure, moves, row);
+    const { place } = channel;
+    write(data.figure, moves, place);
     await unlessGone(root, Plotly.newPlot(picture, data.figure.data, data.figure.layout, data.config));
     if (!root.isConnected) return;
     if (data.clickable) picture.on("plotly_click", ({ points }) => clicked(live, picture, points[0]));
-    shown = row;
-    root.dataset.row = row;
-    draw(channel.row);
+    shown = place;
+    root.dataset.place = place;
+    draw(channel.place);
   }
 
-  function draw(row) {
-    if (row === null) return;
-    subtitle.textContent = data.subtitles[data.subtitles.length > 1 ? row : 0];
+  function draw(place) {
+    if (place === null) return;
+    subtitle.textContent = data.subtitles[data.subtitles.length > 1 ? place : 0];
     if (shown === null) return void begin();
-    if (!visible || busy || shown === row) return;
-    shown = row;
+    if (!visible || busy || shown === place) return;
+    shown = place;
     busy = true;
     const traces = [];
     const inData = {};
     const inLayout = {};
     for (const item of moves) {
-      const value = item.at(row);
+      const value = item.at(place);
       if (value === item.last) continue;
       item.last = value;
       if (item.trace === null) {
@@ -181,15 +181,15 @@ function figure(root, data, channel, live) {
     }
     unlessGone(root, redraw(picture, inData, inLayout, traces)).finally(() => {
       busy = false;
-      root.dataset.row = row;
-      draw(channel.row); // where the slider has gone meanwhile; the rows between are skipped
+      root.dataset.place = place;
+      draw(channel.place); // where the slider has gone meanwhile; the places between are skipped
     });
   }
 
   // A figure that is scrolled out of sight waits until it is seen again.
   const sight = new IntersectionObserver((entries) => {
     visible = entries.at(-1).isIntersecting;
-    draw(channel.row);
+    draw(channel.place);
   });
   const size = onResize(picture, () => picture.data && unlessGone(root, globalThis.Plotly.Plots.resize(picture)));
   sight.observe(picture);
@@ -268,7 +268,7 @@ function cards(root, data, channel, live) {
     const words = add(verdict, "span");
     add(body, "p", "wb-truth", card.truth);
     const classes = add(body, "ol", "wb-classes");
-    const rows = card.classes.map(({ name, text, probability, right }) => {
+    const suggested = card.classes.map(({ name, text, probability, right }) => {
       const line = add(classes, "li", right ? "wb-right" : "");
       add(line, "span", "wb-class", name).title = name;
       add(line, "span", "wb-probability", text);
@@ -280,34 +280,34 @@ function cards(root, data, channel, live) {
       const open = add(left ?? body, "button", "wb-open", `open row ${card.number}`);
       open.addEventListener("click", () => live.trigger("clicked", { point: position, data: card.number }));
     }
-    return { card, item, sign, words, rows, more };
+    return { card, item, sign, words, suggested, more };
   });
 
-  function draw(row) {
-    for (const { card, item, sign, words, rows, more } of drawn) {
-      const size = card.sizes[row];
-      const verdict = card.hits === null ? "" : card.hits[row] ? "hit" : "miss";
+  function draw(place) {
+    for (const { card, item, sign, words, suggested, more } of drawn) {
+      const size = card.sizes[place];
+      const verdict = card.hits === null ? "" : card.hits[place] ? "hit" : "miss";
       item.dataset.verdict = verdict;
       item.dataset.size = size;
       sign.textContent = SIGNS[verdict];
       words.textContent = `${verdict && `${verdict} · `}${size} ${size === 1 ? "class" : "classes"}`;
-      rows.forEach((line, rank) => (line.hidden = rank >= size));
-      more.textContent = size > rows.length ? `and ${size - rows.length} more` : "";
+      suggested.forEach((line, rank) => (line.hidden = rank >= size));
+      more.textContent = size > suggested.length ? `and ${size - suggested.length} more` : "";
     }
-    root.dataset.row = row;
+    root.dataset.place = place;
   }
   return { draw };
 }
 
 // One row in full: its photograph, what is known of it, and for each suggested class its bars and similar pictures.
-function answer(root, data) {
+function suggestions(root, data) {
   root.style.setProperty("--hit", data.colours.hit);
   root.style.setProperty("--miss", data.colours.miss);
   const side = add(root, "div", "wb-side");
   if (data.photo) photoFrom(data.photo, 0, 1, 1, data.about, side).classList.add("wb-large");
   const facts = add(side, "ul", "wb-facts");
   for (const fact of data.facts) add(facts, "li", "", fact);
-  const table = add(root, "table", "wb-answer-table");
+  const table = add(root, "table", "wb-suggestions-table");
   const head = add(add(table, "thead"), "tr");
   const pictured = data.sheet !== null;
   for (const name of ["suggested class", ...data.head, ...(pictured ? ["most similar training pictures"] : [])]) {
@@ -380,10 +380,10 @@ const idle = () => new Promise((resolve) => (globalThis.requestIdleCallback ?? s
 
 const share = (index, count) => `${count > 1 ? (100 * index) / (count - 1) : 0}%`;
 
-// Write the values of a row into a figure that is not drawn yet.
-function place({ data, layout }, moves, row) {
+// Write the values of a place into a figure that is not drawn yet.
+function write({ data, layout }, moves, place) {
   for (const item of moves) {
-    item.last = item.at(row);
+    item.last = item.at(place);
     const names = item.property.match(/\w+/g); // of "shapes[0].x1": shapes, 0, x1
     const last = names.pop();
     const inner = names.reduce((within, name) => (within[name] ??= {}), item.trace === null ? layout : data[item.trace]);
@@ -419,12 +419,12 @@ function setInLayout(layout, changes, property, value) {
   changes[list][index][inner] = value;
 }
 
-// One value for every row: the lines of a matrix as plotly.py writes it, or a place in a list of distinct values.
+// One value for every place: the lines of a matrix as plotly.py writes it, or a number in a list of distinct values.
 function reader({ dtype, shape, bdata, distinct, at }) {
-  if (distinct) return (row) => distinct[at[row]];
+  if (distinct) return (place) => distinct[at[place]];
   const bytes = Uint8Array.from(atob(bdata), (character) => character.charCodeAt(0));
   const matrix = new { f4: Float32Array, f8: Float64Array, i4: Int32Array }[dtype](bytes.buffer);
-  return (row) => matrix.subarray(row * shape[1], (row + 1) * shape[1]);
+  return (place) => matrix.subarray(place * shape[1], (place + 1) * shape[1]);
 }
 
 // plotly.js is served with the app, never from the network. A page asks for it in its head; if that did not work, we do.

@@ -2,8 +2,8 @@
 
 One generic element (Streamlit components v2) is mounted once per moving part of a page: a strip of linked sliders and
 headline numbers, a Plotly figure of the library, a wall of photographs. The parts of a page share a *channel*, which
-holds one number: the row at which every array and every text of the page is read. Moving a slider chooses a row, and
-each part redraws itself with the values of that row. On release Python is told, so that the address can follow.
+holds one number: the place at which every array and every text of the page is read. Moving a slider chooses a place, and
+each part redraws itself with the values of that place. On release Python is told, so that the address can follow.
 
 Everything a part needs is sent once. Streamlit does not send an unchanged message again, so a move costs the network
 nothing and a release a few hundred bytes.
@@ -23,7 +23,7 @@ import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
-from session import preloading
+from session.serving import plotly_address
 from workbench.figures.base import Click, Move, moved
 from workbench.figures.style import PLOTLY_CONFIG
 
@@ -34,7 +34,7 @@ HERE = Path(__file__).parent
 class Slider:
     """One way to say where we are, such as a mean size K or a threshold.
 
-    `values` are what a person can choose and `rows` the row of each. `places` is, for every row, the position of the
+    `values` are what a person can choose and `places` the place of each. `nearest` is, for every place, the position of the
     nearest of those values, and `texts` what to write there: so a slider that is not held shows what it becomes.
     """
 
@@ -42,14 +42,14 @@ class Slider:
     label: str
     help: str
     values: Sequence[float]
-    rows: Sequence[int]
     places: Sequence[int]
+    nearest: Sequence[int]
     texts: Sequence[str]
 
 
 @dataclass(frozen=True)
 class Number:
-    """A headline number: one text for every row."""
+    """A headline number: one text for every place."""
 
     label: str
     help: str
@@ -68,7 +68,7 @@ class Suggestion:
 
 @dataclass(frozen=True)
 class Card:
-    """A row of a table: its photograph in words, its truth, its classes by falling probability, its set at every row.
+    """A row of a table: its photograph in words, its truth, its classes by falling probability, its set at every place.
 
     `number` is that of the row in its table. `classes` may stop before the largest set does; `sizes` does not. `hits` is
     None where the truth is not known.
@@ -83,7 +83,7 @@ class Card:
 
 
 @dataclass(frozen=True)
-class AnswerLine:
+class SuggestedClass:
     """A suggested class of one row: its bars, as shares and as texts, and the places of its pictures on the sheet."""
 
     name: str
@@ -96,11 +96,11 @@ class AnswerLine:
 
 
 def sliders(
-    channel: str, sliders: Sequence[Slider], numbers: Sequence[Number], *, held: str, row: int, key: str
+    channel: str, sliders: Sequence[Slider], numbers: Sequence[Number], *, held: str, place: int, key: str
 ) -> dict[str, Any] | None:
-    """Draw linked sliders and headline numbers. Returns where a slider was released, `{"name", "value"}`, or None."""
+    """Draw linked sliders and headline numbers. Returns where a slider was released, `{"held", "value"}`, or None."""
     parts = {"sliders": [asdict(slider) for slider in sliders], "numbers": [asdict(number) for number in numbers]}
-    return _mount("sliders", channel, {**parts, "held": held, "row": row}, key).get("place")
+    return _mount("sliders", channel, {**parts, "held": held, "place": place}, key).get("position")
 
 
 def figure(
@@ -115,7 +115,7 @@ def figure(
     key: str,
     clickable: bool = False,
 ) -> Click | None:
-    """Draw a Plotly figure whose values follow the channel, below its title and a subtitle (one, or one per row).
+    """Draw a Plotly figure whose values follow the channel, below its title and a subtitle (one, or one per place).
 
     `text` is for people who cannot see the picture. Returns what was clicked just now, or None.
     """
@@ -193,10 +193,10 @@ def cards(
     return None if clicked is None else clicked["data"]
 
 
-def answer(
+def suggestions(
     about: str,
     head: Sequence[str],
-    lines: Sequence[AnswerLine],
+    lines: Sequence[SuggestedClass],
     *,
     photo: str | None,
     facts: Sequence[str],
@@ -217,13 +217,13 @@ def answer(
         "photo": photo,
         "facts": list(facts),
     }
-    _mount("answer", key, {**parts, "sheet": sheet, "columns": columns, "colours": colours}, key)
+    _mount("suggestions", key, {**parts, "sheet": sheet, "columns": columns, "colours": colours}, key)
 
 
 def _mount(kind: str, channel: str, parts: dict[str, Any], key: str) -> Any:
-    data = {"kind": kind, "channel": channel, "plotly": preloading.plotly_address(), **parts}
+    data = {"kind": kind, "channel": channel, "plotly": plotly_address(), **parts}
     return _element()(
-        data=data if "id" in data else _with_id(data), key=key, on_place_change=_keep, on_clicked_change=_keep
+        data=data if "id" in data else _with_id(data), key=key, on_position_change=_keep, on_clicked_change=_keep
     )
 
 

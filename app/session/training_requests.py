@@ -10,13 +10,12 @@ from typing import Any
 
 import streamlit as st
 
-from session import reading
 from workbench.datasets import recipe_class, transforms
 from workbench.figures import Code
 from workbench.knobs import shown
 from workbench.workers.heads import WarmWorker
 
-SHORT = ("n_samples",)  # knobs that nobody wants to read in a title
+UNTOLD = ("n_samples",)  # knobs that nobody wants to read in a title
 # What a page asks about a run besides its data, model and loss.
 SETTINGS = ("epochs", "batch_size", "optimizer", "learning_rate", "schedule", "weight_decay", "seed")
 
@@ -41,7 +40,7 @@ def title(described: Mapping[str, Any]) -> str:
 
 def loss_in_words(loss: Mapping[str, Any]) -> str:
     """A loss with its knobs, as Python writes it."""
-    knobs = ", ".join(f"{name}={shown(_tuple(value))}" for name, value in loss["knobs"].items() if name not in SHORT)
+    knobs = ", ".join(f"{name}={shown(_tuple(value))}" for name, value in loss["knobs"].items() if name not in UNTOLD)
     return f"{loss['loss'].rpartition(':')[2]}({knobs})"
 
 
@@ -60,24 +59,6 @@ def code(described: Mapping[str, Any]) -> Code:
         'val, test = trained.tables["val"], trained.tables["test"]',
     ]
     return Code(setup=lines, imports=imports)
-
-
-def open_elsewhere(key: str) -> None:
-    """Buttons that show a run of the store in other views."""
-    from views import compare, sets  # only here: a view may train too
-
-    pages = {
-        "Open in Sets": st.Page(sets.page, icon=":material/stacks:", url_path="start", default=True),
-        "Open in Compare": st.Page(compare.page, icon=":material/compare_arrows:", url_path="compare"),
-    }
-    for label, page in pages.items():
-        if st.button(label, icon=page.icon, on_click=_choose, args=(key[: reading.SHORT],)):
-            st.switch_page(page, query_params={"run": key[: reading.SHORT]})
-
-
-def _choose(key: str) -> None:
-    """The run that every view is about from now on."""
-    st.session_state["run"] = key
 
 
 def _data_in_code(spec: Mapping[str, Any], imports: list[str]) -> str:

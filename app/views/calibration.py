@@ -9,11 +9,10 @@ import streamlit as st
 
 import workbench as wb
 from controls import knobs
-from controls.addressed import bound, in_address, one_of
-from drawing import messages
 from drawing.figures import drawn
-from session import reading
-from session.navigation import open_rows
+from session import messages, reading
+from session.address import bound, in_address, one_of
+from views.samples import open_rows
 from workbench.calibration import RECALIBRATORS, at_temperature, of_one_class
 from workbench.figures import Code
 from workbench.figures.of_probabilities.reliability import Reliability
@@ -43,11 +42,10 @@ class Mended(NamedTuple):
     def code(self, which: int | None) -> Code:
         """The code that makes the table which is shown, of all classes or of one."""
         if self.temperature is None:
-            name = self.by.partition("(")[0]
+            name, fitted = self.by.partition("(")[0], f"{self.by}.fit(val)(test)"
             if hasattr(wb, name):
-                return code_of_table(f"wb.{self.by}.fit(val)(test)", which)
-            imports = Code(imports=[f"from workbench.calibration import {name}"])
-            return code_of_table(f"{self.by}.fit(val)(test)", which).after(imports)
+                return code_of_table(f"wb.{fitted}", which)
+            return code_of_table(fitted, which).after(Code(imports=[f"from workbench.calibration import {name}"]))
         scaled = code_of_table(f"at_temperature(test, {self.temperature!r})", which)
         return scaled.after(Code(imports=["from workbench.calibration import at_temperature"]))
 

@@ -12,14 +12,13 @@ import streamlit as st
 import live
 import workbench as wb
 from controls import rules
-from controls.addressed import any_text, bound, one_of
 from controls.places import compact, places
-from controls.several import one_run
-from drawing import messages
+from controls.runs import one_run
 from drawing.figures import drawn, following
 from drawing.handout import handout
-from session import reading
-from session.navigation import open_rows, open_samples
+from session import messages, reading
+from session.address import any_text, bound, one_of
+from views.samples import open_rows, open_samples
 from workbench.figures import Figure
 
 OF_CLASSES: dict[str, Callable[[wb.PredictionSets], Figure]] = {
@@ -54,8 +53,8 @@ def page() -> None:
 @messages.friendly
 def body(key: str, dark: bool) -> None:
     """All that follows the sliders; pictures of single classes follow when a slider is released."""
-    answer = rules.answer("classes", key)
-    sets = answer.sets
+    chosen_rule = rules.choose("classes", key)
+    sets = chosen_rule.sets
     labelled = sets.table.labels is not None
     if not labelled:
         st.info(
@@ -66,15 +65,15 @@ def body(key: str, dark: bool) -> None:
     other = one_run("Compared with", titles, "other") if titles else None
     with st.container(key="figures"):
         if labelled:
-            of_classes("classes", answer, dark)
+            of_classes("classes", chosen_rule, dark)
             if sets.table.class_counts is not None:
-                of_classes("rarity", answer, dark)
-            table(answer, other)
+                of_classes("rarity", chosen_rule, dark)
+            table(chosen_rule, other)
         with st.container(key="company"):
             around = chosen_class(sets)
             company(key, sets, around, dark)
         if other is not None:
-            improved(key, other, answer.of(other), sets, dark)
+            improved(key, other, chosen_rule.of(other), sets, dark)
         if sets.table.class_counts is not None:
             drawn("lorenz", key, lambda: wb.figures.lorenz(sets.table.class_counts), dark)
 
@@ -112,21 +111,21 @@ def chosen_class(sets: wb.PredictionSets) -> int:
 
 
 @messages.friendly
-def of_classes(name: str, answer: rules.Answer, dark: bool) -> None:
+def of_classes(name: str, chosen_rule: rules.ChosenRule, dark: bool) -> None:
     """A picture of classes, which follows the sliders while they move; a class in it opens its rows."""
-    key = answer.key
+    key = chosen_rule.key
 
     def make() -> Figure:
-        return OF_CLASSES[name](answer.sets)
+        return OF_CLASSES[name](chosen_rule.sets)
 
-    if answer.row is None:
+    if chosen_rule.place is None:
         clicked = drawn(name, key, make, dark)
     else:
         with st.container(key=f"figure-{name}"):
             clicked = live.figure(key, **at_every_place(name, key, dark), key=f"{name} of classes {key}")
             handout(name, key, make, dark)
     if clicked is not None and (rows := make().rows_behind(clicked)) is not None:
-        open_rows(key, rows, answer.sets.table)
+        open_rows(key, rows, chosen_rule.sets.table)
 
 
 @st.cache_resource(show_spinner="Drawing…", max_entries=32)
@@ -137,9 +136,9 @@ def at_every_place(name: str, key: str, dark: bool) -> dict[str, Any]:
 
 
 @messages.friendly
-def table(answer: rules.Answer, other: str | None) -> None:
+def table(chosen_rule: rules.ChosenRule, other: str | None) -> None:
     """Every class, the least accurate first; a part of a name finds classes, a chosen line chooses the class."""
-    frame = every_class(answer.key, repr(answer.rule), other)
+    frame = every_class(chosen_rule.key, repr(chosen_rule.rule), other)
     with st.container(key="table"):
         st.html('<div class="wb-live"><h2 class="wb-title">Every class, worst first</h2></div>')
         sought = st.text_input("Find a class or group", placeholder="a part of its name", **bound("find", any_text))

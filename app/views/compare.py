@@ -10,13 +10,12 @@ import streamlit as st
 import live
 import workbench as wb
 from controls import rules
-from controls.addressed import bound, one_of
 from controls.places import places
-from controls.several import chosen_runs, opening, titles
-from drawing import messages
+from controls.runs import chosen_runs, code_opening, titles
 from drawing.figures import untitled
 from drawing.handout import handout
-from session import reading
+from session import messages, reading
+from session.address import bound, one_of
 from workbench.figures import Code
 from workbench.figures.of_runs.comparisons import in_words, names_of_metrics
 from workbench.sets import Rule, rule_from_text
@@ -70,13 +69,13 @@ def body(key: str, dark: bool) -> None:
             icon=":material/compare_arrows:",
         )
         return
-    answer = rules.answer("compare", key)
+    chosen_rule = rules.choose("compare", key)
     chosen = chosen_runs("Compared with", key, others)
     if not chosen:
         st.info("Choose at least one run to compare with.", icon=":material/compare_arrows:")
         return
     keys = (key, *chosen)
-    rule, K = answer.rule, whole(answer)
+    rule, K = chosen_rule.rule, whole(chosen_rule)
     comparison, code = compared(keys, rule, K), code_of(keys, rule, K)
     with st.container(key="figures"):
         differences(code, comparison, dark)
@@ -84,10 +83,14 @@ def body(key: str, dark: bool) -> None:
     table(comparison)
 
 
-def whole(answer: rules.Answer) -> int:
+def whole(chosen_rule: rules.ChosenRule) -> int:
     """The whole number of classes nearest to the mean size of the sets: top-K sets of that size stand beside them."""
-    size = wb.metrics.mean_size(answer.sets) if answer.row is None else places(answer.key).K[answer.row]
-    return min(max(round(float(size)), 1), answer.sets.table.n_classes)
+    size = (
+        wb.metrics.mean_size(chosen_rule.sets)
+        if chosen_rule.place is None
+        else places(chosen_rule.key).K[chosen_rule.place]
+    )
+    return min(max(round(float(size)), 1), chosen_rule.sets.table.n_classes)
 
 
 def compared(keys: tuple[str, ...], rule: Rule, K: int) -> pd.DataFrame:
@@ -110,7 +113,7 @@ def measured(keys: tuple[str, ...], rule: str, names: tuple[str, ...], K: int) -
 
 def code_of(keys: tuple[str, ...], rule: Rule, K: int) -> Code:
     """The code that makes the comparison, from opening the runs on."""
-    return opening(
+    return code_opening(
         titles(keys),
         'test = {name: run.tables["test"] for name, run in runs.items()}',
         'val = {name: run.tables["val"] for name, run in runs.items()}',

@@ -10,15 +10,14 @@ import streamlit as st
 
 import live
 import workbench as wb
-from controls.addressed import in_address
 from controls.headline import strip
 from controls.places import places
-from controls.several import chosen_runs, opening, titles
-from drawing import messages
+from controls.runs import chosen_runs, code_opening, titles
 from drawing.figures import drawn, following
 from drawing.handout import handout
-from session import reading
-from session.navigation import open_rows
+from session import messages, reading
+from session.address import in_address
+from views.samples import open_rows
 from workbench.figures.of_sets.agreement import F1AgainstThreshold
 from workbench.metrics.comparison import zero_and_many
 
@@ -63,8 +62,8 @@ def body(key: str, dark: bool) -> None:
     """All that follows the sliders; the table follows when a slider is released."""
     in_address(key)
     with st.container(key="headline"):
-        row = strip("labels", key)
-    threshold = float(places(key).thresholds[row])
+        position = strip("labels", key)
+    threshold = float(places(key).thresholds[position.place])
     test = reading.run(key).tables["test"]
     if not test.many_labels:
         say_what_is_missing(test)
@@ -166,7 +165,7 @@ def at_every_place(channel: str, key: str, title: str, dark: bool) -> dict[str, 
 @messages.friendly
 def f1_picture(channel: str, names: dict[str, str], threshold: float, dark: bool) -> None:
     """F1 of all runs against the threshold; the line follows the sliders."""
-    code = opening(names, 'tables = {name: run.tables["test"] for name, run in runs.items()}')
+    code = code_opening(names, 'tables = {name: run.tables["test"] for name, run in runs.items()}')
 
     def marked() -> F1AgainstThreshold:
         made = f1_curves(names).marked(threshold)

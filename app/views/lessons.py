@@ -13,17 +13,19 @@ import streamlit as st
 import live
 import workbench as wb
 from controls import knobs
-from controls.addressed import bound, came_back, drop, number_asked, one_of, switch
-from controls.headline import numbers
-from controls.places import compact, places
-from controls.rules import Answer
-from drawing import messages, photos
+from controls.headline import moved, numbers
+from controls.places import Position, compact, places
+from controls.rules import ChosenRule
+from drawing import photos
 from drawing.figures import drawn
 from drawing.handout import handout
 from drawing.loss_figures import Setting, recipe, shown
-from session import reading
-from session.navigation import open_live_training, open_samples
+from session import messages, reading
+from session.address import bound, came_back, drop, number_asked, one_of, switch
+from views.samples import open_samples
 from views.sets import picture, sizes_following
+from views.train import open_live_training
+from workbench.catalogue import LOSSES
 from workbench.figures import Code, Figure
 from workbench.lessons import LESSONS, Lesson
 from workbench.store import DEMO, Store
@@ -121,36 +123,34 @@ def answer(place: int, keys: tuple[str, ...]) -> str:
     return LESSONS[place].answer(*(reading.run(key).tables for key in keys))
 
 
-def K_slider(number: int, key: str) -> int:
-    """One slider, K, with the two numbers it is about; in the address as `K`. Returns the row of the released value."""
-    at, mount = places(key), f"K of lesson {number}"
-    if mount not in st.session_state:
+def K_slider(number: int, key: str) -> Position:
+    """One slider, K, with the two numbers it is about; in the address as `K`. Returns where it was released last."""
+
+    def start() -> Position:
         asked = number_asked("K")
-        st.session_state[f"{mount} start"] = at.row("K", START["K"] if asked is None else asked)
-    row = st.session_state[f"{mount} start"]
+        return at.nearest("K", START["K"] if asked is None else asked)
+
+    at = places(key)
     said = [
         each for each in numbers(reading.index(key, "test").table, at, compact(key, None)) if each.label in IN_SIGHT
     ]
-    released = live.sliders(key, at.sliders()[:1], said, held="K", row=row, key=mount)
-    if released is not None:
-        row = at.row("K", released["value"])
-    st.query_params["K"] = f"{at.at(row)[1]:g}"
-    return row
+    position = moved(key, at, at.sliders()[:1], said, start=start, mount=f"K of lesson {number}")
+    st.query_params["K"] = f"{position.value:g}"
+    return position
 
 
 def flowers(key: str, dark: bool) -> None:
     """Photographs of a flower alone with their sets, and the sizes of the sets by what a photograph shows."""
-    row = K_slider(1, key)
-    answered = Answer(key, places(key).rule(row), row)
+    position = K_slider(1, key)
+    chosen_rule = ChosenRule(key, position.rule, position.place)
     alone = one_organ(key)
     rows = alone[organs(key)[alone] == "flower"][:FLOWERS]
-    opened = photos.on_cards(answered, rows, dark, key="flowers")
+    opened = photos.on_cards(chosen_rule, rows, dark, key="flowers")
     if opened is not None:
         open_samples(key, row=opened, of_sliders=True)
-    _, K = places(key).at(row)
     with st.container(key="figure-organs"):
         live.figure(key, **sizes_by_organ(key, dark), key="sizes by organ")
-        handout("organs", None, lambda: of_organs(key, K), dark)
+        handout("organs", None, lambda: of_organs(key, position.value), dark)
 
 
 def organs(key: str) -> np.ndarray:
@@ -187,15 +187,17 @@ def sizes_by_organ(key: str, dark: bool) -> dict[str, Any]:
 
 def averages(key: str, dark: bool) -> None:
     """Accuracy against size, with the point of the slider; below, how unequal the sets are."""
-    row = K_slider(2, key)
-    answered, index = Answer(key, places(key).rule(row), row), reading.index(key, "test")
-    picture("curve", answered, None, None, lambda: wb.figures.accuracy_against_size(index, answered.sets), dark)
-    picture("sizes", answered, None, None, lambda: wb.figures.set_sizes(answered.sets), dark)
+    position = K_slider(2, key)
+    chosen_rule, index = ChosenRule(key, position.rule, position.place), reading.index(key, "test")
+    picture("curve", chosen_rule, None, None, lambda: wb.figures.accuracy_against_size(index, chosen_rule.sets), dark)
+    picture("sizes", chosen_rule, None, None, lambda: wb.figures.set_sizes(chosen_rule.sets), dark)
 
 
 def smoothing(dark: bool) -> None:
     """The level sets of the noised loss, and its risk when the label is random."""
-    knob = wb.losses.ExactNoisedTopK.knobs()["epsilon"]
+    if messages.torch_is_missing():
+        return
+    knob = LOSSES["ExactNoisedTopK"].knobs["epsilon"]
     epsilon = knobs.widget("epsilon", knob, knob.snapped(START["epsilon"]), key="epsilon")
     setting = Setting("ExactNoisedTopK", {"K": 2, "epsilon": epsilon})
     with st.container(key="single"), st.spinner("Drawing the landscapes…"):
@@ -205,13 +207,8 @@ def smoothing(dark: bool) -> None:
 
 def pseudo_labels(cross_entropy: str, two_heads: str, dark: bool) -> None:
     """What α does to the loss, and which classes gain and lose from cross-entropy to two heads."""
-    knob = wb.losses.AverageKTwoHead.knobs()["alpha"]
-    alpha = knobs.widget("alpha", knob, knob.snapped(START["alpha"]), key="alpha")
-    with st.container(key="single"), st.spinner("Drawing the landscape…"):
-        shown("levels", recipe("level_sets", Setting("AverageKTwoHead", {"K": 2, "alpha": alpha})), dark)
-    st.markdown(TRAINED_ELSEWHERE)
-    if st.button(f"Train a head with α = {alpha:g}", icon=":material/model_training:"):
-        open_live_training(cross_entropy, wb.losses.AverageKTwoHead(K=START["K"], alpha=alpha))
+    if not messages.torch_is_missing():
+        moved_alpha(cross_entropy, dark)
     before, after = (reading.sets(key, "K", START["K"]) for key in (cross_entropy, two_heads))
     trained_with = reading.run(two_heads).record.loss_knobs["alpha"]
     drawn(
@@ -224,3 +221,14 @@ def pseudo_labels(cross_entropy: str, two_heads: str, dark: bool) -> None:
         other=cross_entropy,
         clickable=False,
     )
+
+
+def moved_alpha(cross_entropy: str, dark: bool) -> None:
+    """The two-head loss at any α, and a way to train a head with it."""
+    knob = LOSSES["AverageKTwoHead"].knobs["alpha"]
+    alpha = knobs.widget("alpha", knob, knob.snapped(START["alpha"]), key="alpha")
+    with st.container(key="single"), st.spinner("Drawing the landscape…"):
+        shown("levels", recipe("level_sets", Setting("AverageKTwoHead", {"K": 2, "alpha": alpha})), dark)
+    st.markdown(TRAINED_ELSEWHERE)
+    if st.button(f"Train a head with α = {alpha:g}", icon=":material/model_training:"):
+        open_live_training(cross_entropy, "AverageKTwoHead", K=START["K"], alpha=alpha)

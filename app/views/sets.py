@@ -6,28 +6,31 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 import live
 import workbench as wb
 from controls import rules
-from controls.addressed import bound, one_of
 from controls.places import compact, places
-from controls.several import one_run
-from drawing import messages, photos
+from controls.runs import one_run
+from drawing import photos
 from drawing.figures import HEIGHT, PANEL, drawn, following, sent
 from drawing.handout import handout
-from session import reading
-from session.navigation import open_rows
+from session import messages, reading
+from session.address import bound, one_of
+from views.samples import open_rows, open_samples
 from workbench.figures import Figure
 from workbench.figures.base import Click, Places
 from workbench.figures.of_probabilities.reliability import Reliability
 from workbench.figures.of_sets.curves import AccuracyAgainstSize
 from workbench.figures.of_sets.sizes import MOST_GROUPS, SetSizes
 from workbench.figures.of_sets.thresholds import SizeAgainstThreshold
+from workbench.metrics.rows import ORDERS, RowFilter, in_order
 from workbench.tables.groups import rows_by
 
 ALL_ROWS = "all rows"
+KINDS = ("any rows", "misses", "hits", "largest sets", "empty sets")  # of rows on the wall
 
 
 def page() -> None:
@@ -50,64 +53,66 @@ def body(key: str, dark: bool) -> None:
 
     The key of the run also names the channel of the moving parts, so that no part ever follows another run's sliders.
     """
-    answer = rules.answer("sets", key)
-    figures(answer, dark)
-    photos.wall(answer, dark)
+    chosen_rule = rules.choose("sets", key)
+    figures(chosen_rule, dark)
+    wall(chosen_rule, dark)
 
 
-def figures(answer: rules.Answer, dark: bool) -> None:
+def figures(chosen_rule: rules.ChosenRule, dark: bool) -> None:
     """The pictures, each with its code and its data."""
-    index = reading.index(answer.key, "test")
+    index = reading.index(chosen_rule.key, "test")
     labelled = index.table.labels is not None
     if not labelled:
         st.info("These rows have no labels: there are sizes to show, but no accuracy.", icon=":material/label_off:")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         by = grouping(index.table)
-        titles = reading.comparable(answer.key)
+        titles = reading.comparable(chosen_rule.key)
         other = one_run("Outlined: the sizes of", titles, "other") if titles else None
-    beside = None if other is None else answer.of(other)
-    makers: dict[str, Callable[[], Figure]] = {"sizes": lambda: wb.figures.set_sizes(answer.sets, by=by, other=beside)}
+    beside = None if other is None else chosen_rule.of(other)
+    makers: dict[str, Callable[[], Figure]] = {
+        "sizes": lambda: wb.figures.set_sizes(chosen_rule.sets, by=by, other=beside)
+    }
     if labelled:
         makers |= {
-            "curve": lambda: curve(answer.key).marking(answer.sets),
-            "classes": lambda: wb.figures.per_class(answer.sets),
-            "reliability": lambda: reliability(answer.key),
+            "curve": lambda: curve(chosen_rule.key).marking(chosen_rule.sets),
+            "classes": lambda: wb.figures.per_class(chosen_rule.sets),
+            "reliability": lambda: reliability(chosen_rule.key),
         }
-    if (row := answer.row) is not None:
-        makers["thresholds"] = lambda: of_thresholds(answer.key, row)
+    if (place := chosen_rule.place) is not None:
+        makers["thresholds"] = lambda: of_thresholds(chosen_rule.key, place)
     with st.container(key="figures"):
         for name, make in makers.items():
             of_sizes = (by, other) if name == "sizes" else (None, None)
-            picture(name, answer, *of_sizes, make, dark)
+            picture(name, chosen_rule, *of_sizes, make, dark)
 
 
 @messages.friendly
 def picture(
-    name: str, answer: rules.Answer, by: str | None, other: str | None, make: Callable[[], Figure], dark: bool
+    name: str, chosen_rule: rules.ChosenRule, by: str | None, other: str | None, make: Callable[[], Figure], dark: bool
 ) -> None:
     """One picture with its code; if it fails, the others stay. A bar of it, a class or a bin opens its rows."""
-    if answer.row is not None:
-        clicked = moving(name, answer, by, other, make, dark)
+    if chosen_rule.place is not None:
+        clicked = moving(name, chosen_rule, by, other, make, dark)
     elif name == "reliability":
         with st.container(key=f"figure-{name}"):
-            parts = prepared_reliability(answer.key, dark)
+            parts = prepared_reliability(chosen_rule.key, dark)
             clicked = live.prepared_drawing(parts, key=f"drawing {name}", clickable=True)
-            handout(name, answer.key, make, dark)
+            handout(name, chosen_rule.key, make, dark)
     else:
-        clicked = drawn(name, answer.key, make, dark, other=other)
+        clicked = drawn(name, chosen_rule.key, make, dark, other=other)
     if clicked is not None:
         figure = make()
         if (rows := figure.rows_behind(clicked)) is not None:
             outlined = isinstance(figure, SetSizes) and figure.outlined(clicked)
-            key = other if other is not None and outlined else answer.key
-            open_rows(key, rows, answer.sets.table, of_sliders=answer.row is not None)
+            key = other if other is not None and outlined else chosen_rule.key
+            open_rows(key, rows, chosen_rule.sets.table, of_sliders=chosen_rule.place is not None)
 
 
 def moving(
-    name: str, answer: rules.Answer, by: str | None, other: str | None, make: Callable[[], Figure], dark: bool
+    name: str, chosen_rule: rules.ChosenRule, by: str | None, other: str | None, make: Callable[[], Figure], dark: bool
 ) -> Click | None:
     """A picture that follows the sliders. Returns what was clicked just now, or None."""
-    key = answer.key
+    key = chosen_rule.key
 
     def figure() -> Figure:
         made = make()
@@ -119,10 +124,38 @@ def moving(
     return clicked
 
 
-def of_thresholds(key: str, row: int) -> SizeAgainstThreshold:
+def of_thresholds(key: str, place: int) -> SizeAgainstThreshold:
     """G of a run, with the threshold of a place of the sliders."""
     indices = reading.index(key, "val"), reading.index(key, "test")
-    return wb.figures.size_against_threshold(*indices, threshold=float(places(key).thresholds[row]) or None)
+    return wb.figures.size_against_threshold(*indices, threshold=float(places(key).thresholds[place]) or None)
+
+
+@messages.friendly
+def wall(chosen_rule: rules.ChosenRule, dark: bool) -> None:
+    """Photographs (or, where there are none, rows) with their sets; which ones is chosen here."""
+    st.header("Test rows and their sets", anchor=False)
+    labelled = chosen_rule.sets.table.labels is not None
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        options = KINDS if labelled else (KINDS[0], *KINDS[3:])
+        choice = st.segmented_control(
+            "Show", options, default=KINDS[0], required=True, **bound("show", one_of(options))
+        )
+        shown = photos.one_page(chosen_rows(chosen_rule.sets, choice))
+    if len(shown) == 0:
+        st.info(
+            "No test row is of this kind here. Move a control, or choose another kind.", icon=":material/search_off:"
+        )
+        return
+    opened = photos.on_cards(chosen_rule, shown, dark, key=f"wall {chosen_rule.channel}")
+    if opened is not None:
+        open_samples(chosen_rule.key, row=opened)
+
+
+def chosen_rows(sets: wb.PredictionSets, choice: str) -> np.ndarray:
+    """The rows of a kind, in the order of the table (the largest sets first)."""
+    asked = {"hits": RowFilter(hit=True), "misses": RowFilter(hit=False), "empty sets": RowFilter(sizes=(0, 0))}
+    rows = asked.get(choice, RowFilter()).rows(sets)
+    return in_order(sets, rows, choice) if choice in ORDERS else rows
 
 
 def prepare() -> None:

@@ -16,11 +16,11 @@ AT_REST = """
     document.querySelector(".stApp")?.dataset.testScriptState === "notRunning"
     && !document.querySelector("[data-stale=true], [data-retained=true], [data-testid=stSkeleton]")
 """
-# Every part of the page is there, is drawn and shows the row of the sliders.
+# Every part of the page is there, is drawn and shows the place of the sliders.
 DRAWN = """
     [...document.querySelectorAll(".stBidiComponent")].every((part) => part.querySelector(".wb-live"))
     && [...document.querySelectorAll(".wb-figure, .wb-cards")].every((part) =>
-        part.dataset.row && part.dataset.row === document.querySelector(".wb-sliders")?.dataset.row)
+        part.dataset.place && part.dataset.place === document.querySelector(".wb-sliders")?.dataset.place)
     && [...document.querySelectorAll(".wb-drawing")].every(({ dataset }) => dataset.drawn === dataset.wanted)
 """
 
@@ -31,7 +31,7 @@ def at_rest(page: Any) -> None:
 
 
 def settled(page: Any) -> None:
-    """Wait until the page is at rest and every part of it shows the row of the sliders."""
+    """Wait until the page is at rest and every part of it shows the place of the sliders."""
     _wait_until(page, f"{AT_REST} && {DRAWN}")
 
 

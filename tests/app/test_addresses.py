@@ -62,10 +62,10 @@ def drawn(monkeypatch, store):
 @pytest.fixture
 def readers(monkeypatch, drawn):
     """Name of a widget → what says whether its value in the address can be read, of all widgets drawn so far."""
-    from controls import addressed
+    from session import address
     from views import calibration, classes, compare, labels, landscapes, lessons, samples, sets, train  # noqa: F401
 
-    found, bound = {}, addressed.bound
+    found, bound = {}, address.bound
 
     def bound_and_known(name, readable):
         found[name] = readable

@@ -18,24 +18,24 @@ APP = Path(__file__).resolve().parents[2] / "app"
 
 
 @pytest.fixture
-def preloading(monkeypatch):
+def serving(monkeypatch):
     """The module, without a server."""
     monkeypatch.syspath_prepend(str(APP))
-    from session import preloading
+    from session import serving
 
-    return preloading
+    return serving
 
 
 def version_of(path):
     return re.search(r"plotly\.js \(?.*?v([\d.]+)", path.read_text(encoding="utf-8")[:200])[1]
 
 
-def test_the_bundle_is_of_the_version_for_which_plotly_writes_figures(preloading):
+def test_the_bundle_is_of_the_version_for_which_plotly_writes_figures(serving):
     whole = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
-    assert version_of(preloading.PLOTLY) == version_of(whole)
+    assert version_of(serving.PLOTLY) == version_of(whole)
 
 
-def test_every_page_asks_for_the_bundle_and_gets_it(preloading, server):
+def test_every_page_asks_for_the_bundle_and_gets_it(serving, server):
     for view in ("", "samples"):
         with urllib.request.urlopen(f"{server}/{view}") as page:
             content = page.read().decode()
@@ -43,7 +43,7 @@ def test_every_page_asks_for_the_bundle_and_gets_it(preloading, server):
         (address,) = re.findall(r'<script async src="([^"]*plotly[^"]*)"', content)
         assert content.index(address) < content.index("</head>")
         with urllib.request.urlopen(f"{server}{address}") as script:
-            assert script.read() == preloading.PLOTLY.read_bytes()
+            assert script.read() == serving.PLOTLY.read_bytes()
 
 
 def test_a_browser_gets_our_scripts_with_every_view_though_it_would_take_a_page_compressed(server):
@@ -54,18 +54,18 @@ def test_a_browser_gets_our_scripts_with_every_view_though_it_would_take_a_page_
         assert all(ours in content for ours in ("plotly", "history.pushState", "wb-gone"))
 
 
-def test_scripts_of_streamlit_come_as_they_are_and_nothing_else_is_sent_ahead(preloading, server):
-    scripts = sorted(preloading.OF_STREAMLIT.glob("js/*.js"))
+def test_scripts_of_streamlit_come_as_they_are_and_nothing_else_is_sent_ahead(serving, server):
+    scripts = sorted(serving.OF_STREAMLIT.glob("js/*.js"))
     for script in (scripts[0], scripts[-1]):
         with urllib.request.urlopen(f"{server}/static/js/{script.name}") as answer:
             assert answer.read() == script.read_bytes()
             assert answer.headers["content-type"] == "text/javascript"
             assert "immutable" in answer.headers["cache-control"]
-    known = preloading.Ahead(None).files
+    known = serving.Ahead(None).files
     assert not [address for address in known if ".." in address]
     assert set(known.values()) == {
-        preloading.PLOTLY,
-        *(path for path in preloading.OF_STREAMLIT.rglob("*") if path.is_file()),
+        serving.PLOTLY,
+        *(path for path in serving.OF_STREAMLIT.rglob("*") if path.is_file()),
     }
 
 
@@ -77,7 +77,7 @@ def test_scripts_of_streamlit_come_as_they_are_and_nothing_else_is_sent_ahead(pr
         ("application/json", 200, False),
     ],
 )
-def test_only_whole_pages_are_changed_however_they_arrive(preloading, content_type, status, expected):
+def test_only_whole_pages_are_changed_however_they_arrive(serving, content_type, status, expected):
     page = b"<html><head></head><body></body></html>"
 
     async def streamlit(scope, receive, send):
@@ -92,7 +92,7 @@ def test_only_whole_pages_are_changed_however_they_arrive(preloading, content_ty
     async def send(message):
         sent.append(message)
 
-    answered = preloading.Ahead(streamlit)({"type": "http", "method": "GET", "path": "/", "headers": []}, None, send)
+    answered = serving.Ahead(streamlit)({"type": "http", "method": "GET", "path": "/", "headers": []}, None, send)
     with ThreadPoolExecutor() as elsewhere:  # Playwright keeps a loop in the thread of the tests
         elsewhere.submit(asyncio.run, answered).result()
     start, *bodies = sent

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -44,12 +42,6 @@ def test_the_app_listens_here_only_sends_no_statistics_and_shows_no_stack_trace(
     assert SETTINGS["client"]["showErrorLinks"] is False
 
 
-def test_the_app_loads_no_torch():
-    code = f"import sys; sys.path.insert(0, {str(APP)!r}); import views.sets; print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
-
-
 def test_without_a_run_the_page_says_what_to_type(monkeypatch, tmp_path, app_modules):
     monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
     monkeypatch.setattr(stores, "DEMO", tmp_path / "no-demo")
@@ -73,7 +65,7 @@ def test_an_unexpected_error_leaves_a_message_and_no_stack_trace(app_modules):
     def script():
         import streamlit as st
 
-        from drawing.messages import friendly
+        from session.messages import friendly
 
         friendly(lambda: 1 / 0)()
         friendly(lambda: int("seven"))()
@@ -87,7 +79,7 @@ def test_an_unexpected_error_leaves_a_message_and_no_stack_trace(app_modules):
 
 
 def test_text_of_users_is_not_read_as_markdown(app_modules):
-    from drawing.messages import plain
+    from session.messages import plain
 
     assert plain("a_b*c* [x](y) $z$") == r"a\_b\*c\* \[x\]\(y\) \$z\$"
 
@@ -137,7 +129,7 @@ def test_a_link_to_a_run_that_cannot_be_read_says_so(monkeypatch, tmp_path, app_
 
 
 def test_no_folder_of_this_machine_is_told_to_a_browser(monkeypatch, tmp_path, app_modules):
-    from drawing.messages import without_places
+    from session.messages import without_places
 
     home = tmp_path / "a home with spaces"
     monkeypatch.setenv("WORKBENCH_HOME", str(home))
@@ -189,17 +181,14 @@ def test_a_first_start_asks_for_nothing_opens_the_browser_and_ends_in_peace_at_c
 
 
 @pytest.mark.parametrize("n_classes", [99, 100, 101, 300])
-def test_bars_of_single_classes_open_rows_and_those_of_many_classes_do_not(app_modules, n_classes):
-    from session import navigation
-
-    table = wb.LogitTable(
-        9 * np.eye(400, dtype=np.float32)[:n_classes], np.arange(n_classes)
-    )  # some classes without rows
-    histogram = wb.figures.per_class(wb.TopK(1).fit(table).sets(table)).histogram
-    assert navigation.opens_rows("classes", table) == (not histogram)
-    assert histogram == (n_classes > 100)
-    assert navigation.opens_rows("sizes", table)
-    assert not navigation.opens_rows("curve", table)
+def test_bars_of_single_classes_open_rows_and_those_of_many_classes_do_not(n_classes):
+    table = wb.LogitTable(9 * np.eye(400, dtype=np.float32)[:n_classes], np.arange(n_classes))  # some without rows
+    sets = wb.TopK(1).fit(table).sets(table)
+    figure = wb.figures.per_class(sets)
+    assert figure.histogram == (n_classes > 100)
+    assert figure.opens_rows == (not figure.histogram)
+    assert wb.figures.set_sizes(sets).opens_rows
+    assert not wb.figures.accuracy_against_size(wb.SetIndex(table)).opens_rows
 
 
 def test_the_point_of_G_lies_on_its_curve_also_where_ties_make_sets_larger(app_modules, tmp_path, monkeypatch):
@@ -211,3 +200,34 @@ def test_the_point_of_G_lies_on_its_curve_also_where_ties_make_sets_larger(app_m
     at = places.places(stored.key[: reading.SHORT])
     assert set(at.mean_size) == {0, 6}  # all classes tie: all of them, or none, reach a threshold
     assert set(at.K[: len(at.K_values)]) == set(at.K_values)  # the slider keeps what was asked
+
+
+def test_a_position_is_the_same_in_address_session_and_browser(app_modules, tmp_path, monkeypatch):
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
+    scores = np.random.default_rng(0).normal(size=(80, 6))
+    stored = keep_tables(wb.LogitTable(scores, scores.argmax(1)), title="any")
+
+    def script(key):
+        import streamlit as st
+
+        from controls.places import places
+
+        asked = places(key).asked()
+        asked.keep()
+        assert places(key).asked() == asked  # as the address has it
+        address = dict(st.query_params)
+        st.query_params.clear()
+        assert places(key).asked() == asked  # as the session has it
+        assert places(key).nearest(**{"held": asked.held, "value": asked.value}) == asked  # as the browser tells it
+        st.session_state["found"] = asked.held, asked.value, repr(asked.rule), address
+
+    for address, found in {
+        ("K", "2.03"): ("K", 2.0, repr(wb.AverageK(2)), {"K": "2"}),
+        ("threshold", "0.1"): ("threshold", 0.1, repr(wb.Threshold(0.1)), {"threshold": "0.1"}),
+        ("confidence", "0.9"): ("confidence", 0.9, repr(wb.LAC(0.9)), {"confidence": "0.9"}),
+    }.items():
+        app = AppTest.from_function(script, args=(stored.key[:12],), default_timeout=120)
+        app.query_params = dict([address])
+        app.run()
+        assert not app.exception
+        assert app.session_state["found"] == found

@@ -88,15 +88,15 @@ def test_a_row_is_opened_with_the_keyboard_and_closed_again(opened, store):
     page = samples(opened, "sharper", K=2)
     sets = sets_of(store, "sharper", wb.AverageK(2.0))
     page.get_by_role("button", name="open row 3").press("Enter")
-    page.get_by_role("dialog").locator(".wb-answer-table").first.wait_for()
+    page.get_by_role("dialog").locator(".wb-suggestions-table").first.wait_for()
     settled(page)
     asks(page, row=3)
     frame = suggestions(sets, 3)
-    lines = page.locator(".wb-answer-table tbody tr")
+    lines = page.locator(".wb-suggestions-table tbody tr")
     assert lines.locator("th").evaluate_all("all => all.map(e => e.title)") == frame["name"].tolist()
     bars = [line.locator(".wb-bar").all_inner_texts() for line in lines.all()]
     assert bars == [[percent(line["probability"]), percent(line["posterior"])] for line in frame.to_dict("records")]
-    assert page.locator(".wb-answer-table .wb-right").count() == 1
+    assert page.locator(".wb-suggestions-table .wb-right").count() == 1
     assert serious_violations(page) == []
     page.keyboard.press("Escape")
     page.get_by_role("dialog").wait_for(state="detached")

@@ -97,7 +97,10 @@ def seen(drawn: go.Figure) -> tuple[list[Any], list[Any], dict[str, Any]]:
             kept |= {name: np.asarray(trace[name])[high] for name in ("x", "y")}
         traces.append(kept)
     layout = drawn.layout.to_plotly_json()
-    axes = {name: axis for name, axis in layout.items() if name.startswith(("xaxis", "yaxis"))}
+    axes = {name: dict(axis) for name, axis in layout.items() if name.startswith(("xaxis", "yaxis"))}
+    for name in filter(lambda name: name.startswith("xaxis"), axes):
+        for end in ("range", "tickvals", "ticktext"):  # at rest the axis of sizes ends with the largest
+            axes[name].pop(end, None)
     return traces, layout.get("shapes", []), axes
 
 
@@ -206,6 +209,17 @@ def test_bars_beyond_the_last_are_pooled_in_steps_of_ten_and_fifty_stands_for_al
     shown = moved(figure.plot(), figure.moves(places), 1)
     assert shown.layout.xaxis.ticktext[-1] == "50+"
     assert shown.data[0].customdata[50] == np.count_nonzero(index.sizes(K=60) >= 50)
+
+
+def test_the_axis_of_sizes_ends_with_the_largest_at_rest_and_stands_still_under_a_slider():
+    scores = np.zeros((40, 30))
+    scores[:, :13] = 5.0
+    table = wb.LogitTable(scores)
+    figure = wb.figures.set_sizes(wb.Threshold(0.05).fit(table)(table))
+    assert figure.plot().layout.xaxis.range == (-0.5, 13.5)
+    assert figure.plot().layout.xaxis.ticktext[-1] == "13"
+    places = wb.SetIndex(table, K_max=13).compact([0.05, 0.06])
+    assert moved(figure.plot(), figure.moves(places), 0).layout.xaxis.range == (-0.5, 20.5)
 
 
 # Rows behind a click

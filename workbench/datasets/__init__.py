@@ -66,6 +66,8 @@ DATASETS: dict[str, type[Garden] | type[Meadow] | type[Letters] | type[Digits]] 
 def load_dataset(name_or_path: str | Path, **knobs: Any) -> Dataset:
     """A dataset by its name or its path, with its knobs set: `seed`, and others that `recipe_class(name).knobs()` tells.
 
+    - `name_or_path`: which dataset.
+
     Names are garden, meadow, letters and digits; a path is a folder of images, a CSV of labels, Pl@ntNet-300K, CIFAR's
     binary version or MNIST's files, as the module says. A knob that is not there lists those that are.
 

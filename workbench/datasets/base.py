@@ -58,6 +58,10 @@ class Split:
 class Dataset:
     """Three splits of rows with the names of their classes.
 
+    - `name`: what the dataset is called.
+    - `train`, `val`, `test`: the three splits, each a `Split` of inputs and labels.
+    - `class_names`: one for each class.
+
     `groups` names the group of each class (the genus of a species), `class_counts` counts its training rows. `key` is
     the sha256 of the content (or of the recipe that fixes the content, for data that a program draws), so that the same
     data has the same key wherever it is loaded. `spec` is enough to load the dataset again, `load_spec(spec)`; it is None

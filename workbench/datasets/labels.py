@@ -33,6 +33,8 @@ def read_labels(y: Any, class_names: Iterable[str] | None = None) -> tuple[np.nd
         _refuse_ids(y)
     try:
         labels, names, reading = labels_from(y, names)
+        if not reading and labels_from(y, names, numbers_name=True).reading:  # a file would have to say which they are
+            reading = "labels are positions from 0, not names of classes"
     except TypeError as error:  # such as dates
         raise ValueError(f"y cannot be read as labels ({error}); give class indices, or names as text") from None
     if reading:

@@ -100,7 +100,7 @@ class Figure:
 
     `frame` holds every number the picture shows, one observation a row. `plot()` draws it with Plotly, `static()` with
     matplotlib and seaborn, both on paper or by night (`dark=True`). `text` says in words what a person who cannot see
-    the picture should know; `code` makes the picture again; `subtitle` says how many rows stand behind it.
+    the picture should know; `code` makes the picture again; `title` names it and `subtitle` says how many rows stand behind it.
 
     >>> import workbench as wb
     >>> figure = wb.figures.lorenz([1, 1, 2])

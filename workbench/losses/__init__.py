@@ -76,6 +76,9 @@ def class_named(
 ) -> type[Loss]:
     """The loss class of that name; `module:Class` finds one that lives elsewhere. Unknown names list the known ones.
 
+    - `name`: a bare name, or `module:Class`.
+    - `losses`: those that are known by their bare name; `LOSSES` without it.
+
     `allowed` are the modules that a name which is only data may make import (`lookup.named`).
 
     >>> class_named("CrossEntropy").title

@@ -127,6 +127,8 @@ class Focal(Loss):
 class LDAM(UnevenMargins):
     r"""Cross-entropy after a margin is taken off the score of the label, larger for rarer classes.
 
+    - `class_counts`: n_y of each class; a run fills them in from its training rows.
+
     $$\ell(s, y) = -\log \frac{e^{\sigma (s_y - m_y)}}{e^{\sigma (s_y - m_y)} + \sum_{j \ne y} e^{\sigma s_j}},
       \qquad m_y = \frac{C}{n_y^{1/4}}$$
 

@@ -178,6 +178,8 @@ class ExactNoisedTopK(Loss):
 class NoisedTopKImbalanced(UnevenMargins):
     r"""The noised top-K loss with a margin per class, larger for rarer classes.
 
+    - `class_counts`: n_y of each class; a run fills them in from its training rows.
+
     $$\ell(s, y) = \sigma \big(m_y + \widehat{\mathrm{top}}_{K+1,\varepsilon,M}(s) - s_y\big)_+, \qquad
       m_y = \frac{C}{n_y^{1/4}}$$
 

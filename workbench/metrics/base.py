@@ -30,6 +30,10 @@ class Parts:
 
     Entry e adds `columns[e]` to `cells[e]`; `formula` turns sums of shape (..., cells, columns) into values of shape
     (...), or into {name: values}. Entries are the rows themselves unless `rows` says which row each belongs to.
+
+    - `n_rows`: number of rows.
+    - `n_cells`: number of groups that sums are taken over.
+    - `shares`: sums → the hits and rows of the shares that the value is a mean of.
     """
 
     n_rows: int
@@ -93,6 +97,17 @@ class Metric:
     """A metric: its name, what it means, which way is better, its bounds, and its parts.
 
     Call it like a function: `accuracy(sets)`. `accuracy.interval(sets)` gives a bootstrap interval.
+
+    - `name`, `title`: how it is called in code, and in tables.
+    - `definition`: in words and formulas.
+    - `direction`: "higher" or "lower" is better, or "none".
+    - `bounds`: smallest and largest value.
+    - `subject`: what it is a function of: "sets", "table", "tables" or "grouped sets".
+    - `labels`: "none", "any" (needs labels), "one" or "many" a row.
+    - `needs`: fields of the table it cannot do without.
+    - `suits`: further conditions on the table.
+    - `parts`: the function that returns its `Parts`.
+    - `inflated`: "up" or "down", where few rows push it.
     """
 
     name: str
@@ -184,16 +199,27 @@ def metric(
     suits: Callable[[Any], bool] = lambda table: True,
     inflated: str = "",
 ) -> Callable[[Callable[..., Parts]], Metric]:
-    """Declares a metric: the function below it returns its parts; its docstring is the definition."""
+    """Declares a metric: the function below it returns its parts; its docstring, up to the parameters, is the definition.
+
+    - `title`: its name in tables.
+    - `direction`: "higher" or "lower" is better, or "none".
+    - `bounds`: smallest and largest value.
+    - `subject`: what it is a function of: "sets", "table", "tables" or "grouped sets".
+    - `labels`: "none", "any" (needs labels), "one" or "many" a row.
+    - `needs`: fields of the table it cannot do without.
+    - `suits`: further conditions on the table, such as its link.
+    - `inflated`: "up" or "down", where few rows push it: its interval takes that out.
+    """
 
     def declared(parts: Callable[..., Parts]) -> Metric:
-        definition = inspect.getdoc(parts) or ""
+        doc = inspect.getdoc(parts) or ""
+        definition = doc.split("\n\n- `")[0]
         of = _of_labelled_rows(parts) if labels != "none" and subject in ("sets", "table") else parts
         found = Metric(
             parts.__name__, title, definition, direction, bounds, subject, labels, needs, suits, of, inflated
         )
         signature = inspect.signature(parts).replace(return_annotation=Value)
-        for name, value in {"__signature__": signature, "__doc__": definition, "__name__": parts.__name__}.items():
+        for name, value in {"__signature__": signature, "__doc__": doc, "__name__": parts.__name__}.items():
             object.__setattr__(found, name, value)
         return found
 
@@ -234,7 +260,10 @@ def checked_metrics(given: Any) -> tuple[Metric, ...]:
 
 
 def mean(values: np.ndarray) -> Parts:
-    """The mean of one value per row: of true and false a share."""
+    """The mean of one value per row: of true and false a share.
+
+    - `values`: (n,) one of each row.
+    """
     columns = np.column_stack([np.ones(len(values)), values])
     shares = (lambda sums: (sums[:, 1], sums[:, 0])) if values.dtype == bool else None
     return Parts(len(values), columns, lambda sums: ratio(sums[..., 0, 1], sums[..., 0, 0]), shares=shares)
@@ -250,7 +279,13 @@ def ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
 def intervals(
     measured: Sequence[tuple[Metric, Parts]], confidence: float = 0.95, resamples: int = 1000, seed: int = 0
 ) -> list[dict[str, tuple[float, float]]]:
-    """Intervals of several metrics of the same rows; those that need a bootstrap share its resamples."""
+    """Intervals of several metrics of the same rows; those that need a bootstrap share its resamples.
+
+    - `measured`: metrics with their parts.
+    - `confidence`: how often an interval holds the true value.
+    - `resamples`: number of bootstrap resamples.
+    - `seed`: of the resamples, so that the same call gives the same numbers.
+    """
     drawn = iter(resampled([parts for _, parts in measured if parts.shares is None], resamples, seed))
     return [
         intervals_of(metric, parts, {} if parts.shares is not None else next(drawn), confidence)

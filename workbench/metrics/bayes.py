@@ -23,7 +23,10 @@ from workbench.tables.checks import array_of
 
 
 def posterior_of(table: LogitTable) -> np.ndarray:
-    """(n, L) float64: the known posterior of a table, or the shares of the votes people gave."""
+    """(n, L) float64: the known posterior of a table, or the shares of the votes people gave.
+
+    - `table`: one that has a `posterior`, or `votes`.
+    """
     if checked_table(table).posterior is not None:
         return np.asarray(table.posterior, dtype=np.float64)
     if table.votes is None:
@@ -36,7 +39,10 @@ def posterior_of(table: LogitTable) -> np.ndarray:
 
 
 def posterior_table(table: LogitTable) -> LogitTable:
-    """The same rows with the true probabilities in place of the network's."""
+    """The same rows with the true probabilities in place of the network's.
+
+    - `table`: one that has a `posterior`, or `votes`.
+    """
     posterior = posterior_of(table)
     fields = {name: getattr(table, name) for name in ("class_names", "groups", "class_counts", "attributes", "ids")}
     return LogitTable.from_probabilities(posterior, table.labels, posterior=posterior, **fields)
@@ -44,6 +50,9 @@ def posterior_table(table: LogitTable) -> LogitTable:
 
 def sets(table: LogitTable, rule: Rule) -> PredictionSets:
     """The Bayes sets of a rule: its formulation in Table 2.1 of the thesis, solved with the true posterior.
+
+    - `table`: one that has a `posterior`, or `votes`.
+    - `rule`: a rule that is not fitted yet.
 
     >>> table = LogitTable([[0.0, 0.0, 0.0]], posterior=[[0.5, 0.3, 0.2]])
     >>> sets(table, TopK(2)).members(0)[0].tolist()
@@ -56,6 +65,8 @@ def sets(table: LogitTable, rule: Rule) -> PredictionSets:
 def top_k_accuracy(posterior: Any, K: int, weights: Any = None) -> float:
     r"""The best accuracy of sets of size K: $\mathbb E[\text{sum of the } K \text{ largest } p_j(X)]$.
 
+    - `K`: number of classes in a set.
+
     `posterior` is (n, L) or a table that knows it; `weights` (n,) are the probabilities of the rows, equal if not given.
 
     Paper: Garcin, thesis, Eq. 2.11–2.12.
@@ -66,6 +77,10 @@ def top_k_accuracy(posterior: Any, K: int, weights: Any = None) -> float:
 
 def average_k_accuracy(posterior: Any, K: float, weights: Any = None) -> float:
     r"""The best accuracy of sets of mean size K: the sum of the largest entries of all rows, K of them a row.
+
+    - `posterior`: the true P(y|x), (n, L), or a table that knows it.
+    - `K`: mean size of the sets.
+    - `weights`: how much each row counts; all the same without.
 
     The last entry counts in part, so the size is K exactly whatever the ties (a randomised classifier; a threshold set
     would take all tied classes or none).
@@ -85,6 +100,10 @@ def average_k_accuracy(posterior: Any, K: float, weights: Any = None) -> float:
 def mean_size_at_confidence(posterior: Any, confidence: float, weights: Any = None) -> float:
     """The smallest mean size with which a promised accuracy can be kept: the inverse of `average_k_accuracy`.
 
+    - `posterior`: the true P(y|x), (n, L), or a table that knows it.
+    - `confidence`: the promised accuracy.
+    - `weights`: how much each row counts; all the same without.
+
     The Bayes form of the average-error formulation (Garcin, thesis, Table 2.1), the last entry in part.
     """
     p, weights = _weighted(posterior, weights)
@@ -97,13 +116,18 @@ def mean_size_at_confidence(posterior: Any, confidence: float, weights: Any = No
 
 
 def expected_accuracy(prediction: PredictionSets) -> float:
-    """The accuracy that sets have under the true posterior of their rows: no luck with the labels in it."""
+    """The accuracy that sets have under the true posterior of their rows: no luck with the labels in it.
+
+    - `prediction`: sets of rows whose posterior is known.
+    """
     p = posterior_of(checked_sets(prediction).table)
     return float(sum((p[rows] * mask).sum() for rows, _, mask in prediction.blocks()) / prediction.table.n)
 
 
 def regret(prediction: PredictionSets) -> float:
     """How much accuracy sets lose against the best sets of the same mean size (for top-K: of the same size).
+
+    - `prediction`: sets of rows whose posterior is known.
 
     Zero for the Bayes classifier, never negative; it does not depend on the labels that happened to be drawn.
     """
@@ -119,6 +143,10 @@ def regret(prediction: PredictionSets) -> float:
 def top_k_against_average_k(posterior: Any, K_values: Iterable[int] | None = None, weights: Any = None) -> pd.DataFrame:
     """The two best accuracies at each K, the gap between them, and how unequal the ambiguity of the rows is.
 
+    - `posterior`: the true P(y|x), (n, L), or a table that knows it.
+    - `K_values`: the sizes; 1 to 10, or to the number of classes, without them.
+    - `weights`: how much each row counts; all the same without.
+
     Columns `K`, `top_k`, `average_k`, `gap` = average_k − top_k ≥ 0, and `heterogeneity`: the standard deviation over
     rows of how many classes the best average-K sets give them. The gap is zero when all rows are equally ambiguous and
     grows as they differ (Garcin, thesis, Sec. 2.2.5).
@@ -132,7 +160,10 @@ def top_k_against_average_k(posterior: Any, K_values: Iterable[int] | None = Non
 
 
 def human_sets(table: LogitTable, min_votes: int = 1) -> PredictionSets:
-    """The classes that at least `min_votes` people chose, as sets."""
+    """The classes that at least `min_votes` people chose, as sets.
+
+    - `table`: one that has `votes`.
+    """
     checked_table(table)
     if table.votes is None:
         raise ValueError("this table has no votes; give LogitTable(..., votes=) how many people chose each class")
@@ -140,7 +171,10 @@ def human_sets(table: LogitTable, min_votes: int = 1) -> PredictionSets:
 
 
 def contains(outer: PredictionSets, inner: PredictionSets) -> np.ndarray:
-    """(n,) bool: whether each set contains the whole other set, as a model's set should that of the people."""
+    """(n,) bool: whether each set contains the whole other set, as a model's set should that of the people.
+
+    - `outer`, `inner`: sets of the same rows.
+    """
     if checked_sets(outer).table.n != checked_sets(inner).table.n:
         raise ValueError(f"the sets are of {outer.table.n} and {inner.table.n} rows; give sets of the same rows")
     pairs = zip(outer.blocks(), inner.blocks(), strict=True)
@@ -151,6 +185,10 @@ def against_expert(
     tables: Mapping[str, LogitTable], expert: PredictionSets, expert_name: str = "expert"
 ) -> pd.DataFrame:
     """The error of an expert and of models that return as many classes on average as the expert did, on the same rows.
+
+    - `tables`: tables of the models by their names.
+    - `expert`: the sets of the expert.
+    - `expert_name`: what the expert is called in the frame.
 
     Columns `who`, `mean_size`, `error`. Sets of equal probability enter together, so with ties the size of a model may
     exceed that of the expert. Garcin, thesis, Sec. 3.3.3 and Fig. 3.7.

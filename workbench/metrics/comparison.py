@@ -41,6 +41,13 @@ def compare(
 ) -> pd.DataFrame:
     """Every metric of every table, and its difference from the first table with a paired bootstrap interval.
 
+    - `tables`: tables by their names, of the same rows in the same order.
+    - `rule`: the rule that makes the sets, not fitted yet.
+    - `metrics`: what is measured; `(*wb.metrics.METRICS, mine)` adds one of yours.
+    - `interval`: confidence of the intervals.
+    - `resamples`: number of bootstrap resamples.
+    - `seed`: of the resamples, so that the same call gives the same numbers.
+
     The rule is fitted for each table on its own `val[name]`; without `val`, all tables are split into the same two
     halves, one to fit on and one to judge on. The tables must have the same rows in the same order. Because both
     networks see the same rows, a difference is known far better than the two values.
@@ -86,6 +93,12 @@ def pairwise(
 ) -> pd.DataFrame:
     """Every pair of tables: the difference of a metric with its paired interval, and whether it may be luck.
 
+    - `tables`: tables by their names, of the same rows in the same order.
+    - `metrics`: what is measured; `(*wb.metrics.METRICS, mine)` adds one of yours.
+    - `interval`: confidence of the intervals.
+    - `resamples`: number of bootstrap resamples.
+    - `seed`: of the resamples, so that the same call gives the same numbers.
+
     Columns: `metric`, `group`, `first`, `second`, `difference` (first minus second), `low`, `high` (of this pair alone),
     `p` (McNemar's exact test for shares of rows, paired bootstrap for others), `p_holm`, `n`. Many pairs make a small p
     likely somewhere: `p_holm` is corrected by Holm's method for all pairs of a metric, so that all of it below 0.05 are
@@ -117,7 +130,10 @@ def pairwise(
 
 
 def matrices(pairs: pd.DataFrame) -> str:
-    """What `pairwise` gives as text: one matrix for each metric, line minus column, and how it is to be read."""
+    """What `pairwise` gives as text: one matrix for each metric, line minus column, and how it is to be read.
+
+    - `pairs`: the frame that `pairwise` gives.
+    """
     lines: dict[str, list[dict[Any, Any]]] = {}
     for row in pairs.to_dict("records"):
         lines.setdefault(in_full(row["metric"], row["group"]), []).append(row)
@@ -144,6 +160,9 @@ def matrices(pairs: pd.DataFrame) -> str:
 
 def zero_and_many(tables: Mapping[str, LogitTable], threshold: float = 0.5) -> pd.DataFrame:
     """How tables of the same rows do where a row may have no label or many: one line a table.
+
+    - `tables`: tables by their names.
+    - `threshold`: a class is in the set if its probability reaches it.
 
     Columns: `table`, its `link`; `mmc_with` and `mmc_without`, the mean largest probability of rows with and without a
     label, and how well it tells the two apart, `auroc` and `fpr_at_95` (Liao et al., Table II); of the sets at the
@@ -182,6 +201,8 @@ def zero_and_many(tables: Mapping[str, LogitTable], threshold: float = 0.5) -> p
 def disagreements(sets: Mapping[str, PredictionSets]) -> pd.DataFrame:
     """The rows that some get and others miss: `row`, and the `label` (where a row has one), and a true-or-false column per name.
 
+    - `sets`: sets of the same rows by their names.
+
     >>> from workbench.sets import TopK
     >>> labels = [0, 1]
     >>> a, b = LogitTable([[2.0, 1.0], [2.0, 1.0]], labels), LogitTable([[2.0, 1.0], [1.0, 2.0]], labels)
@@ -216,7 +237,14 @@ def _checked(tables: Mapping[str, LogitTable]) -> dict[str, LogitTable]:
 
 
 class Measured(NamedTuple):
-    """A metric of one of the tables, and what it is on the resamples that all of them share."""
+    """A metric of one of the tables, and what it is on the resamples that all of them share.
+
+    - `metric`: what was measured.
+    - `table`: the name of the table.
+    - `parts`: its sums over rows.
+    - `drawn`: its values on the resamples.
+    - `n`: number of rows.
+    """
 
     metric: Metric
     table: str

@@ -28,6 +28,9 @@ def top_k_accuracy(table: LogitTable, K: int = 1) -> Parts:
 
     Of equally probable classes that of the higher score comes first, of equal scores the first. With many labels all of
     them must be among the K.
+
+    - `table`: the rows, with their scores and labels.
+    - `K`: number of most probable classes among which the label must be.
     """
     K = whole("K", K)
     labels = table.checked_labels()
@@ -42,13 +45,22 @@ def expected_calibration_error(table: LogitTable, bins: int = BINS, equal_mass: 
     $$\mathrm{ECE} = \sum_b \frac{n_b}{n} \left| \mathrm{acc}_b - \mathrm{conf}_b \right|$$
 
     Bins of equal width, or of equal mass: as many rows in each.
+
+    - `table`: the rows, with their scores and labels.
+    - `bins`: number of bins of the confidence.
+    - `equal_mass`: whether bins hold equally many rows; otherwise they are equally wide.
     """
     return _calibration(table, 1, bins, equal_mass, _expected_error)
 
 
 @metric(title="Maximum calibration error", direction="lower", subject="table", inflated="up")
 def maximum_calibration_error(table: LogitTable, bins: int = BINS, equal_mass: bool = False) -> Parts:
-    """The largest distance between confidence and accuracy over bins of the most probable class."""
+    """The largest distance between confidence and accuracy over bins of the most probable class.
+
+    - `table`: the rows, with their scores and labels.
+    - `bins`: number of bins of the confidence.
+    - `equal_mass`: whether bins hold equally many rows; otherwise they are equally wide.
+    """
     return _calibration(table, 1, bins, equal_mass, _largest_error)
 
 
@@ -58,6 +70,10 @@ def top_k_calibration_error(table: LogitTable, K: int = 4, bins: int = 10) -> Pa
 
     Each of them is right when it is a label of the row: the reliability of many-label predictions, top 4 in 10 bins
     (Liao et al., Table III and Fig. 3).
+
+    - `table`: the rows, with their scores and labels.
+    - `K`: number of most probable classes of each row that are judged.
+    - `bins`: number of bins of the confidence.
     """
     return _calibration(table, min(K, table.n_classes), bins, False, _expected_error)
 
@@ -67,6 +83,9 @@ def top_label_calibration_error(table: LogitTable, bins: int = BINS) -> Parts:
     """The expected calibration error given the predicted class: binned within each class, weighted by its rows.
 
     Gupta & Ramdas 2022. Rarely predicted classes have few rows in a bin, which biases it upwards.
+
+    - `table`: the rows, with their scores and labels.
+    - `bins`: number of bins of the confidence.
     """
     confidence, predicted, right = top_classes(table, 1)
     confidence = np.minimum(confidence, 1)
@@ -81,6 +100,9 @@ def classwise_calibration_error(table: LogitTable, bins: int = BINS) -> Parts:
     """The mean over classes of the calibration error of "is it this class?", every probability of every row counted.
 
     An interval is not available: it would need all n·L probabilities for each resample.
+
+    - `table`: the rows, with their scores and labels.
+    - `bins`: number of bins of the confidence.
     """
     sums = classwise_sums(table, bins)  # (L, bins, columns)
     return PointParts.of(table.n, np.abs(sums[..., 1] - sums[..., 2]).sum(-1).mean() / table.n)
@@ -88,7 +110,10 @@ def classwise_calibration_error(table: LogitTable, bins: int = BINS) -> Parts:
 
 @metric(title="Brier score", direction="lower", bounds=(0, np.inf), subject="table")
 def brier_score(table: LogitTable) -> Parts:
-    r"""$\frac1n \sum_i \sum_j (p_j(x_i) - \mathbb 1[j \text{ is a label of } i])^2$: squared distance to the truth."""
+    r"""$\frac1n \sum_i \sum_j (p_j(x_i) - \mathbb 1[j \text{ is a label of } i])^2$: squared distance to the truth.
+
+    - `table`: the rows, with their scores and labels.
+    """
     return mean(np.concatenate([_squared_errors(table, rows) for rows in table.spans()]))
 
 
@@ -99,6 +124,9 @@ def brier_decomposition(table: LogitTable, bins: int = BINS) -> Parts:
     Reliability: squared distance of confidence and frequency in the bins. Resolution: how far frequencies of bins lie
     from the frequency of the class. Uncertainty: the variance of the label. Within: what binning hides; the four add up
     exactly. No interval, for the reason given at the class-wise error.
+
+    - `table`: the rows, with their scores and labels.
+    - `bins`: number of bins of the confidence.
     """
     count, confidence, right, squares, joint = np.moveaxis(classwise_sums(table, bins), -1, 0)  # (L, bins) each
     frequency, mean_confidence = ratio(right, count), ratio(confidence, count)
@@ -124,6 +152,8 @@ def negative_log_likelihood(table: LogitTable) -> Parts:
 
     With many labels: the binary cross-entropy of all classes, summed over classes; it needs the sigmoid link (or
     probabilities), one label a row the softmax link.
+
+    - `table`: the rows, with their scores and labels.
     """
     labels = table.checked_labels()
     blocks = [log_losses(table.scores[rows].astype(np.float64), labels[rows], table.link) for rows in table.spans()]
@@ -132,7 +162,10 @@ def negative_log_likelihood(table: LogitTable) -> Parts:
 
 @metric(title="Mean maximum confidence", direction="none", subject="table", labels="none")
 def max_confidence(table: LogitTable) -> Parts:
-    """The mean probability of the most probable class (MMC). Low is good for rows that belong to no class (Liao et al.)."""
+    """The mean probability of the most probable class (MMC). Low is good for rows that belong to no class (Liao et al.).
+
+    - `table`: the rows, with their scores and labels.
+    """
     return mean(np.minimum(confidences(table), 1))
 
 
@@ -144,7 +177,11 @@ def max_confidence(table: LogitTable) -> Parts:
     suits=lambda table: table.link == "quasibinary",
 )
 def share_above_one(table: LogitTable, K: int = 4) -> Parts:
-    """The share of the K most probable classes of every row whose quasibinary q exceeds 1, as no probability should."""
+    """The share of the K most probable classes of every row whose quasibinary q exceeds 1, as no probability should.
+
+    - `table`: the rows, with their scores and labels.
+    - `K`: number of most probable classes of each row that are looked at.
+    """
     values, _, _ = top_classes(table, min(K, table.n_classes))
     return mean((values > 1).mean(1))
 
@@ -154,6 +191,8 @@ def auroc(inside: Any, outside: Any) -> Parts:
     """The probability that a row inside the known classes is more confident than one outside; ties count half.
 
     Takes two tables (their largest probabilities are compared) or two arrays of confidences. Liao et al., Table II.
+
+    - `inside`, `outside`: two tables, or two arrays of confidences: rows that have a label, and rows that have none.
     """
 
     def formula(sums: np.ndarray) -> np.ndarray:
@@ -167,7 +206,10 @@ def auroc(inside: Any, outside: Any) -> Parts:
 
 @metric(title="False-positive rate at 95 %", direction="lower", subject="tables", labels="none")
 def fpr_at_95(inside: Any, outside: Any) -> Parts:
-    """The share of outside rows that pass the highest threshold which 95 % of inside rows pass."""
+    """The share of outside rows that pass the highest threshold which 95 % of inside rows pass.
+
+    - `inside`, `outside`: two tables, or two arrays of confidences: rows that have a label, and rows that have none.
+    """
 
     def formula(sums: np.ndarray) -> np.ndarray:
         passing = np.cumsum(sums[..., ::-1, :], axis=-2)  # how many reach each confidence, falling
@@ -182,6 +224,8 @@ def confidences(table: LogitTable) -> np.ndarray:
     """(n,) float64: the probability of the most probable class, a quasibinary q as it is.
 
     A bound such as 0.2 is no float32: in float64 every comparison with it is exact.
+
+    - `table`: the rows, with their scores and labels.
     """
     return np.concatenate([block.max(1) for block in table.blocks()]).astype(np.float64)
 

@@ -23,13 +23,18 @@ def accuracy(sets: PredictionSets) -> Parts:
     """The share of rows with a label whose set contains it (all of them, where a row has many).
 
     For average-K sets this is average-K accuracy (Garcin et al. 2023, Eq. 16–17), for conformal sets coverage.
+
+    - `sets`: the sets of some rows, what a fitted rule returns.
     """
     return mean(sets.hits)
 
 
 @metric(title="Macro-accuracy", direction="higher")
 def macro_accuracy(sets: PredictionSets) -> Parts:
-    """The mean over classes of the share of their rows whose set contains them; classes without rows do not count."""
+    """The mean over classes of the share of their rows whose set contains them; classes without rows do not count.
+
+    - `sets`: the sets of some rows, what a fitted rule returns.
+    """
     return _per_class(sets, groups.mean_of_present, shares=lambda sums: (sums[:, 1], sums[:, 0]))
 
 
@@ -38,19 +43,29 @@ def shot_accuracy(sets: PredictionSets, few: int = FEW, many: int = MANY) -> Par
     """The mean accuracy of classes with few (< 20), medium and many (> 100) training images; NaN for an empty group.
 
     Garcin et al. 2023, Table 2.
+
+    - `sets`: the sets of some rows, what a fitted rule returns.
+    - `few`, `many`: fewer training images than `few` are few, more than `many` are many.
     """
     return _by_group_of_class(sets, *groups.classes_by(sets.table, "shots", few, many))
 
 
 @metric(title="Accuracy by number of training images", direction="higher", needs=("class_counts",))
 def count_bin_accuracy(sets: PredictionSets, edges: tuple[int, ...] = (10, 50, 500, 2000)) -> Parts:
-    """The mean accuracy of the classes in each bin of training images (Garcin, thesis, Table 3.1)."""
+    """The mean accuracy of the classes in each bin of training images (Garcin, thesis, Table 3.1).
+
+    - `sets`: the sets of some rows, what a fitted rule returns.
+    - `edges`: the numbers of training images at which a new bin begins.
+    """
     return _by_group_of_class(sets, *count_bins(groups.training_images(sets.table), edges))
 
 
 @metric(title="Group accuracy", direction="higher", labels="one", needs=("groups",))
 def group_accuracy(sets: PredictionSets) -> Parts:
-    """The share of rows whose set contains a class of the label's group (its genus or superclass)."""
+    """The share of rows whose set contains a class of the label's group (its genus or superclass).
+
+    - `sets`: the sets of some rows, what a fitted rule returns.
+    """
     codes, _ = groups.classes_by(sets.table, "groups")
     rows = np.repeat(np.arange(sets.table.n), sets.sizes)
     related = codes[sets.classes] == codes[sets.table.checked_labels()][rows]
@@ -59,13 +74,20 @@ def group_accuracy(sets: PredictionSets) -> Parts:
 
 @metric(title="Mean size", direction="lower", bounds=(0, np.inf), labels="none")
 def mean_size(sets: PredictionSets) -> Parts:
-    """The mean number of classes in a set."""
+    """The mean number of classes in a set.
+
+    - `sets`: the sets of some rows, what a fitted rule returns.
+    """
     return mean(sets.sizes)
 
 
 @metric(title="Quantiles of size", direction="lower", bounds=(0, np.inf), labels="none")
 def size_quantiles(sets: PredictionSets, quantiles: Sequence[float] = (0.05, 0.5, 0.95)) -> Parts:
-    """The smallest size that a given share of the sets does not exceed."""
+    """The smallest size that a given share of the sets does not exceed.
+
+    - `sets`: the sets of some rows, what a fitted rule returns.
+    - `quantiles`: the shares, in [0, 1].
+    """
 
     def formula(sums: np.ndarray) -> dict[str, np.ndarray]:
         reached = np.cumsum(sums[..., 0], axis=-1)
@@ -76,13 +98,20 @@ def size_quantiles(sets: PredictionSets, quantiles: Sequence[float] = (0.05, 0.5
 
 @metric(title="Empty sets", direction="lower", labels="none")
 def empty_share(sets: PredictionSets) -> Parts:
-    """The share of sets without a single class."""
+    """The share of sets without a single class.
+
+    - `sets`: the sets of some rows, what a fitted rule returns.
+    """
     return mean(sets.sizes == 0)
 
 
 @metric(title="Accuracy by size of the set", direction="higher")
 def accuracy_by_size(sets: PredictionSets, edges: tuple[int, ...] = (0, 1, 2, 4, 11, 101)) -> Parts:
-    """The accuracy among sets of size 0, 1, 2–3, 4–10, 11–100 and more: a promise should not be kept by large sets only."""
+    """The accuracy among sets of size 0, 1, 2–3, 4–10, 11–100 and more: a promise should not be kept by large sets only.
+
+    - `sets`: the sets of some rows, what a fitted rule returns.
+    - `edges`: the first size of each group.
+    """
     parts = _by_size(sets, edges, lambda shares, names: {name: shares[..., i] for i, name in enumerate(names)})
     return replace(parts, shares=_shares_of(_size_names(edges)))
 
@@ -92,6 +121,9 @@ def size_stratified_coverage(sets: PredictionSets, edges: tuple[int, ...] = (0, 
     """The accuracy of the worst size group (sizes 0, 1, 2–3, 4–10, 11–100, more) among those that occur.
 
     Angelopoulos et al. 2021.
+
+    - `sets`: the sets of some rows, what a fitted rule returns.
+    - `edges`: the first size of each group.
     """
     return _by_size(sets, edges, lambda shares, _: np.min(np.where(np.isnan(shares), np.inf, shares), axis=-1))
 
@@ -102,6 +134,8 @@ def coverage_gap(sets: PredictionSets, confidence: float | None = None) -> Parts
 
     The promise is the rule's `confidence`, or the overall accuracy when the rule promises none. Ding et al. 2023. Few rows
     inflate it; with a handful a class it is mostly luck, more than its interval can tell.
+
+    - `sets`: the sets of some rows, what a fitted rule returns.
     """
     promised = getattr(getattr(sets.rule, "rule", None), "confidence", None) if confidence is None else confidence
     if promised is None:
@@ -111,7 +145,11 @@ def coverage_gap(sets: PredictionSets, confidence: float | None = None) -> Parts
 
 @metric(title="Accuracy by group of rows", direction="higher", subject="grouped sets")
 def accuracy_by(sets: PredictionSets, by: Any) -> Parts:
-    """The accuracy in each group of rows: by any row attribute (organ), "groups", "shots", "label", or an array."""
+    """The accuracy in each group of rows: by any row attribute (organ), "groups", "shots", "label", or an array.
+
+    - `sets`: the sets of some rows, what a fitted rule returns.
+    - `by`: the name of a row attribute, "groups", "shots", "label", or an array with one entry per row.
+    """
     return _by_rows(sets, sets.hits, by, among=sets.labelled)
 
 
@@ -119,20 +157,30 @@ def accuracy_by(sets: PredictionSets, by: Any) -> Parts:
     title="Mean size by group of rows", direction="lower", bounds=(0, np.inf), subject="grouped sets", labels="none"
 )
 def size_by(sets: PredictionSets, by: Any) -> Parts:
-    """The mean size in each group of rows: by any row attribute (organ), "groups", "shots", "label", or an array."""
+    """The mean size in each group of rows: by any row attribute (organ), "groups", "shots", "label", or an array.
+
+    - `sets`: the sets of some rows, what a fitted rule returns.
+    - `by`: the name of a row attribute, "groups", "shots", "label", or an array with one entry per row.
+    """
     return _by_rows(sets, sets.sizes, by)
 
 
 @metric(title="Recall", direction="higher", labels="many")
 def recall(sets: PredictionSets) -> Parts:
-    """The share of all labels that are in the set of their row."""
+    """The share of all labels that are in the set of their row.
+
+    - `sets`: the sets of some rows, what a fitted rule returns.
+    """
     columns = np.column_stack([sets.recalled, sets.table.checked_labels().sum(1)])
     return Parts(sets.table.n, columns, lambda sums: ratio(sums[..., 0, 0], sums[..., 0, 1]))
 
 
 @metric(title="Micro F1", direction="higher", labels="many")
 def micro_f1(sets: PredictionSets) -> Parts:
-    """2·TP / (2·TP + FP + FN) over all rows and classes: sets against label sets."""
+    """2·TP / (2·TP + FP + FN) over all rows and classes: sets against label sets.
+
+    - `sets`: the sets of some rows, what a fitted rule returns.
+    """
     columns = np.column_stack([sets.recalled, sets.sizes + sets.table.checked_labels().sum(1)])
     return Parts(sets.table.n, columns, lambda sums: ratio(2 * sums[..., 0, 0], sums[..., 0, 1]))
 
@@ -142,6 +190,8 @@ def macro_f1(sets: PredictionSets) -> Parts:
     """The mean over classes of 2·TP / (2·TP + FP + FN); 0 for a class that is in no set though it is a label.
 
     Classes that are neither predicted nor present do not count.
+
+    - `sets`: the sets of some rows, what a fitted rule returns.
     """
     table = sets.table
     row, label = table.positives()
@@ -165,18 +215,27 @@ def macro_f1(sets: PredictionSets) -> Parts:
 
 @metric(title="Exact match", direction="higher", labels="many")
 def exact_match(sets: PredictionSets) -> Parts:
-    """The share of rows whose set is exactly the set of labels."""
+    """The share of rows whose set is exactly the set of labels.
+
+    - `sets`: the sets of some rows, what a fitted rule returns.
+    """
     return mean(sets.hits & (sets.sizes == sets.table.checked_labels().sum(1)))
 
 
 @metric(title="Excess cardinality", direction="none", bounds=(-np.inf, np.inf), labels="many")
 def cardinality(sets: PredictionSets) -> Parts:
-    """The mean size of the sets minus the mean number of labels: 0 when sets are as large as what they answer."""
+    """The mean size of the sets minus the mean number of labels: 0 when sets are as large as what they answer.
+
+    - `sets`: the sets of some rows, what a fitted rule returns.
+    """
     return mean(sets.sizes - sets.table.checked_labels().sum(1))
 
 
 def class_accuracy(sets: PredictionSets) -> np.ndarray:
-    """(L,) the share of the rows with that label whose set contains it; NaN for a class without rows."""
+    """(L,) the share of the rows with that label whose set contains it; NaN for a class without rows.
+
+    - `sets`: the sets of some rows, what a fitted rule returns.
+    """
     rows, classes = sets.table.positives()
     return groups.means(_found(sets, rows, classes), classes, sets.table.n_classes)
 

@@ -23,6 +23,12 @@ def reliability_bins(
     if the confidences are exactly right (Bröcker & Smith 2007). A point outside the band is evidence; a point inside is
     what luck alone gives. Rows without a label are left out.
 
+    - `table`: the rows, with their scores and labels.
+    - `bins`: number of bins of the confidence.
+    - `K`: number of most probable classes of each row that are judged.
+    - `equal_mass`: whether bins hold equally many rows; otherwise they are equally wide.
+    - `seed`: of the band, so that the same call gives the same numbers.
+
     >>> table = LogitTable.from_probabilities([[0.75, 0.25]] * 4, labels=[0, 0, 0, 1])
     >>> reliability_bins(table, bins=2)[["low", "high", "count", "confidence", "accuracy"]].to_numpy().tolist()
     [[0.0, 0.5, 0.0, nan, nan], [0.5, 1.0, 4.0, 0.75, 0.75]]

@@ -47,6 +47,10 @@ def report(
 ) -> Report:
     """Every metric that the table has the fields for, of every rule: one line each.
 
+    - `table`: the rows to judge on.
+    - `resamples`: number of bootstrap resamples where `interval` is given.
+    - `seed`: of the resamples, so that the same call gives the same numbers.
+
     Columns: `rule` ("" for metrics of the probabilities alone), `metric`, `group` ("" or what the value is of: few,
     medium, a size, …), `value`, with `interval=0.95` also `low` and `high`, and the number of rows `n`. What needs a label
     is of the rows that have one; beside it stand, in the group "without a label", the mean size, the share of empty sets

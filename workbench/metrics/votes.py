@@ -12,7 +12,11 @@ import pandas as pd
 
 @dataclass(frozen=True, eq=False)
 class ValidatedLabels:
-    """The label of each item with its weight and whether it is valid, and the weight of each user."""
+    """The label of each item with its weight and whether it is valid, and the weight of each user.
+
+    - `labels`: a line for each item.
+    - `users`: a line for each user.
+    """
 
     labels: pd.DataFrame  # item, label, weight, valid
     users: pd.DataFrame  # user, species, weight
@@ -28,6 +32,10 @@ def validated_labels(
     authors: Mapping[Any, Any] | None = None,
 ) -> ValidatedLabels:
     r"""The label with the greatest weight of votes, valid when that weight exceeds a threshold.
+
+    - `b0`: b_0, the weight of somebody new.
+    - `threshold`: θ.
+    - `alpha`, `beta`: the exponents α and β.
 
     $$y_i = \arg\max_k \sum_{u \in U_i} w_u \mathbb 1[y_i^u = k], \qquad w_u = n_u^\alpha - n_u^\beta + b_0, \qquad
     \text{valid iff } \sum_{u \in U_i} w_u \mathbb 1[y_i^u = y_i] > \theta$$

@@ -18,7 +18,7 @@ KINDS = ("odd_even_transposition", "odd_even_merge", "bitonic", "splitter")
 
 @lru_cache(maxsize=64)
 def selection_network(n: int, k: int, kind: str = "splitter") -> tuple[Layer, ...]:
-    """The layers of a network that sorts the k largest of n values to the first k wires.
+    """The layers of a network that sorts the `k` largest of `n` values to the first k wires. The `kind` of network:
 
     - `odd_even_transposition`: neighbours, n layers (what the difftopk package calls odd-even);
     - `odd_even_merge`, `bitonic`: sort blocks of 2^⌈log₂ k⌉ wires with Batcher's merge of that name, then merge pairs of

@@ -33,10 +33,15 @@ def noised_kth_largest(
 ) -> Tensor:
     r"""The k-th largest score under Gaussian noise, averaged over a few draws: a smooth stand-in for `kth_largest`.
 
+    - `scores`: (…, L), any number of leading dimensions.
+    - `k`: which place, counted from 1.
+    - `epsilon`: ε, the scale of the noise.
+    - `n_samples`: M, the number of draws.
+
     $$\widehat{\mathrm{top}}_{k,\varepsilon,M}(s) = \frac1M \sum_{m=1}^{M} \mathrm{top}_k(s + \varepsilon Z_m),
       \qquad Z_m \sim \mathcal N(0, I_L)$$
 
-    epsilon is the scale of the noise and M = n_samples the number of draws. The gradient is path-wise: each draw gives
+    The gradient is path-wise: each draw gives
     1/M to the class that holds its k-th place, so classes whose score is near the k-th largest share it. Give `noise`
     to fix the draws (their number is then read off it), or a `generator`; with neither, fresh noise is drawn and the
     global random state is left alone. epsilon = 0 is `kth_largest`.

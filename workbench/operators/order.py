@@ -18,6 +18,9 @@ from workbench.operators.applying import is_mapped
 def kth_largest(scores: Tensor, k: int) -> Tensor:
     r"""The k-th largest score of each row, $\mathrm{top}_k(s)$. Its gradient is 1 at the class that holds it.
 
+    - `scores`: (…, L), any number of leading dimensions.
+    - `k`: which place, counted from 1.
+
     Of tied classes the one with the lower index counts as larger. Paper: Garcin et al. 2022, Eq. 1.
 
     >>> scores = torch.tensor([2.4, 2.6, 2.3, 0.5], requires_grad=True)
@@ -33,6 +36,9 @@ def kth_largest(scores: Tensor, k: int) -> Tensor:
 
 def top_sum(scores: Tensor, k: int) -> Tensor:
     r"""The sum of the k largest scores, $\mathrm{top}\Sigma_k(s)$. Its gradient is 1 at those k classes.
+
+    - `scores`: (…, L), any number of leading dimensions.
+    - `k`: how many are summed.
 
     Of tied classes the one with the lower index counts as larger; k = 0 gives 0. Paper: Garcin et al. 2022, Eq. 2.
 

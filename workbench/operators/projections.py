@@ -17,6 +17,8 @@ from workbench.operators.order import at_least_float32, check_order, in_plain_me
 def sparsemax(scores: Tensor) -> Tensor:
     r"""The probability vector closest to the scores: most entries are exactly 0.
 
+    - `scores`: (…, L), any number of leading dimensions.
+
     $$\mathrm{sparsemax}(s) = \arg\min_{p \in \Delta} \|s - p\|^2, \qquad p_j = \max(0, s_j - \tau(s))$$
 
     >>> sparsemax(torch.tensor([1.0, 0.8, -1.0]))
@@ -29,6 +31,9 @@ def sparsemax(scores: Tensor) -> Tensor:
 
 def project_top_k_simplex(scores: Tensor, K: int | float | Tensor) -> Tensor:
     r"""The vector with entries in [0, 1] that sum to K which is closest to the scores: sparse-top.
+
+    - `scores`: (…, L), any number of leading dimensions.
+    - `K`: what the entries sum to; one number, or one for each row.
 
     $$\text{sparse-top}_j(K, s) = \max(0, \min(1, s_j - \lambda_K(s)))$$
 

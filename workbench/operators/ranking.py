@@ -27,6 +27,10 @@ SMALLEST_VARIANCE = 1e-4  # scores that differ by less than about 0.01 count as 
 def neural_sort(scores: Tensor, k: int | None = None, temperature: float = 1.0) -> Tensor:
     r"""Row r is a softmax that peaks at the class of rank r because of how far all classes lie from each other.
 
+    - `scores`: (…, L), any number of leading dimensions.
+    - `k`: number of rows of P to return; all without it.
+    - `temperature`: small is near to sorting, large is smooth.
+
     $$P_{r} = \mathrm{softmax}\big(((n + 1 - 2r) s - A \mathbf 1) / T\big), \qquad A_{jl} = |s_j - s_l|$$
 
     s are the n scores, r = 1…k the rank, T the temperature. Rows sum to 1, columns only nearly.
@@ -43,6 +47,10 @@ def neural_sort(scores: Tensor, k: int | None = None, temperature: float = 1.0) 
 def soft_sort(scores: Tensor, k: int | None = None, temperature: float = 1.0) -> Tensor:
     r"""Row r is a softmax over how near each score is to the r-th largest.
 
+    - `scores`: (…, L), any number of leading dimensions.
+    - `k`: number of rows of P to return; all without it.
+    - `temperature`: small is near to sorting, large is smooth.
+
     $$P_{rj} = \mathrm{softmax}_j\big(-|s_{[r]} - s_j| / T\big)$$
 
     s_[r] is the r-th largest score, T the temperature. Rows sum to 1, columns only nearly.
@@ -57,6 +65,10 @@ def soft_sort(scores: Tensor, k: int | None = None, temperature: float = 1.0) ->
 
 def sinkhorn_sort(scores: Tensor, k: int | None = None, temperature: float = 0.01, n_iterations: int = 50) -> Tensor:
     r"""Sorting as transport of the scores to a grid of ranks, blurred by entropy.
+
+    - `scores`: (…, L), any number of leading dimensions.
+    - `k`: number of rows of P to return; all without it.
+    - `temperature`: small is near to sorting, large is smooth.
 
     $$P = n \cdot \arg\min_{\Pi \ge 0} \sum_{rj} \Pi_{rj} (x_j - y_r)^2 + T\, \Pi_{rj} \log \Pi_{rj}
       \quad\text{with}\quad \Pi \mathbf 1 = \Pi^\top \mathbf 1 = \mathbf 1 / n$$
@@ -86,6 +98,11 @@ def comparator_network_sort(
     steepness: float = 1.0,
 ) -> Tensor:
     r"""A selection network whose comparators swap only with a probability.
+
+    - `scores`: (…, L), any number of leading dimensions.
+    - `k`: number of rows of P to return; all without it.
+    - `relaxation`: F, "logistic" or "cauchy".
+    - `steepness`: β; large is near to sorting, small is smooth.
 
     $$P = M_t \cdots M_2 M_1, \qquad \begin{pmatrix} \widetilde{\max} \\ \widetilde{\min} \end{pmatrix}
       = \begin{pmatrix} 1 - f & f \\ f & 1 - f \end{pmatrix} \begin{pmatrix} a \\ b \end{pmatrix}, \quad

@@ -33,6 +33,10 @@ PRECISIONS = {torch.float32: Precision(32, 1e-7, 4.5), torch.float64: Precision(
 def exact_noised_kth_largest(scores: Tensor, k: int, epsilon: float) -> Tensor:
     r"""The expected k-th largest score under Gaussian noise: what `noised_kth_largest` estimates, without its noise.
 
+    - `scores`: (…, L), any number of leading dimensions.
+    - `k`: which place, counted from 1.
+    - `epsilon`: ε, the scale of the noise.
+
     $$\mathrm{top}_{k,\varepsilon}(s) = \mathbb E\big[\mathrm{top}_k(s + \varepsilon Z)\big]
       = t_0 + \int_{t_0}^{t_1} P\big(N(t) \ge k\big)\,dt, \qquad N(t) = \#\{j : s_j + \varepsilon Z_j > t\}$$
 

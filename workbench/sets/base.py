@@ -45,7 +45,8 @@ class Rule(Knobbed):
     def mask(self, fitted: FittedRule, probabilities: np.ndarray, scores: np.ndarray, rows: slice) -> np.ndarray:
         """Which classes are in the set, for a block of rows; the scores are there to part equal probabilities."""
         assert fitted.threshold is not None
-        return probabilities >= dtype_threshold(fitted.threshold, probabilities.dtype)
+        mask: np.ndarray = probabilities >= dtype_threshold(fitted.threshold, probabilities.dtype)
+        return mask
 
 
 @dataclass(frozen=True, eq=False)

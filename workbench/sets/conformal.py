@@ -127,14 +127,16 @@ class ConformalRule(Rule):
 
     def scores_of(self, probabilities: np.ndarray, rows: np.ndarray, classes: np.ndarray, span: slice) -> np.ndarray:
         """The scores of some classes of a block of rows."""
-        return self._scores(probabilities)[rows, classes]
+        own: np.ndarray = self._scores(probabilities)[rows, classes]
+        return own
 
     def threshold_at(self, score: float) -> float:
         """What `threshold` says of the score up to which classes are let in: the score itself."""
         return score
 
     def mask(self, fitted: FittedRule, probabilities: np.ndarray, scores: np.ndarray, rows: slice) -> np.ndarray:
-        return self._scores(probabilities) <= fitted.threshold
+        mask: np.ndarray = self._scores(probabilities) <= fitted.threshold
+        return mask
 
     def _scores(self, probabilities: np.ndarray) -> np.ndarray:
         """`class_scores` in float64, checked, and infinite for a class of probability 0."""

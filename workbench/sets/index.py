@@ -36,6 +36,10 @@ LARGEST_SIZE = 50  # sizes from here on share the last column of a compact histo
 class SetIndex:
     r"""The largest probabilities of a table in falling order, and the probability of each label.
 
+    - `table`: whose probabilities are indexed.
+    - `K_max`: the largest mean size that is answered without another pass.
+    - `step`: the distance between the values of K of its curve.
+
     With them the number of classes above a threshold,
 
     $$\hat G(t) = \frac1n \sum_{i=1}^n \sum_{j=1}^L \mathbb 1[p_j(x_i) \ge t],$$
@@ -133,7 +137,8 @@ class SetIndex:
         n = self.table.n
         count = self._largest.count(threshold)
         whole = count // n  # the first whole·n entries are counted already
-        return self._sizes_after[whole] + np.bincount(self._largest.rows[whole * n : count], minlength=n)
+        sizes: np.ndarray = self._sizes_after[whole] + np.bincount(self._largest.rows[whole * n : count], minlength=n)
+        return sizes
 
     @cached_property
     def _sizes_after(self) -> np.ndarray:

@@ -39,14 +39,16 @@ class MassRule(ConformalRule):
 
     def score(self, mass: np.ndarray, own: np.ndarray, rank: np.ndarray, draw: np.ndarray) -> np.ndarray:
         """The score of a class with probability `own` and that rank; `mass` is of it and all more probable ones."""
-        return mass - draw * own
+        score: np.ndarray = mass - draw * own
+        return score
 
     def draws(self, rows: slice, purpose: int) -> np.ndarray:
         """One uniform number per row, by the seed and the place of the row in the table; zeros without randomness."""
         if not self.randomized:  # type: ignore[attr-defined]
             return np.zeros(rows.stop - rows.start)
         bits = np.random.PCG64([self.seed, purpose]).advance(rows.start)  # type: ignore[attr-defined]
-        return np.random.Generator(bits).random(rows.stop - rows.start)
+        draws: np.ndarray = np.random.Generator(bits).random(rows.stop - rows.start)
+        return draws
 
     def scores_of(self, probabilities: np.ndarray, rows: np.ndarray, classes: np.ndarray, span: slice) -> np.ndarray:
         mass, own, rank = self._masses(probabilities, rows, classes)
@@ -73,12 +75,14 @@ class MassRule(ConformalRule):
         # Equal probabilities share the score of the last of them, so the set is what lies above the first outsider.
         outsider = falling[np.arange(len(falling)), np.minimum(n_inside, n_classes - 1)]
         outsider[n_inside == n_classes] = -1 if fitted.threshold == math.inf else 0
-        return probabilities > outsider[:, None]
+        mask: np.ndarray = probabilities > outsider[:, None]
+        return mask
 
     def _n_inside(self, falling: np.ndarray, draws: np.ndarray, threshold: float) -> np.ndarray:
         mass = np.cumsum(_units(falling), axis=1) * UNIT
         scores = self.score(mass, falling, np.arange(1, falling.shape[1] + 1), draws[:, None])
-        return np.count_nonzero(scores <= threshold, axis=1)
+        inside: np.ndarray = np.count_nonzero(scores <= threshold, axis=1)
+        return inside
 
     def bayes(self, posterior: LogitTable) -> FittedRule:
         """The smallest sets that hold the promised mass of every row."""
@@ -139,7 +143,8 @@ class RAPS(MassRule):
     min_size: int = min_size_knob()
 
     def score(self, mass: np.ndarray, own: np.ndarray, rank: np.ndarray, draw: np.ndarray) -> np.ndarray:
-        return super().score(mass, own, rank, draw) + self.penalty * np.maximum(rank - self.free_rank, 0)
+        score: np.ndarray = super().score(mass, own, rank, draw) + self.penalty * np.maximum(rank - self.free_rank, 0)
+        return score
 
 
 @dataclass(frozen=True)
@@ -178,7 +183,7 @@ class PointwiseError(Rule):
 
 def _rounding(probabilities: np.ndarray) -> float:
     """By how much the mass of all classes may miss 1: softmax (measured up to 10 000 classes), and the units."""
-    return 4 * float(np.finfo(probabilities.dtype).eps) + probabilities.shape[1] * UNIT
+    return 4 * float(np.finfo(probabilities.dtype).eps) + int(probabilities.shape[1]) * UNIT
 
 
 def _units(probabilities: np.ndarray) -> np.ndarray:

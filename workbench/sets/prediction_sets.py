@@ -17,6 +17,10 @@ from workbench.tables import LogitTable
 class PredictionSets:
     """One set of classes per row, sparse: the classes of row i are `classes[offsets[i]:offsets[i + 1]]`.
 
+    - `table`: the rows the sets are of.
+    - `rule`: the fitted rule that made them.
+    - `marks`: probabilities and rows of a block → (rows, L) true where a class is in the set.
+
     Within a row classes stand by falling probability, equal ones by falling score. Sizes and hits cost one pass
     over the table; the classes of all rows, and an (n, L) matrix, are made only on demand.
 
@@ -84,9 +88,12 @@ class PredictionSets:
     @cached_property
     def hits(self) -> np.ndarray:
         """(n,) bool: every label of the row is in its set. False for a row without a label: `labelled` says which."""
+        hits: np.ndarray
         if self.table.many_labels:
-            return self.labelled & (self.recalled == self.table.checked_labels().sum(1))
-        return self.recalled == 1
+            hits = self.labelled & (self.recalled == self.table.checked_labels().sum(1))
+        else:
+            hits = self.recalled == 1
+        return hits
 
     @cached_property
     def offsets(self) -> np.ndarray:
@@ -195,9 +202,12 @@ def _in_order(probabilities: np.ndarray, scores: np.ndarray, mask: np.ndarray) -
 
 
 def _recalled(mask: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    recalled: np.ndarray
     if labels.ndim == 2:
-        return np.count_nonzero(mask & labels, axis=1)
-    return (mask[np.arange(len(labels)), labels] & (labels >= 0)).astype(np.int64)  # -1 is no label
+        recalled = np.count_nonzero(mask & labels, axis=1)
+    else:
+        recalled = (mask[np.arange(len(labels)), labels] & (labels >= 0)).astype(np.int64)  # -1 is no label
+    return recalled
 
 
 def checked_sets(given: Any) -> PredictionSets:

@@ -54,7 +54,8 @@ def label_ranks(probabilities: np.ndarray, scores: np.ndarray, labels: np.ndarra
     if labels.ndim == 2:
         places = np.empty((n, n_classes), np.int64)
         np.put_along_axis(places, falling_order(probabilities, scores), np.arange(1, n_classes + 1), axis=1)
-        return np.where(labels, places, 0).max(1)
+        last: np.ndarray = np.where(labels, places, 0).max(1)
+        return last
     own = probabilities[np.arange(n), labels][:, None]  # where the label is -1, of the last class
     larger = marked_in_rows(probabilities > own)
     at_least = marked_in_rows(probabilities >= own)
@@ -69,4 +70,5 @@ def label_ranks(probabilities: np.ndarray, scores: np.ndarray, labels: np.ndarra
 
 def _ahead(score: np.ndarray, label_score: np.ndarray, index: np.ndarray, label: np.ndarray) -> np.ndarray:
     """Which of the classes that are as probable as the label come before it."""
-    return (score > label_score) | ((score == label_score) & (index < label))
+    ahead: np.ndarray = (score > label_score) | ((score == label_score) & (index < label))
+    return ahead

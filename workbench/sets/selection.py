@@ -73,7 +73,8 @@ class Largest:
     @property
     def classes(self) -> np.ndarray:
         """(m',) the class each belongs to."""
-        return self.positions - self.rows * self.n_classes
+        classes: np.ndarray = self.positions - self.rows * self.n_classes
+        return classes
 
     def count(self, threshold: float) -> int:
         """How many probabilities are ≥ threshold; the threshold must not lie below the floor."""

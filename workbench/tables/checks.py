@@ -289,7 +289,7 @@ def _numbered(array: np.ndarray, names: tuple[str, ...] | None, n_classes: int |
         texts = [str(label) for label in array.tolist()]
         reading = "labels are names of classes, not positions from 0" if are_indices and differ else ""
         return _named(texts, names, n_classes)._replace(reading=reading)
-    reading = "labels are positions from 0, not names of classes" if differ else ""
+    reading = "labels are positions from 0, not names of classes" if numbers_name and differ else ""
     return Labels(array.astype(np.int64), names, reading)
 
 

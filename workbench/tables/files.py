@@ -26,6 +26,8 @@ def import_table(
 ) -> LogitTable:
     """Read scores or probabilities, and labels where there are any, from a file or a pandas DataFrame.
 
+    - `source`: the path of a file, or a DataFrame.
+
     - `.npz`, `.safetensors`: arrays named `scores` (or `logits`, `probabilities`, …) and `labels` (or `y`, …); also
       `class_names`, `groups`, `class_counts`, `link`, `link_constant`, `split`, `posterior`, `votes`, `features`, `ids`,
       `images`. Any other array with one entry per row becomes a row attribute. Words of a `.safetensors` stand in its

@@ -111,7 +111,7 @@ class LogitTable:
                 self._fill(**{name: checked_names(name, getattr(self, name))})
         if self.labels is not None:
             read = labels_from(self.labels, self.class_names, scores.shape[1], numbers_name=frame)
-            note = self.note if read.reading in self.note else "; ".join(filter(None, (self.note, read.reading)))
+            note = "; ".join(filter(None, (self.note, read.reading)))
             labels = checked_labels(read.values, *scores.shape)
             self._fill(labels=labels, class_names=read.class_names, note=note)
         if self.class_counts is not None:

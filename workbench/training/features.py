@@ -48,6 +48,8 @@ def cache_features(
 ) -> Dataset:
     """The dataset with the features of a backbone as its inputs: float32 (n, d), computed once and memory-mapped.
 
+    - `dataset`: its name, its path, or the dataset itself.
+
     `backbone` is a trained run, a Module (what it returns are the features), or the name of one that comes with weights:
     `efficientnet-lite0`, `torchvision:resnet50:DEFAULT` or `module:factory`. It is only read: no dropout, batch
     statistics as they were learnt. Labels, names, posterior and attributes stay; heads are trained on the result as on

@@ -50,6 +50,8 @@ def sweep(
 ) -> Sweep:
     """Train a run in every setting of some of its fields, and judge each on val and on test.
 
+    - `run`: the run whose fields are varied.
+
     `over` names fields of the run (`seed`, `learning_rate`, `model`, …) or, after `loss.` and `data.`, knobs of its loss
     and of its dataset. A mapping of names to values is a grid: all combinations are trained. A list of mappings is
     trained as it stands. A run that is stored is not trained again, so a sweep that was interrupted goes on where it

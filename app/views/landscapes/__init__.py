@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import inspect
 import re
 from collections.abc import Sequence
 from functools import partial
@@ -13,14 +12,14 @@ from typing import Any
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
-import workbench as wb
 from controls import knobs
-from controls.addressed import bound, one_of, some_of, switch
-from drawing import messages
 from drawing.loss_figures import Setting, figure, prepare, recipe, shown
+from session import messages
+from session.address import bound, one_of, some_of, switch
 from views.landscapes.weight_space import weight_space
+from workbench.catalogue import LOSSES
 from workbench.figures.base import round_range
-from workbench.figures.of_losses.evaluation import on_three_classes
+from workbench.figures.of_losses.evaluation import fitting_three_classes
 from workbench.knobs import Knob
 
 STAND_INS, GALLERY, LEVELS, RISK, LINES = "Stand-ins", "Gallery", "Level sets", "Conditional risk", "Along a line"
@@ -63,7 +62,8 @@ def body(dark: bool) -> None:
     )
     st.markdown(PARTS[part])
     views = {STAND_INS: stand_ins, GALLERY: gallery, LEVELS: levels, RISK: risk, LINES: lines, WEIGHTS: weight_space}
-    views[part](dark)
+    if part == WEIGHTS or not messages.torch_is_missing():
+        views[part](dark)
 
 
 def stand_ins(dark: bool) -> None:
@@ -80,8 +80,8 @@ def gallery(dark: bool) -> None:
     with st.spinner("Drawing every loss…"):
         clicked = shown("gallery", recipe("gallery", label=label, K=K), dark, clickable=True)
     if clicked is not None:
-        opened = wb.losses.LOSSES[clicked.point]
-        st.session_state["landscapes next"] = {"part": LEVELS, "loss": opened.__name__, "beside": NONE}
+        opened = list(LOSSES.values())[clicked.point]
+        st.session_state["landscapes next"] = {"part": LEVELS, "loss": opened.name, "beside": NONE}
         with contextlib.suppress(StreamlitAPIException):  # a widget that is there already writes the address itself
             st.query_params["loss"] = opened.title
         st.rerun(scope="fragment")
@@ -174,7 +174,7 @@ def lines(dark: bool) -> None:
 
 def titles() -> dict[str, str]:
     """Name → title of every loss of the catalogue."""
-    return {loss.__name__: loss.title for loss in wb.losses.LOSSES}
+    return {name: loss.title for name, loss in LOSSES.items()}
 
 
 def loss_choice(label: str, key: str, options: tuple[str, ...] = ()) -> str:
@@ -193,11 +193,11 @@ def label_choice() -> int:
 
 def knobs_on_triangle(name: str) -> dict[str, tuple[Knob, Any]]:
     """Knob → (the knob as three classes allow it, where it stands at first)."""
-    loss = on_three_classes(wb.losses.class_named(name))
-    found = {}
-    for knob_name, knob in loss.knobs().items():
+    declared, found = LOSSES[name].knobs, {}
+    settings = LOSSES[name].spec(**fitting_three_classes(declared))["knobs"]
+    for knob_name, knob in declared.items():
         limited = dataclasses.replace(knob, low=1, high=2) if knob_name == "K" else knob
-        value = getattr(loss, knob_name)
+        value = settings[knob_name]
         found[knob_name] = (limited, limited.snapped(value) if knob.numeric else value)
     return found
 
@@ -261,7 +261,7 @@ def drawing_options(*, two: bool) -> dict[str, Any]:
 
 def of_loss(name: str) -> dict[str, Any]:
     """What can be said about some losses only: how noise is treated, which head moves, what shares the batch."""
-    loss = wb.losses.class_named(name)
+    loss = LOSSES[name]
     options: dict[str, Any] = {}
     if loss.random and st.toggle(
         "Draw the noise", help="as in training; otherwise smoothed exactly", **bound(f"{name}_sampled", switch)
@@ -311,7 +311,7 @@ def keep_ends(name: str, settings: list[Setting], ends: Ends | None) -> None:
 
 def about(name: str) -> None:
     """What the loss says about itself."""
-    loss = wb.losses.class_named(name)
+    loss = LOSSES[name]
     with st.expander(f"About: {loss.title}", icon=":material/menu_book:"):
-        text = re.sub(r"^>>>.*?(?:\n\n|\Z)", "", inspect.getdoc(loss) or "", flags=re.MULTILINE | re.DOTALL)
+        text = re.sub(r"^>>>.*?(?:\n\n|\Z)", "", loss.about, flags=re.MULTILINE | re.DOTALL)
         st.markdown(text)

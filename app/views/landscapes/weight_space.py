@@ -8,10 +8,9 @@ import streamlit as st
 
 import live
 import workbench as wb
-from controls.addressed import bound, one_of
-from drawing import messages
 from drawing.handout import handout
-from session import reading
+from session import messages, reading
+from session.address import bound, one_of
 from workbench.figures import Code, Figure
 from workbench.workers.planes import Computation, Plane, check_repeatable
 
@@ -61,6 +60,8 @@ def offer(plane: Plane, steps: int, before: Computation | None) -> None:
     missing = round((1 - plane.so_far(steps)[1]) * steps**2)
     if not missing:
         st.caption(f"All {steps**2} points are known; they are kept.")
+        return
+    if messages.torch_is_missing():
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         name = f"Compute {missing} points"

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any, NoReturn
+
 import streamlit as st
 
-from controls.addressed import bound, one_of
-from drawing import messages
+from session import messages
+from session.address import bound, one_of
+from session.navigation import go_to
 from views.train import live_heads, new_run, sweeps
+from workbench.catalogue import LOSSES
+from workbench.knobs import shown
 
 LIVE, NEW, SWEEPS = "Live", "A new run", "Sweeps"
 PARTS = {
@@ -19,6 +24,13 @@ PARTS = {
 }
 
 
+def open_live_training(key: str, loss: str, **knobs: Any) -> NoReturn:
+    """Go to the live panel, where a new head on the backbone of a run learns with this loss."""
+    moved = {f"live_{loss}_{knob}": value for knob, value in LOSSES[loss].spec(**knobs)["knobs"].items()}
+    written = {knob: shown(value) for knob, value in moved.items()}
+    go_to("train", {"run": key, **written}, asked={"run": key, "train": LIVE, "live_loss": loss, **moved})
+
+
 def page() -> None:
     """The view."""
     st.title("Train", anchor=False)
@@ -27,6 +39,8 @@ def page() -> None:
     )
     st.markdown(PARTS[part])
     dark = st.context.theme.type == "dark"
+    if part != SWEEPS and messages.torch_is_missing():
+        return
     if part == NEW:
         new_run.body(st.session_state["run"], dark)
     elif part == SWEEPS:

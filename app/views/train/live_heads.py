@@ -16,12 +16,13 @@ import streamlit as st
 import live
 import workbench as wb
 from controls import knobs
-from controls.addressed import bound, one_of
-from drawing import messages
 from drawing.figures import HEIGHT, untitled
 from drawing.handout import handout
-from session import reading, training_requests
+from session import messages, reading, training_requests
+from session.address import bound, one_of
+from session.navigation import open_elsewhere
 from views.train.sweeps import swept
+from workbench.catalogue import LOSSES, DeclaredLoss
 from workbench.figures import Code, Figure
 from workbench.figures.base import counted
 from workbench.figures.of_runs.comparisons import in_words, names_of_metrics
@@ -56,16 +57,15 @@ def body(key: str, dark: bool) -> None:
     except ValueError as error:
         st.info(messages.plain(messages.without_places(str(error))), icon=":material/model_training:")
         return
-    with st.spinner("Reading the losses…"):
-        names = trainable(base.tables["val"])
-        titles = {name: wb.losses.class_named(name).title for name in names}
+    names = trainable(base.tables["val"])
+    titles = {name: LOSSES[name].title for name in names}
     with st.container(key="settings"):
         name = st.selectbox(
             "Loss", list(titles), names.index(FIRST) if FIRST in names else 0, format_func=titles.__getitem__,
             **bound("live_loss", one_of(titles.values())),
         )  # fmt: skip
-        loss = wb.losses.class_named(name)(**knobs_of(name, base.tables["val"].n_classes))
-    described = head_of(base, loss.spec())
+        loss = LOSSES[name].spec(**knobs_of(name, base.tables["val"].n_classes))
+    described = head_of(base, loss)
     ask_once(described)
     progress = progress_of(described)
     if progress.state == FINISHED:
@@ -80,21 +80,21 @@ def body(key: str, dark: bool) -> None:
 def trainable(table: wb.LogitTable) -> list[str]:
     """The losses that read the labels of this table and have a knob to move."""
     return [
-        loss.__name__
-        for loss in wb.losses.LOSSES
+        name
+        for name, loss in LOSSES.items()
         if loss.trains and (not table.many_labels or loss.labels == "many" or loss.also_many_labels) and moved(loss)
     ]
 
 
-def moved(loss: Any) -> dict[str, Knob]:
+def moved(loss: DeclaredLoss) -> dict[str, Knob]:
     """The knobs of a loss that a person moves."""
-    return {name: knob for name, knob in loss.knobs().items() if name not in FIXED}
+    return {name: knob for name, knob in loss.knobs.items() if name not in FIXED}
 
 
 def knobs_of(name: str, n_classes: float = math.inf, prefix: str = "live") -> dict[str, Any]:
     """Every knob of a loss as a widget; K stays below the number of classes."""
     chosen = {}
-    for knob_name, knob in moved(wb.losses.class_named(name)).items():
+    for knob_name, knob in moved(LOSSES[name]).items():
         if knob_name == "K" and knob.low is not None and knob.high is not None and knob.high >= n_classes:
             if n_classes - 1 <= knob.low:  # of two classes a set of one is all there is to ask for
                 chosen[knob_name] = knob.low
@@ -222,7 +222,7 @@ def keep(run: StoredRun, base: StoredRun) -> None:
         return
     if Shelf().store.has(run.key):
         st.badge("Kept", icon=":material/check:", color="green")
-        training_requests.open_elsewhere(run.key)
+        open_elsewhere(run.key)
     elif st.button("Keep this run", icon=":material/bookmark:"):
         Shelf().keep(run.key)
         st.rerun()

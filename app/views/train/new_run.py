@@ -14,12 +14,13 @@ import streamlit as st
 import live
 import workbench as wb
 from controls import knobs
-from controls.addressed import any_text, bound, one_of
-from drawing import messages
 from drawing.figures import untitled
 from drawing.handout import handout
-from session import reading, training_requests
+from session import messages, reading, training_requests
+from session.address import any_text, bound, one_of
+from session.navigation import open_elsewhere
 from views.train.live_heads import TALL, knobs_of, time_left, with_training
+from workbench.catalogue import LOSSES, RECIPES, SETTINGS
 from workbench.datasets import DATASETS, recipe_class
 from workbench.workers.heads import CANCELLED, FAILED, FINISHED, IDLE, Progress, head_of
 
@@ -32,8 +33,6 @@ WHOLE, HEAD = "The whole network", "Only a head, on the features of the chosen r
 @messages.friendly
 def body(key: str | None, dark: bool) -> None:
     """The form, and below it the run that is being trained or was trained last."""
-    with st.spinner("Reading losses and recipes…"):
-        wb.recipes.RECIPES, wb.losses.LOSSES  # noqa: B018  (the first time they load torch)
     parts = [WHOLE, HEAD] if key is not None and has_head(key) else [WHOLE]
     part = st.segmented_control("What learns", parts, default=WHOLE, required=True, **bound("what", one_of(parts)))
     progress = training_requests.long_worker().progress
@@ -72,12 +71,11 @@ def head(key: str) -> dict[str, Any]:
 
 def whole(key: str | None) -> dict[str, Any] | None:
     """A network with its data, as the controls describe them; None as long as there is no path to the data."""
-    recipes = wb.recipes.RECIPES
     with st.container(key="settings"):
         data = chosen_data(None if key is None else reading.run(key).dataset_spec)
-        name = st.selectbox("Settings as in", list(recipes), **bound("recipe", one_of(recipes)))
-        start = recipes[name].settings
-        models = list(dict.fromkeys(each.settings["model"] for each in recipes.values() if "model" in each.settings))
+        name = st.selectbox("Settings as in", list(RECIPES), **bound("recipe", one_of(RECIPES)))
+        start = RECIPES[name].settings
+        models = list(dict.fromkeys(each.settings["model"] for each in RECIPES.values() if "model" in each.settings))
         model = st.selectbox(
             "Model", models, models.index(start.get("model", models[0])), **bound(f"model_{name}", one_of(models)),
             help="one of your own is trained in a notebook or a terminal, by module:factory",
@@ -85,24 +83,24 @@ def whole(key: str | None) -> dict[str, Any] | None:
         loss = chosen_loss()
     with st.container(key="more-settings"):
         settings = {each: setting(each, start.get(each), key=name) for each in training_requests.SETTINGS}
-    told = (recipes[name].paper, recipes[name].place, recipes[name].note)
+    told = (RECIPES[name].paper, RECIPES[name].place, RECIPES[name].note)
     st.caption(messages.plain("; ".join(filter(None, told))))
     return None if data is None else {"dataset": data, "model": model, "loss": loss, **settings}
 
 
 def chosen_loss() -> dict[str, Any]:
     """A loss with its knobs, as `run.json` has it."""
-    titles = {loss.__name__: loss.title for loss in wb.losses.LOSSES if loss.trains}
+    titles = {name: loss.title for name, loss in LOSSES.items() if loss.trains}
     first = list(titles).index("CrossEntropy")
     name = st.selectbox(
         "Loss", list(titles), first, format_func=titles.__getitem__, **bound("new_loss", one_of(titles.values()))
     )
-    return wb.losses.class_named(name)(**knobs_of(name, prefix="new")).spec()
+    return LOSSES[name].spec(**knobs_of(name, prefix="new"))
 
 
 def setting(name: str, start: Any, *, key: str) -> Any:
     """A setting of the run as a widget that stands at `start` at first, or at its default."""
-    knob = wb.Run.knobs()[name]
+    knob = SETTINGS[name]
     return knobs.widget(name, knob, knob.default if start is None else start, key=f"{name}_{key}")
 
 
@@ -148,7 +146,7 @@ def watch(dark: bool) -> None:
     elif progress.state == FINISHED and progress.key is not None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.badge("Trained and kept", icon=":material/check:", color="green")
-            training_requests.open_elsewhere(progress.key)
+            open_elsewhere(progress.key)
     curves(progress, dark)
 
 

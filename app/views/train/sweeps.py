@@ -11,11 +11,10 @@ import streamlit as st
 
 import live
 import workbench as wb
-from controls.addressed import bound, one_of
-from drawing import messages
 from drawing.figures import untitled
 from drawing.handout import handout
-from session import reading
+from session import messages, reading
+from session.address import bound, one_of
 from workbench.figures import Code, Figure
 from workbench.figures.base import counted
 from workbench.figures.of_runs.learning import ACROSS

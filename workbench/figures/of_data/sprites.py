@@ -29,6 +29,8 @@ def as_photos(images: object) -> np.ndarray:
 def sprite_sheet(images: object, columns: int = 20) -> np.ndarray:
     """The images on one sheet, row by row, `columns` to a row: (rows · height, columns · width, 3) bytes.
 
+    - `images`: (n, height, width, channels).
+
     Image i stands at row i // columns, column i % columns; places that are left over are black.
 
     >>> sprite_sheet(np.full((3, 8, 6, 3), 255, np.uint8), columns=2).shape

@@ -88,10 +88,15 @@ def _on_heads(loss: Loss, scores: Tensor, head: str) -> Tensor:
 
 def on_three_classes(loss_class: type[Loss], K: int = 2) -> Loss:
     """A loss of that class as the triangle can show it: sets of K ≤ 2 classes, everything else at its default."""
+    return loss_class(**fitting_three_classes(loss_class.knobs(), K))
+
+
+def fitting_three_classes(knobs: Iterable[str], K: int = 2) -> dict[str, Any]:
+    """Of the knobs with these names, those that three classes do not leave at their default, and where they stand."""
     if K not in (1, 2):
         raise ValueError(f"K = {K!r}; of three classes a set holds 1 or 2")
     fitting = {"K": K, "p_k": (1 / K,) * K}
-    return loss_class(**{name: fitting[name] for name in loss_class.knobs() if name in fitting})
+    return {name: fitting[name] for name in knobs if name in fitting}
 
 
 def knobs_in_words(loss: Loss, width: int | None = None) -> str:

@@ -53,6 +53,8 @@ def level_sets(
 ) -> LevelSets:
     r"""Level sets of a loss over the scores of three classes.
 
+    - `loss`: the loss ℓ.
+
     $$s \mapsto \ell(s, y), \qquad s \in 2 \cdot \Delta_3$$
 
     `label` is y, counted from 0; `steps` are the points on a side of the triangle, and `total` the sum of the scores.
@@ -144,6 +146,9 @@ def gallery(
     sampled: bool = False,
 ) -> Gallery:
     """Level sets of many losses on one sheet: all of the catalogue, unless `losses` says which.
+
+    - `label`: the class that is right, 0, 1 or 2.
+    - `steps`: number of points along a side of a triangle.
 
     A class of losses is shown with sets of `K` ≤ 2 classes and its other knobs at their defaults; a loss is shown as it
     is. Each triangle is rescaled to run from 0 to 1. With `sampled` noise is drawn, as in `level_sets`. A loss of yours

@@ -30,6 +30,9 @@ DASHES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}  # Plotly's n
 def binary_surrogates(reach: float = 2.5, steps: int = 201) -> Lines:
     r"""The four losses of a binary classifier against its margin: why one trains with a stand-in for the error.
 
+    - `reach`: the margins drawn are those in [−reach, reach].
+    - `steps`: number of points of a line.
+
     $$t = f(x)\,y: \quad \mathbb 1[t \le 0], \quad (1 - t)_+, \quad e^{-t}, \quad \ln(1 + e^{-t})$$
 
     The error is flat, so it teaches nothing; hinge and exponential lie above it and are steep. The logistic loss lies
@@ -74,6 +77,11 @@ def line_profile(
     value_range: tuple[float, float] | None = None,
 ) -> Lines:
     """Losses while the score of the label climbs past the scores of the other classes, which stay where they are.
+
+    - `losses`: one loss or several.
+    - `others`: the scores of the other classes.
+    - `reach`: how far the score of the label goes to both sides.
+    - `steps`: number of points of a line.
 
     Dotted lines show the others: a top-K loss lets go when the label has climbed past all but K − 1 of them, by its
     margin. A noised loss is drawn with its expectation. At most eight losses fit on a picture. The axis of the losses

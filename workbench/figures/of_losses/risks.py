@@ -55,6 +55,10 @@ def conditional_risk(
 ) -> ConditionalRisk:
     r"""The risk of scores when the label is random, its minimiser, and whether that keeps the K likeliest classes.
 
+    - `loss`: the loss, of three classes.
+    - `K`: size of the Bayes set; that of the loss without it.
+    - `steps`: number of points along a side of the triangle.
+
     $$R(s, \pi) = \sum_y \pi_y \, \ell(s, y), \qquad
       \text{price} = \inf_{s \,:\, \neg P_K(s, \pi)} R(s, \pi) - \inf_s R(s, \pi)$$
 
@@ -131,6 +135,10 @@ def calibration_map(
     loss: Loss, K: int | None = None, probabilities: Sequence[float] | None = None, steps: int = 41, grid: int = 61
 ) -> LevelSets:
     r"""For every law π of the label, what it costs at least to break its Bayes set: 0 is where a loss is not calibrated.
+
+    - `loss`: the loss, of three classes.
+    - `K`: size of the Bayes set; that of the loss without it.
+    - `steps`: number of laws along a side of the triangle.
 
     $$\pi \mapsto \inf_{s \,:\, \neg P_K(s, \pi)} R(s, \pi) - \inf_s R(s, \pi), \qquad \pi \in \Delta_3$$
 

@@ -40,6 +40,9 @@ def gradient_sparsity(
 ) -> Lines:
     """How many classes get a gradient while the noise ε of a loss grows: a mean over the rows that get one at all.
 
+    - `losses`: one loss or several.
+    - `epsilons`: the values of ε along the axis; 0.001 to 10 without them.
+
     `scores` is one score vector, an array (n, L), or a `LogitTable`, of which at most 200 rows are taken, spread evenly.
     `labels` are those of the rows of an array (without them, each row's lowest score); a table has its own. Each loss is
     drawn as it trains, its noise with a fixed seed; one without ε is a level line. With n_samples draws at most
@@ -143,6 +146,10 @@ def smoothing_bounds(
     scores: Sequence[float] = EXAMPLE, K: int = 2, epsilons: Sequence[float] | None = None
 ) -> SmoothingBounds:
     r"""What is proved about top-K under Gaussian noise, beside what is measured at a score vector.
+
+    - `scores`: the score vector whose K-th largest is smoothed.
+    - `K`: which place, counted from 1.
+    - `epsilons`: the values of ε along the axis; 0.01 to 10 without them.
 
     $$|\mathrm{top}_{K,\varepsilon} - \mathrm{top}_K| \le \varepsilon K \sqrt{2 \log L}, \quad
       \|\nabla^2 \mathrm{top}_{K,\varepsilon}\| \le \tfrac{4 \sqrt{KL}}{\varepsilon}, \quad

@@ -29,6 +29,9 @@ LINES = "threshold above", "threshold below"  # the lines at the threshold, by t
 def none_of_these(table: LogitTable, threshold: float = 0.5) -> NoneOfThese:
     """Histograms of the largest probability of rows with and without a label, and what a threshold does to both.
 
+    - `table`: rows with and without a label.
+    - `threshold`: the one that is marked.
+
     Where no class reaches the threshold the set is empty and says "none of these": right for a row without a label, a
     pity for a row with one. Below the histograms stand, against the threshold, the share of rows with a label that get
     an answer and the share of rows without one that are told "none of these". MMC is the mean of the largest

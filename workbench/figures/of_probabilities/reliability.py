@@ -28,6 +28,10 @@ DIAGRAM, COUNTS = (0.31, 1.0), (0.0, 0.22)  # from where to where each panel rea
 def reliability(table: LogitTable, bins: int = 15, K: int = 1) -> Reliability:
     """Reliability diagram: accuracy against confidence in bins, with counts and the band that luck alone explains.
 
+    - `table`: the rows, with their scores and labels.
+    - `bins`: number of bins of the confidence.
+    - `K`: number of most probable classes of each row that are judged.
+
     Confidence is the probability of the most probable class (of each of the K most probable, for K > 1). Points below
     the diagonal are over-confident. The band of a bin holds its accuracy with probability 90 % if the confidences are
     right; points outside it are filled.

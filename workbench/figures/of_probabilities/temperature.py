@@ -29,6 +29,9 @@ ROWS = 2000  # a curve of more rows looks the same and costs more
 def temperatures(val: LogitTable, test: LogitTable, at: float | None = None) -> Temperatures:
     """Negative log-likelihood against the temperature that divides the scores, with the best one on `val` marked.
 
+    - `val`: the rows that the temperature is fitted on.
+    - `test`: the rows that it is judged on.
+
     Left of 1 the network is made surer, right of it less sure. The optimum is exact (`TemperatureScaling`); the curves
     are of at most 2 000 rows of each table, spread evenly over it. `at` marks a temperature of one's own.
 

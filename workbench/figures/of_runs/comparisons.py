@@ -28,6 +28,8 @@ TOLD = ("# comparison: the frame that wb.comparison.compare gives",)
 def on_two_metrics(comparison: pd.DataFrame, x: str = "accuracy", y: str = "macro_accuracy") -> OnTwoMetrics:
     """Runs as dots on any two metrics of `wb.comparison.compare`, each with its intervals.
 
+    - `x`, `y`: the metrics along the two axes.
+
     A metric of groups is named with its group: `shot_accuracy few`.
 
     >>> import workbench as wb

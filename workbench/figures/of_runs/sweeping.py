@@ -31,6 +31,9 @@ ARROWS = {"higher": " ↑", "lower": " ↓", "none": ""}  # which way is better
 def against_knob(summary: pd.DataFrame, knob: str, split: str = "test") -> AgainstKnob:
     """Every metric of a sweep against one of its knobs, one panel each: the mean over seeds with its 95 % interval.
 
+    - `knob`: the column of `summary` along the axis, such as "loss.epsilon".
+    - `split`: the rows that were judged on, "test" or "val".
+
     `summary` is that of `wb.sweep(...)`. What else was varied tells the lines apart. The interval is Student's, of the
     mean over seeds (on a scale that ends where the metric does): it tells how much training varies. With one seed there is
     none. Metrics that are a number for each group have a panel for each. An arrow says which way is better.

@@ -28,6 +28,8 @@ THRESHOLDS = np.arange(1, 101) / 100
 def f1_against_threshold(tables: Mapping[str, LogitTable], at: float | None = None) -> F1AgainstThreshold:
     r"""Micro-F1 of the sets of every threshold, one curve a table: how well sets agree with the labels of the rows.
 
+    - `tables`: tables by their names.
+
     $$F_1(\lambda) = \frac{2\,\mathrm{TP}(\lambda)}{\sum_i |S_\lambda(x_i)| + \sum_i |Y_i|}$$
 
     S is the set at the threshold λ, Y_i the labels of row i, and TP counts the labels that are in the set of their row; rows

@@ -44,6 +44,8 @@ MACRO = "mean over classes"  # the line, by its name
 def per_class(sets: PredictionSets) -> PerClass:
     """Accuracy of each class: the share of its rows whose set contains it.
 
+    - `sets`: the sets of some rows, what a fitted rule returns.
+
     One bar a class, the most photographed first where class counts are known and the most accurate first elsewhere.
     Hundreds of classes are drawn as a histogram of their accuracies; the frame always has one row a class, with the
     number of rows `n`, a 95 % Wilson interval (`low`, `high`) and the mean size of the sets.

@@ -28,6 +28,8 @@ HERE = "here"  # the dot where a slider stands, by its name
 def accuracy_against_size(index: SetIndex, sets: PredictionSets | None = None) -> AccuracyAgainstSize:
     """Accuracy of average-K sets against their mean size, beside top-K sets of the same size.
 
+    - `index`: `SetIndex(table)` of the rows to judge on.
+
     Where the average-K curve runs above the top-K points, some rows are clearer than others and letting sets differ in
     size pays. With class counts, few, medium and many say which classes pay for small sets (each the mean over its
     classes); without, the mean over all classes is drawn. Where the true posterior is known, no classifier can be above

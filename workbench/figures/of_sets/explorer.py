@@ -13,7 +13,7 @@ from plotly.subplots import make_subplots
 
 from workbench.figures.base import Figure, Move, Places, counted, moved, paper, plotly_frames, round_limit
 from workbench.figures.code import Code
-from workbench.figures.of_sets.sizes import larger_sets, last_bars, pooled, size_ticks
+from workbench.figures.of_sets.sizes import end_of_sizes, larger_sets, last_bars, pooled, size_ticks
 from workbench.figures.style import PLOTLY_CONFIG, SEQUENTIAL, Theme
 from workbench.sets import SetIndex
 from workbench.tables import LogitTable, checked_table
@@ -27,6 +27,9 @@ BARS, MEAN, POINT = "sizes", "mean", "here"  # what moves, by the names of the t
 
 def explore(val: LogitTable, test: LogitTable, K_max: float = 10.0, step: float = 0.1) -> Explorer:
     """Move K and see what average-K sets do: their sizes, their accuracy, the threshold and the confidence K means.
+
+    - `K_max`: where the slider ends.
+    - `step`: the distance between its values.
 
     Thresholds are fitted on `val`, everything drawn is of `test`. `confidence` is the accuracy on `val` at the same
     threshold; on n rows a conformal rule with that threshold (`LAC`) would have promised n/(n + 1) of it. All values of K
@@ -81,14 +84,16 @@ class Explorer(Figure):
 
     def _last_bar(self) -> np.ndarray:
         """That of the largest K, for every K: the axis of sizes does not move."""
-        largest = self.histograms[-1:, None]
-        return np.repeat(last_bars(largest / largest.sum(axis=2, keepdims=True)), len(self.histograms))
+        of_largest_K = self.histograms[-1:, None]
+        (last,) = last_bars(of_largest_K / of_largest_K.sum(axis=2, keepdims=True))
+        largest = np.flatnonzero(self.histograms.sum(axis=0))[-1]
+        return np.full(len(self.histograms), end_of_sizes(int(last), int(largest)))
 
     def shares(self) -> np.ndarray:
         """The histograms as shares, up to a size that nearly all sets keep below; the last column pools the rest."""
         last = self._last_bar()
         bars = pooled(self.histograms[:, None], last)[:, 0, : last[0] + 1]
-        return bars / bars.sum(axis=1, keepdims=True)
+        return np.asarray(bars / bars.sum(axis=1, keepdims=True))
 
     def moves(self, places: Places) -> list[Move]:
         """What changes with K: the bars, the axis of their shares, their mean, the point on the curve.

@@ -41,6 +41,8 @@ def co_members(sets: PredictionSets) -> np.ndarray:
 def shared_sets(sets: PredictionSets, around: int, most: int = 16) -> SharedSets:
     """The classes that share the sets of the class `around`, and how they share each other's.
 
+    - `sets`: the sets of some rows, what a fitted rule returns.
+
     A cell is the share of the sets with the class of its line that also hold the class of its column. Of many classes
     the `most` that stand beside `around` most often are drawn; they are ordered by group, so that a group that is easily
     confused within itself is a dark square on the diagonal. Needs no labels.

@@ -31,6 +31,8 @@ MOVING_HOVER = (
 def accuracy_against_count(sets: PredictionSets) -> AccuracyAgainstCount:
     """Accuracy of each class against its number of training images, with the mean of each shot group.
 
+    - `sets`: the sets of some rows, what a fitted rule returns.
+
     The frame is that of `per_class`. A class without training images is drawn at one.
 
     >>> import workbench as wb

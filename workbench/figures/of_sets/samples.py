@@ -34,6 +34,8 @@ CELL_HEIGHT = 264  # pixels of a photograph with its lines
 def samples(sets: PredictionSets, images: Any = None, rows: Sequence[int] | None = None) -> Samples:
     """Photographs with their predicted sets: a green frame and ✓ for a hit, a terracotta frame and ✗ for a miss.
 
+    - `sets`: the sets of some rows, what a fitted rule returns.
+
     `images` are the photographs of all rows of the table, in its order (those the table carries, unless given); `rows`
     says which to show: twelve spread evenly over the table, unless given. The frame has one line for each class of each
     set, `rank` 1 being the most probable; an empty set has one line of rank 0.

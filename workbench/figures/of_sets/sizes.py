@@ -43,6 +43,8 @@ THESE, OTHER = "these", "other"
 def set_sizes(sets: PredictionSets, by: Any = None, other: PredictionSets | None = None) -> SetSizes:
     """Histogram of set sizes: clear rows get small sets, ambiguous rows large ones.
 
+    - `sets`: the sets of some rows, what a fitted rule returns.
+
     `by` splits the rows: "shots" (few, medium or many training images of the label), "groups", "label", the name of a
     row attribute such as "organ", or one entry per row. Shares are of the rows of a group. `other` sets of the same rows,
     by another rule or another model, are drawn over them as outlines.
@@ -134,7 +136,13 @@ def last_bars(shares: np.ndarray) -> np.ndarray:
     """
     enough = np.all(np.cumsum(shares, axis=2) >= SHOWN, axis=1)  # (places, sizes)
     needed = np.where(enough.any(axis=1), enough.argmax(axis=1), shares.shape[2] - 1)
-    return np.maximum(FEWEST_BARS, -(-needed // STEP) * STEP)
+    last: np.ndarray = np.maximum(FEWEST_BARS, -(-needed // STEP) * STEP)
+    return last
+
+
+def end_of_sizes(last: int, largest: int) -> int:
+    """The last size on the axis of a picture at rest: where no set is so large, the axis ends with the largest."""
+    return max(FEWEST_BARS, min(last, largest))
 
 
 def pooled(bars: np.ndarray, last: np.ndarray) -> np.ndarray:
@@ -149,7 +157,8 @@ def pooled(bars: np.ndarray, last: np.ndarray) -> np.ndarray:
 def larger_sets(counts: np.ndarray, last: np.ndarray) -> np.ndarray:
     """(places,) bool: whether larger sets share the last bar. `SetIndex.compact` counts no further than `LARGEST_SIZE`."""
     shared = np.where(last == LARGEST_SIZE, last, last + 1)
-    return (counts * (np.arange(counts.shape[2]) >= shared[:, None, None])).sum(axis=(1, 2)) > 0
+    larger: np.ndarray = (counts * (np.arange(counts.shape[2]) >= shared[:, None, None])).sum(axis=(1, 2)) > 0
+    return larger
 
 
 def size_ticks(last: int, larger: bool) -> tuple[list[int], list[str]]:
@@ -181,6 +190,10 @@ class SetSizes(Figure):
         shares = self.frame.pivot_table("share", by, "size", fill_value=0).to_numpy()
         return int(last_bars(shares[None])[0])
 
+    def end(self) -> int:
+        """The last size on the axis."""
+        return end_of_sizes(self.last_bar(), int(self.frame["size"].max()))
+
     def panels(self, theme: Theme) -> list[Panel]:
         """What is drawn, from top to bottom."""
         these = self.frame[self.frame["sets"] == THESE] if self.overlaid else self.frame
@@ -208,7 +221,7 @@ class SetSizes(Figure):
     def _ticks(self) -> tuple[list[int], list[str]]:
         last = self.last_bar()
         counts = np.bincount(self.frame["size"], self.frame["count"])
-        return size_ticks(last, bool(larger_sets(counts[None, None], np.array([last]))[0]))
+        return size_ticks(self.end(), bool(larger_sets(counts[None, None], np.array([last]))[0]))
 
     def highest(self, panels: list[Panel]) -> float:
         """The end of the axis of shares."""
@@ -217,7 +230,7 @@ class SetSizes(Figure):
 
     def _plotly(self, theme: Theme) -> go.Figure:
         panels = self.panels(theme)
-        last, highest, (ticks, names) = self.last_bar(), self.highest(panels), self._ticks()
+        last, end, highest, (ticks, names) = self.last_bar(), self.end(), self.highest(panels), self._ticks()
         gap = 0.2 / len(panels)
         height = (1 - gap * (len(panels) - 1)) / len(panels)
         traces: list[dict[str, Any]] = []
@@ -239,7 +252,7 @@ class SetSizes(Figure):
             top = {"y": 1, "yref": f"{y} domain", "yanchor": "top", "yshift": -BELOW_THE_MEAN, "showarrow": False}
             notes.append({"text": html.escape(panel.caption), "x": 1, "xref": f"{x} domain", "xanchor": "right", **top})
             bottom = (len(panels) - 1 - place) * (height + gap)
-            sizes = {"range": (-0.5, last + 0.5), "tickvals": ticks, "ticktext": names, "showgrid": False, "anchor": y}
+            sizes = {"range": (-0.5, end + 0.5), "tickvals": ticks, "ticktext": names, "showgrid": False, "anchor": y}
             shares = {"range": (0, highest), "tickformat": ".0%", "nticks": 5, "anchor": x}
             layout[f"xaxis{x[1:]}"] = {**sizes, "matches": f"x{len(panels)}", "showticklabels": False}
             layout[f"yaxis{y[1:]}"] = {**shares, "domain": (bottom, min(bottom + height, 1))}
@@ -252,7 +265,10 @@ class SetSizes(Figure):
         return go.Figure(traces, {**layout, **looks, "shapes": lines, "annotations": notes})
 
     def moves(self, places: Places, other: Places | None = None) -> list[Move]:
-        """How the histograms, their means and their axes follow a slider; `other` are the places of the other sets."""
+        """How the histograms, their means and their axes follow a slider; `other` are the places of the other sets.
+
+        The axis of sizes ends with the bar that larger sets share, whether there are any or not: it moves in few steps.
+        """
         names = list(self.frame["group"].unique())
         layers = [places] if other is None else [places, other]
         counts = np.stack([_histogram(layer, name) for name in names for layer in layers], axis=1)
@@ -322,7 +338,7 @@ class SetSizes(Figure):
             side = "left" if panel.mean < self.last_bar() / 2 else "right"
             axes.text(panel.mean, 0.97 * highest, f" mean {panel.mean:.2f} ", va="top", ha=side)
             axes.text(1, 0.97, panel.caption, transform=axes.transAxes, ha="right", va="top")
-            axes.set(xlim=(-0.5, self.last_bar() + 0.5), ylim=(0, highest), xlabel="", ylabel="")
+            axes.set(xlim=(-0.5, self.end() + 0.5), ylim=(0, highest), xlabel="", ylabel="")
             axes.set_xticks(*self._ticks())
             axes.yaxis.set_major_locator(MaxNLocator(4))
             axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
@@ -334,12 +350,12 @@ class SetSizes(Figure):
 
 def _histogram(places: Places, group: str) -> np.ndarray:
     """(places, sizes) how many sets of a group have each size."""
-    return places["size_histogram"] if group == ALL_ROWS else places["histogram_by"][group]
+    return np.asarray(places["size_histogram"] if group == ALL_ROWS else places["histogram_by"][group])
 
 
 def _mean_sizes(places: Places, group: str) -> np.ndarray:
     """(places,) the mean size of the sets of a group."""
-    return places["mean_size"] if group == ALL_ROWS else places["mean_size_by"][group]
+    return np.asarray(places["mean_size"] if group == ALL_ROWS else places["mean_size_by"][group])
 
 
 def _plotly_bars(bars: pd.DataFrame, marker: dict[str, Any], whose: str = "") -> dict[str, Any]:

@@ -26,6 +26,9 @@ ABOVE = 40  # thresholds at which sets hold less than one class on average
 def size_against_threshold(val: SetIndex, test: SetIndex, threshold: float | None = None) -> SizeAgainstThreshold:
     r"""G, the mean size of sets against the threshold, on the rows it is fitted on and on those it is used on.
 
+    - `val`: `SetIndex` of the rows that rules are fitted on.
+    - `test`: `SetIndex` of the rows that they are used on.
+
     $$G(t) = \sum_{j=1}^L P(p_j(X) \ge t), \qquad \lambda_K = G^{-1}(K)$$
 
     From a threshold upwards and to the left one reads a mean size; from a mean size to the right and downwards its

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from controls.addressed import came_back, drop
 from session import reading
+from session.address import came_back, drop
 from workbench.figures import Code
 
 NONE = ""
@@ -60,7 +60,7 @@ def told_apart(named: dict[str, str]) -> dict[str, str]:
     return {key: title if titles.count(title) == 1 else f"{title} ({key})" for key, title in named.items()}
 
 
-def opening(names: dict[str, str], *lines: str) -> Code:
+def code_opening(names: dict[str, str], *lines: str) -> Code:
     """The code that opens runs under names of their own (short key → name), and further lines."""
     runs = ", ".join(f"{name!r}: Store().open({key!r})" for key, name in names.items())
     return Code(setup=[f"runs = {{{runs}}}", *lines], imports=["from workbench.store import Store"])

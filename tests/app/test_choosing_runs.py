@@ -17,7 +17,7 @@ def page(monkeypatch):
     def script():
         import streamlit as st
 
-        from controls.several import chosen_runs
+        from controls.runs import chosen_runs
 
         rows = {"oak": {"elm": "an elm", "ash": "an ash"}, "fern": {"moss": "a moss"}}
         st.session_state.setdefault("run", "oak")

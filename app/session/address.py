@@ -9,7 +9,7 @@ from urllib.parse import parse_qs
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from drawing.messages import plain
+from session.messages import plain
 
 CAME_BACK, ONCE_MORE = "came back", "came back, once more"  # of a session: see `look_back`
 DROPPED = "dropped from the address"  # of a session: name → what was asked for and cannot be, until it is said

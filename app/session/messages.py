@@ -6,10 +6,12 @@ import functools
 import logging
 import re
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 import streamlit as st
 
+from workbench.lookup import EXTRAS
 from workbench.store import DEMO, Store
 
 log = logging.getLogger("workbench.app")
@@ -49,6 +51,18 @@ def no_runs() -> None:
     st.code("workbench train --dataset garden       # a first run of your own, a few minutes", language=None)
     st.code("workbench import my_logits.npz         # scores and labels you already have", language=None)
     st.caption("Then load this page again. A file of logits can also be opened in the sidebar.")
+
+
+def torch_is_missing() -> bool:
+    """Say what to install where losses and networks cannot be computed; nothing where they can, and none is loaded."""
+    missing = find_spec("torch") is None
+    if missing:
+        st.info(
+            "Losses and networks are computed by PyTorch, which is not installed here.", icon=":material/extension:"
+        )
+        st.code(f"pip install 'workbench[{EXTRAS['torch']}]'", language=None)
+        st.caption("Then start the app anew. Every view of scores that exist already works without it.")
+    return missing
 
 
 def without_places(text: str) -> str:

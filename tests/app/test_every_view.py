@@ -1,0 +1,63 @@
+"""Every page of the table is drawn at its address, every part of it too, and old addresses lead where they led."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from browsing import KEYS
+from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
+
+ROOT = Path(__file__).resolve().parents[2]
+APP = ROOT / "app"
+sys.path.insert(0, str(APP))
+from pages import PAGES  # noqa: E402
+
+sys.path.remove(str(APP))
+PARTS = [(page, part) for page in PAGES for part in (page.parts or (None,))]
+OF_PARTS = {"train": "train", "landscapes": "part"}  # page → what its parts are called in the address
+
+
+@pytest.fixture
+def drawn(monkeypatch, store):
+    """`drawn("train", train="Sweeps")`: a page of a small run as its address asks for it; it may not complain."""
+    monkeypatch.syspath_prepend(str(APP))
+    monkeypatch.setenv("WORKBENCH_HOME", str(store.root))
+
+    def draw(url, **asked):
+        app = AppTest.from_file(str(APP / "main.py"), default_timeout=600)
+        app._page_hash = calc_hash(url)  # `switch_page` knows pages that are files
+        app.query_params = {"run": KEYS["garden"][:12], **asked}
+        app.run()
+        assert not app.exception
+        assert [error.value for error in app.error] == []
+        return app
+
+    return draw
+
+
+@pytest.mark.parametrize(("page", "part"), PARTS, ids=lambda value: getattr(value, "url", value))
+def test_a_page_is_drawn_at_its_address(drawn, page, part):
+    app = drawn(page.url, **({} if part is None else {OF_PARTS[page.url]: part}))
+    assert app.session_state["view"] == page.url
+    if page.title != "Lessons":  # which shows one lesson, alone on the wall
+        assert app.title[0].value == page.title
+
+
+@pytest.mark.parametrize("url", ["", "start", "sets"])
+def test_the_first_page_is_found_without_an_address_and_under_the_old_one(drawn, url):
+    assert drawn(url).title[0].value == PAGES[0].title
+
+
+def test_every_view_stands_in_the_table_once_and_in_the_readme():
+    files = {
+        path.stem for path in (APP / "views").iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()
+    }
+    assert sorted(page.url for page in PAGES) == sorted(files)
+    assert len({page.title for page in PAGES}) == len(PAGES)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    _head, *titles = re.findall(r"^\| (\w+) \|", readme.partition("## The dashboard")[2], flags=re.MULTILINE)
+    assert titles[: len(PAGES)] == [page.title for page in PAGES]

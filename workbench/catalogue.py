@@ -1,0 +1,86 @@
+"""What can be trained, for whoever has no torch: every loss with its knobs, the settings of a run, the recipes of papers.
+
+The declarations themselves need torch. They are written down in `catalogue.json` by `python docs/catalogue.py`, and a test
+holds the file to them. With it, a fresh server that opens the Train view works 0.4 s and then holds 224 MB; with the
+declarations it worked 1.8 s and held 405 MB (`benchmarks/app.py`), and where torch is not installed it had nothing to show.
+
+>>> LOSSES["NoisedTopK"].title
+'Noised top-K'
+>>> LOSSES["NoisedTopK"].spec(epsilon=0.5)["knobs"]
+{'K': 5, 'epsilon': 0.5, 'n_samples': 5}
+>>> SETTINGS["epochs"].default, RECIPES["quick-rows"].settings["model"]
+(10, 'mlp')
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from workbench.knobs import Knob
+
+FILE = Path(__file__).with_suffix(".json")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeclaredLoss:
+    """What a loss says about itself; facts that depend on knobs are those of the default knobs.
+
+    `stored` is what `run.json` calls it and `about` its docstring. The rest is explained in `workbench.losses.Loss`.
+    """
+
+    name: str
+    stored: str
+    title: str
+    formula: str
+    paper: str
+    equation: str
+    convex: bool
+    smooth: bool
+    calibrated: bool
+    proper: bool
+    heads: int
+    head: str
+    labels: str
+    also_many_labels: bool
+    link: str
+    couples_batch: bool
+    random: bool
+    trains: bool
+    knobs: Mapping[str, Knob]
+    about: str
+
+    def spec(self, **given: Any) -> dict[str, Any]:
+        """What `Loss.spec()` writes for these knobs, the others at their default."""
+        checked = {name: knob.checked(name, given.get(name, knob.default)) for name, knob in self.knobs.items()}
+        return {"loss": self.stored, "knobs": checked}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeclaredRecipe:
+    """Model and settings of a run as a paper gives them, where it does, and what differs here."""
+
+    settings: Mapping[str, Any]
+    paper: str
+    place: str
+    note: str
+
+
+def _knobs(written: Mapping[str, Mapping[str, Any]]) -> dict[str, Knob]:
+    """Knobs as they are declared: JSON knows no tuples."""
+
+    def declared(facts: Mapping[str, Any]) -> dict[str, Any]:
+        return {fact: tuple(value) if isinstance(value, list) else value for fact, value in facts.items()}
+
+    return {name: Knob(**declared(facts)) for name, facts in written.items()}
+
+
+_written = json.loads(FILE.read_text(encoding="utf-8"))
+LOSSES: dict[str, DeclaredLoss] = {
+    facts["name"]: DeclaredLoss(**{**facts, "knobs": _knobs(facts["knobs"])}) for facts in _written["losses"]
+}
+SETTINGS: dict[str, Knob] = _knobs(_written["settings"])
+RECIPES: dict[str, DeclaredRecipe] = {name: DeclaredRecipe(**facts) for name, facts in _written["recipes"].items()}
