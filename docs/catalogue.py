@@ -35,7 +35,6 @@ def written() -> str:
 def _loss(loss: type[Loss]) -> dict[str, Any]:
     return {
         **catalogue.entry(loss),
-        "stored": loss().spec()["loss"],
         "also_many_labels": loss.also_many_labels,
         "about": inspect.getdoc(loss),
         "knobs": _knobs(loss.knobs()),
