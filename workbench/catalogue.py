@@ -29,7 +29,7 @@ FILE = Path(__file__).with_suffix(".json")
 class DeclaredLoss:
     """What a loss says about itself; facts that depend on knobs are those of the default knobs.
 
-    `name` is also what `run.json` calls it, and `about` is its docstring. The rest is explained in `workbench.losses.Loss`.
+    `name` is also what `run.json` calls it; the rest is explained in `workbench.losses.Loss`.
     """
 
     name: str
@@ -50,7 +50,6 @@ class DeclaredLoss:
     random: bool
     trains: bool
     knobs: Mapping[str, Knob]
-    about: str
 
     def spec(self, **given: Any) -> dict[str, Any]:
         """What `Loss.spec()` writes for these knobs, the others at their default."""
