@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import math
 import numbers
-import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -131,9 +130,7 @@ class Figure:
 
         theme = style.theme(dark)
         settings: Any = style.matplotlib_rc(theme)
-        with matplotlib.rc_context(settings), warnings.catch_warnings():
-            # Matplotlib times how long it looks for a free place for a legend; on a busy machine that says nothing.
-            warnings.filterwarnings("ignore", message="Creating legend with loc")
+        with matplotlib.rc_context(settings):
             figure = self._matplotlib(theme)
             figure.set_label(self.text)
             width, height = figure.get_size_inches()
