@@ -69,7 +69,7 @@ notebooks: $(VENV)/.app ## execute the notebooks again and keep what they show
 	$(BIN)/jupyter nbconvert --to notebook --inplace --coalesce-streams notebooks/*.ipynb
 
 clean: ## remove the environment and what tools left behind
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf $(VENV) build dist docs/site .coverage* .mypy_cache .ruff_cache .hypothesis *.egg-info
 
 $(BIN)/python:
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import json
 import re
 from pathlib import Path
@@ -35,9 +34,7 @@ def written() -> str:
 def _loss(loss: type[Loss]) -> dict[str, Any]:
     return {
         **catalogue.entry(loss),
-        "stored": loss().spec()["loss"],
         "also_many_labels": loss.also_many_labels,
-        "about": inspect.getdoc(loss),
         "knobs": _knobs(loss.knobs()),
     }
 

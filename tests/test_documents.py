@@ -110,4 +110,5 @@ def test_every_public_name_is_known_to_type_checkers():
     """They read `__all__` where it is written out."""
     assert sorted(workbench.__all__) == sorted(workbench._HOMES)
     assert {metric.name for metric in workbench.metrics.METRICS} <= set(workbench.metrics.__all__)
+    assert {figure.__name__ for figure in workbench.figures.FIGURES} <= set(workbench.figures.__all__)
     assert (Path(workbench.__file__).parent / "py.typed").is_file()

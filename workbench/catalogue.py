@@ -29,11 +29,10 @@ FILE = Path(__file__).with_suffix(".json")
 class DeclaredLoss:
     """What a loss says about itself; facts that depend on knobs are those of the default knobs.
 
-    `stored` is what `run.json` calls it and `about` its docstring. The rest is explained in `workbench.losses.Loss`.
+    `name` is also what `run.json` calls it; the rest is explained in `workbench.losses.Loss`.
     """
 
     name: str
-    stored: str
     title: str
     formula: str
     paper: str
@@ -51,12 +50,11 @@ class DeclaredLoss:
     random: bool
     trains: bool
     knobs: Mapping[str, Knob]
-    about: str
 
     def spec(self, **given: Any) -> dict[str, Any]:
         """What `Loss.spec()` writes for these knobs, the others at their default."""
         checked = {name: knob.checked(name, given.get(name, knob.default)) for name, knob in self.knobs.items()}
-        return {"loss": self.stored, "knobs": checked}
+        return {"loss": self.name, "knobs": checked}
 
 
 @dataclass(frozen=True, kw_only=True)

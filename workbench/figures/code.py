@@ -13,7 +13,8 @@ class Code(str):
     """Python that makes a figure: imports, the lines that prepare, and one call. It is the text itself and knows its parts.
 
     `call` is the expression that gives the figure; without one it is the beginning of other code, to which `after` adds it.
-    `import workbench as wb` comes first in all of it.
+    `setup` are the lines that prepare, and `imports` those that the call needs besides; `import workbench as wb` comes first
+    in all of it.
 
     >>> drawn = Code("wb.figures.reliability(table)")
     >>> drawn.needs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import inspect
 import re
 from collections.abc import Sequence
 from functools import partial
@@ -12,6 +13,7 @@ from typing import Any
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
+import workbench as wb
 from controls import knobs
 from drawing.loss_figures import Setting, figure, prepare, recipe, shown
 from session import messages
@@ -310,8 +312,7 @@ def keep_ends(name: str, settings: list[Setting], ends: Ends | None) -> None:
 
 
 def about(name: str) -> None:
-    """What the loss says about itself."""
-    loss = LOSSES[name]
-    with st.expander(f"About: {loss.title}", icon=":material/menu_book:"):
-        text = re.sub(r"^>>>.*?(?:\n\n|\Z)", "", loss.about, flags=re.MULTILINE | re.DOTALL)
-        st.markdown(text)
+    """What the loss says about itself, in its docstring: its picture has loaded it."""
+    with st.expander(f"About: {LOSSES[name].title}", icon=":material/menu_book:"):
+        text = inspect.getdoc(wb.losses.class_named(name)) or ""
+        st.markdown(re.sub(r"^>>>.*?(?:\n\n|\Z)", "", text, flags=re.MULTILINE | re.DOTALL))
