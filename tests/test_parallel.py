@@ -293,7 +293,7 @@ def test_ranks_that_torchrun_started_train_one_run_and_the_first_tells_of_it(tmp
     )
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)  # once, and nothing else
-    assert Store(tmp_path).open(told["key"]).info["devices"] == 2
+    assert Store(tmp_path).open(told["key"]).record.devices == 2
     assert told["key"] == Run("digits", model="linear", epochs=1).key
 
 
