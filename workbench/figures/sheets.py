@@ -5,12 +5,20 @@ from __future__ import annotations
 import base64
 import html
 import io
+import warnings
 
+from matplotlib.backend_bases import RendererBase
 from matplotlib.figure import Figure
 
 
 class Sheet(Figure):
     """A matplotlib figure that a notebook shows as it is, with or without pyplot; its label is its words."""
+
+    def draw(self, renderer: RendererBase) -> None:
+        with warnings.catch_warnings():
+            # Matplotlib times how long it looks for a free place for a legend; on a busy machine that says nothing.
+            warnings.filterwarnings("ignore", message="Creating legend with loc")
+            super().draw(renderer)
 
     def __repr__(self) -> str:
         return str(self.get_label() or super().__repr__())
