@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 from browsing import KEYS, settled
+from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
 from waiting import PATIENCE
 
 import workbench as wb
@@ -25,6 +27,7 @@ from workbench.store import Store
 from workbench.store.cache import FEATURES, FEATURES_OF_RUNS
 from workbench.workers.similar import FILE
 
+APP = Path(__file__).resolve().parents[2] / "app"
 OwnPort = Callable[[], int]
 PAGE = pytest.StashKey[Any]()  # the page of a test
 GARDEN = {"species": 20, "genera": 6, "n_train": 600, "n_val": 300, "n_test": 400}
@@ -166,6 +169,24 @@ def opened(browser: Any, server: str, request: pytest.FixtureRequest) -> Iterato
     for event, listener in listeners.items():
         browser.remove_listener(event, listener)
     assert complaints == []
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch, store: Store) -> Callable[..., AppTest]:
+    """`drawn("train", train="Sweeps")`: a page of a small run as its address asks for it; it may not complain."""
+    monkeypatch.syspath_prepend(str(APP))
+    monkeypatch.setenv("WORKBENCH_HOME", str(store.root))
+
+    def draw(url: str, **asked: Any) -> AppTest:
+        app = AppTest.from_file(str(APP / "main.py"), default_timeout=600)
+        app._page_hash = calc_hash(url)  # `switch_page` knows pages that are files
+        app.query_params = {"run": KEYS["garden"][:12], **asked}
+        app.run()
+        assert not app.exception
+        assert [error.value for error in app.error] == []
+        return app
+
+    return draw
 
 
 @pytest.hookimpl(wrapper=True)

@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 from browsing import KEYS
-from streamlit.testing.v1 import AppTest
-from streamlit.util import calc_hash
 
 APP = Path(__file__).resolve().parents[2] / "app"
 OF_SLIDERS = ("K", "threshold", "confidence")
@@ -39,24 +37,6 @@ VIEWS = [
 ]
 TEXTS = ("find", "path")  # of which any one can be read
 NONE_CHOSEN = ("holds", "apart_NoisedTopK_AverageKTwoHead")  # which are empty where nothing is chosen
-
-
-@pytest.fixture
-def drawn(monkeypatch, store):
-    """`drawn("samples", size=["50", "0"])`: a view as its address asks for it."""
-    monkeypatch.syspath_prepend(str(APP))
-    monkeypatch.setenv("WORKBENCH_HOME", str(store.root))
-
-    def draw(view, **asked):
-        app = AppTest.from_file(str(APP / "main.py"), default_timeout=600)
-        app._page_hash = calc_hash(view)  # `switch_page` knows pages that are files
-        app.query_params = {"run": KEYS["garden"][:12], **asked}
-        app.run()
-        assert not app.exception
-        assert [error.value for error in app.error] == []
-        return app
-
-    return draw
 
 
 @pytest.fixture

@@ -7,9 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from browsing import KEYS
-from streamlit.testing.v1 import AppTest
-from streamlit.util import calc_hash
 
 ROOT = Path(__file__).resolve().parents[2]
 APP = ROOT / "app"
@@ -19,24 +16,6 @@ from pages import PAGES  # noqa: E402
 sys.path.remove(str(APP))
 PARTS = [(page, part) for page in PAGES for part in (page.parts or (None,))]
 OF_PARTS = {"train": "train", "landscapes": "part"}  # page → what its parts are called in the address
-
-
-@pytest.fixture
-def drawn(monkeypatch, store):
-    """`drawn("train", train="Sweeps")`: a page of a small run as its address asks for it; it may not complain."""
-    monkeypatch.syspath_prepend(str(APP))
-    monkeypatch.setenv("WORKBENCH_HOME", str(store.root))
-
-    def draw(url, **asked):
-        app = AppTest.from_file(str(APP / "main.py"), default_timeout=600)
-        app._page_hash = calc_hash(url)  # `switch_page` knows pages that are files
-        app.query_params = {"run": KEYS["garden"][:12], **asked}
-        app.run()
-        assert not app.exception
-        assert [error.value for error in app.error] == []
-        return app
-
-    return draw
 
 
 @pytest.mark.parametrize(("page", "part"), PARTS, ids=lambda value: getattr(value, "url", value))
