@@ -14,6 +14,7 @@ import pytest
 
 import workbench as wb
 from workbench import launching
+from workbench.cli import COMMANDS
 from workbench.cli.main import main
 from workbench.datasets import LongTail
 from workbench.losses import LOSSES
@@ -48,7 +49,7 @@ def failed(capsys, *arguments: object) -> str:
     return capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["app", "train", "sweep", "import", "evaluate", "runs", "losses"])
+@pytest.mark.parametrize("command", [command.name for command in COMMANDS])
 def test_every_command_explains_itself(command, capsys):
     with pytest.raises(SystemExit) as exit_:
         main([command, "--help"])

@@ -343,7 +343,8 @@ def kinds(figure: type[Figure]) -> set[type[Figure]]:
 
 def test_every_figure_that_moves_is_moved_here():
     moving = {kind for kind in kinds(Figure) if kind.moves is not Figure.moves}
-    assert moving == {type(drawn(0)) for drawn, _ in MOVING.values()} | {wb.figures.explore(**SMALL).__class__}
+    tried = {type(drawn(0)) for drawn, _ in MOVING.values()} | {wb.figures.explore(**SMALL).__class__}
+    assert moving == tried, "add an example of a new one to MOVING"
 
 
 def test_every_figure_whose_parts_are_clicked_is_clicked_here():
