@@ -262,3 +262,13 @@ def test_no_pickle_is_ever_loaded():
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "torch.load":
                 assert "weights_only=True" in ast.unparse(node), path
+
+
+def test_a_rule_that_joins_its_tuple_is_public_so_that_code_which_prints_it_runs(monkeypatch):
+    from workbench import sets
+
+    class Joined(sets.LAC):
+        """A rule of somebody who contributes."""
+
+    monkeypatch.setattr(sets, "RULES", (*sets.RULES, Joined))
+    assert workbench.Joined is Joined

@@ -112,6 +112,8 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
+        if (listed := _listed(name)) is not None:
+            return listed
         raise AttributeError(f"module 'workbench' has no attribute {name!r}; it has {', '.join(__all__)}")
     try:
         module = importlib.import_module(f"workbench.{_HOMES[name]}")
@@ -122,6 +124,16 @@ def __getattr__(name: str) -> Any:
     found = module if _HOMES[name].split(".")[-1] == name else getattr(module, name)
     globals()[name] = found
     return found
+
+
+def _listed(name: str) -> Any:
+    """A rule or a recalibrator that is in its tuple is public: `wb.Name` is how pictures and reports print it."""
+    if name.startswith("_"):
+        return None
+    from workbench.calibration import RECALIBRATORS
+    from workbench.sets import RULES
+
+    return next((kind for kind in (*RULES, *RECALIBRATORS) if kind.__name__ == name), None)
 
 
 def __dir__() -> list[str]:

@@ -540,5 +540,5 @@ def test_the_command_line_reads_the_catalogue_when_it_is_called(monkeypatch, cap
 
 
 def test_all_losses_of_the_papers_are_there_and_all_but_one_train():
-    assert len(LOSSES) == len(set(LOSSES)) == 22
+    assert len(LOSSES) == len(set(LOSSES)) >= 22  # those of the papers, and whatever joins them
     assert [loss.__name__ for loss in LOSSES if not loss.trains] == ["TopKError"]

@@ -13,11 +13,11 @@ from scipy import stats
 
 import workbench as wb
 from workbench.counts import exact
-from workbench.sets import RULES
+from workbench.sets import RULES, ConformalRule
 from workbench.sets.conformal import rows_needed
 from workbench.sets.masses import UNIT
 
-PROMISING = (wb.LAC, wb.APS, wb.RAPS, wb.ClassConditionalLAC)
+PROMISING = tuple(rule for rule in RULES if issubclass(rule, ConformalRule))
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 rng = np.random.default_rng(0)

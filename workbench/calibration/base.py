@@ -52,8 +52,9 @@ class FittedScaling:
 
     def __call__(self, table: LogitTable) -> LogitTable:
         check_link(table)
-        if self.scale.ndim and len(self.scale) != table.n_classes:
-            raise ValueError(f"the scaling was fitted on {len(self.scale)} classes and the table has {table.n_classes}")
+        for fitted in (self.scale, self.shift):
+            if fitted.ndim and len(fitted) != table.n_classes:
+                raise ValueError(f"the scaling was fitted on {len(fitted)} classes and the table has {table.n_classes}")
         scores = np.empty(table.scores.shape, table.dtype)
         for rows in table.spans():
             scores[rows] = table.scores[rows].astype(np.float64) * self.scale + self.shift
