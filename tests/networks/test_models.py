@@ -150,7 +150,7 @@ def test_a_module_is_copied_so_that_training_does_not_change_it():
     [
         (
             "resnet",
-            "no model named 'resnet'; known: linear, .*, torchvision:name; or give module:factory",
+            f"no model named 'resnet'; known: {', '.join(BACKBONES)}, torchvision:name; or give module:factory",
         ),
         ("nowhere:factory", "does not name a model: No module named 'nowhere'"),
         ("math:factory", "does not name a model: .*math.* has no attribute 'factory'"),

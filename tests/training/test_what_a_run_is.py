@@ -20,6 +20,7 @@ from torch import nn
 from workbench import losses
 from workbench.datasets import LabelNoise, LongTail, load_dataset
 from workbench.losses import CrossEntropy
+from workbench.networks import BACKBONES
 from workbench.training import Run, TrainedRun, train
 from workbench.workers.heads import head_of
 
@@ -187,8 +188,8 @@ def test_transforms_of_the_dataset_and_of_the_run_are_told_apart():
     [
         ({"transforms": LongTail(10)}, r"transforms = LongTail\(.*give a tuple of some of LabelNoise\(\), LongTail"),
         ({"transforms": ("LongTail",)}, "transforms = .*give a tuple"),
-        ({"model": "conv"}, "no model named 'conv'; known: linear, "),
-        ({"model": 3}, "model = 3; give linear, "),
+        ({"model": "conv"}, f"no model named 'conv'; known: {', '.join(BACKBONES)}"),
+        ({"model": 3}, f"model = 3; give {', '.join(BACKBONES)}"),
         ({"dataset": None}, "dataset = None; give a name, a path or a Dataset"),
         ({"loss": CrossEntropy}, "with the brackets"),
         ({"epochs": 0}, r"epochs = 0 is outside \[1"),
