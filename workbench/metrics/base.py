@@ -96,7 +96,8 @@ class PointParts(Parts):
 class Metric:
     """A metric: its name, what it means, which way is better, its bounds, and its parts.
 
-    Call it like a function: `accuracy(sets)`. `accuracy.interval(sets)` gives a bootstrap interval.
+    Call it like a function: `accuracy(sets)`. `accuracy.interval(sets)` gives its interval,
+    of the kind that is right for it (`metrics/intervals.py`).
 
     - `name`, `title`: how it is called in code, and in tables.
     - `definition`: in words and formulas.

@@ -39,7 +39,7 @@ def compare(
     resamples: int = 1000,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Every metric of every table, and its difference from the first table with a paired bootstrap interval.
+    """Every metric of every table, and its difference from the first table with a paired interval.
 
     - `tables`: tables by their names, of the same rows in the same order.
     - `rule`: the rule that makes the sets, not fitted yet.

@@ -60,7 +60,7 @@ class LogitTable:
     - `chose_model`: these rows stopped training or chose a checkpoint, so a conformal promise fitted on them is void;
     - `note`: where the table comes from, in words.
 
-    Labels may also be class names, lists of labels, 0/1 integers or pandas objects (`table_checks.labels_from`), and scores
+    Labels may also be class names, lists of labels, 0/1 integers or pandas objects (`tables.checks.labels_from`), and scores
     a DataFrame whose columns are the classes.
 
     >>> table = LogitTable([[2.0, 0.0, 0.0], [0.0, 1.0, 1.0]], labels=[0, 2])

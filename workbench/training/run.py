@@ -247,7 +247,7 @@ class TrainedRun:
         train_loss, val_loss, val_accuracy, val_average_K_accuracy and val_mean_size (of these sets);
         val_log_normaliser, the mean log Σ exp(scores) of a row, for softmax and quasibinary, and log_C for the latter;
         nonzero_gradients, the mean number of scores of a training row, in all heads, that the loss pulls at (by more
-        than rounding: `gradients.scores_pulled`; Garcin et al. 2022, Fig. 2); seconds.
+        than rounding: `counts.scores_pulled`; Garcin et al. 2022, Fig. 2); seconds.
         """
         return self.stored.history
 
