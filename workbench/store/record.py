@@ -128,6 +128,7 @@ class RunRecord:
     device: str | None = _fact(_text)  # where a run is trained does not change what it is
     devices: int | None = _fact(is_count)
     nodes: int | None = _fact(is_count)
+    together: int | None = _fact(_positive)  # how many runs were trained at the same time, on stacked weights
     repeatable: bool = _fact(_switch, default=False)  # from this file alone: data and model have names
     imported: bool = _fact(_switch, default=False)
     note: str = _fact(_text, default="")
