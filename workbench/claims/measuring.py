@@ -5,7 +5,6 @@ An interval is of both kinds of luck: of the seeds (other weights, orders and no
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,8 +17,8 @@ from workbench.metrics.base import Parts, named, resampled
 from workbench.metrics.hierarchical import RESAMPLES, seeds_and_rows_interval
 from workbench.sets import Rule
 from workbench.tables import LogitTable
-from workbench.training import Run, TrainedRun
-from workbench.training.sweeps import sweep
+from workbench.training import Run, TrainedRun, train
+from workbench.training.heads import stackable, train_heads
 
 POINTS = 100  # shares are told in points
 Tables = Mapping[str, LogitTable]
@@ -174,10 +173,17 @@ def trained(
 
 def _trained_runs(bench: Bench, runs: Sequence[Run]) -> dict[str, TrainedRun]:
     """Key → run, of all that did not diverge; heads are trained together, and what is stored is read."""
-    fields = [field.name for field in dataclasses.fields(Run)]
-    over = [{name: getattr(one, name) for name in fields} for one in runs]
-    found = sweep(runs[0], over, store=bench.store, progress=bench.progress)
-    return {one.stored.key: one for one in found.runs}
+    together = [run for run in runs if stackable(run)]
+    done: list[TrainedRun | FloatingPointError] = []
+    if together:
+        done += train_heads(together, store=bench.store, progress=bench.progress)
+    for run in runs:
+        if run not in together:
+            try:
+                done.append(train(run, store=bench.store, progress=bench.progress))
+            except FloatingPointError as error:
+                done.append(error)
+    return {one.stored.key: one for one in done if isinstance(one, TrainedRun)}
 
 
 def score(side: Trained, measure: Measure) -> Estimate:
