@@ -82,13 +82,21 @@ def train_heads(
     for run in waiting.values():
         check_run(run)
     diverged: dict[str, FloatingPointError] = {}
-    for group in groups(waiting.values()):
+    for group in _groups(waiting.values()):
         for part in _parts(group):
             diverged |= _train_part(part, store, progress, on_epoch)
     return [diverged.get(run.key) or TrainedRun(run, store.open(run.key)) for run in runs]
 
 
-def groups(runs: Iterable[Run]) -> list[list[Run]]:
+def companions(run: Run, runs: Iterable[Run], store: Store) -> list[Run]:
+    """Those of the runs that can be trained in the same steps as this one, itself too. One with a checkpoint goes on alone."""
+    if not stackable(run):
+        return []
+    waiting = (each for each in runs if not store.has(each.key) and not store.unfinished(each.key).is_file())
+    return [each for each in waiting if stackable(each) and _shared(each) == _shared(run)]
+
+
+def _groups(runs: Iterable[Run]) -> list[list[Run]]:
     """The runs by what they share: the rows, the shape of the network, the batch size and the optimizer."""
     ordered = sorted(runs, key=_shared)
     return [list(group) for _, group in groupby(ordered, key=_shared)]
