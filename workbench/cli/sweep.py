@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 
 def _sweep(arguments: list[str]) -> int:
+    from workbench import schedules
     from workbench.cli.described import described_run
     from workbench.sets import rule_from_text
     from workbench.training.sweeps import ranking_metric, sweep
@@ -28,7 +29,8 @@ def _sweep(arguments: list[str]) -> int:
     best = found.best(options.metric)
     if options.json:
         test = {name: None if math.isnan(value) else value for name, value in best.test.items()}  # JSON has no NaN
-        result = {"settings": best.settings, "test": test, "runs": [done.stored.key for done in best.runs]}
+        settings = {name: schedules.stored(value) for name, value in best.settings.items()}
+        result = {"settings": settings, "test": test, "runs": [done.stored.key for done in best.runs]}
         lines = json.loads(found.frame.to_json(orient="records"))
         print(json.dumps({"best": result, "frame": lines}, indent=2, ensure_ascii=False))
     else:
@@ -75,7 +77,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _over(run: Run, options: argparse.Namespace) -> dict[str, list[Any]] | list[dict[str, Any]]:
     """What a sweep varies, as a person typed it: a list of settings, or a grid."""
+    from workbench import schedules
     from workbench.datasets import recipe_class
+    from workbench.knobs import Knob
 
     knobs = {
         **run.knobs(),
@@ -88,7 +92,7 @@ def _over(run: Run, options: argparse.Namespace) -> dict[str, list[Any]] | list[
             return text
         if name not in knobs:
             raise ValueError(f"{name} is nothing that a sweep varies; give one of model, {', '.join(knobs)}")
-        return knobs[name].parsed(name, text)
+        return (schedules.parsed if name.startswith("loss.") else Knob.parsed)(knobs[name], name, text)
 
     if options.setting:
         settings = [dict(pair.partition("=")[::2] for pair in pairs) for pairs in options.setting]

@@ -71,7 +71,8 @@ class Learner(pl.LightningModule):
         # get lost, and Lightning's automatic step costs more than a small head does.
         self.automatic_optimization = False
         self.run, self.data = run, run.data
-        self.loss = run.loss.for_classes(self.data.class_counts)
+        self.scheduled = run.loss.for_classes(self.data.class_counts)  # each step takes it at the share that is done
+        self.loss = self.scheduled.at(1)  # validation and tables take it at the end, so that epochs can be compared
         if run.features is None:
             self.network = self.whole = network_of(run)
             standardise(self.network, self.data)
@@ -111,9 +112,18 @@ class Learner(pl.LightningModule):
             return self.loss.state(self.data.train.n, self.data.n_classes)
 
     @property
+    def state_speed(self) -> float:
+        """How many times as fast as the network the loss's state learns."""
+        return float(getattr(self.state, "learning_rate_factor", 1.0))
+
+    @property
     def epoch(self) -> int:
         """The epoch of the whole run; Lightning counts those of this process only."""
         return self.first_epoch + self.current_epoch
+
+    def done(self, step: int) -> float:
+        """The share of the training that is behind when a step of this epoch begins."""
+        return (self.epoch * self.n_batches + step) / (self.run.epochs * self.n_batches)
 
     # Data and optimizer
 
@@ -129,8 +139,7 @@ class Learner(pl.LightningModule):
     def configure_optimizers(self) -> torch.optim.Optimizer:
         groups: list[dict[str, Any]] = [{"params": list(self.network.parameters()), "speed": 1.0}]
         if self.state is not None and (estimates := list(self.state.parameters())):
-            speed = getattr(self.state, "learning_rate_factor", 1.0)
-            groups.append({"params": estimates, "speed": speed, "weight_decay": 0.0})
+            groups.append({"params": estimates, "speed": self.state_speed, "weight_decay": 0.0})
         optimizer = OPTIMIZERS[self.run.optimizer](
             groups, lr=self.run.learning_rate, weight_decay=self.run.weight_decay
         )
@@ -168,6 +177,7 @@ class Learner(pl.LightningModule):
         inputs, labels, rows = (tensor.to(self.device) for tensor in batch[:3])
         share = batch[3]
         step, piece = divmod(batch_idx, self.run.accumulate)
+        done = self.done(step)
         scores = parallel.together(self.network(inputs), len(rows))
         if not scores.requires_grad:
             raise ValueError(
@@ -175,7 +185,7 @@ class Learner(pl.LightningModule):
                 "requires_grad on some, or give head='new' to train a new head"
             )
         scores.retain_grad()
-        values = self.loss(
+        values = self.scheduled.at(done)(
             scores, self.loss.readable(labels, self.data.n_classes), generator=self.noise, state=self.state, rows=rows
         )
         loss = share * values.mean()
@@ -193,8 +203,9 @@ class Learner(pl.LightningModule):
         assert scores.grad is not None
         self.nonzero_gradients.append(int(scores_pulled(scores.grad).sum()) / len(scores))
         if piece == self.run.accumulate - 1:
-            done = (self.epoch * self.n_batches + step) / (self.run.epochs * self.n_batches)
             rate = self.run.learning_rate * SCHEDULES[self.run.schedule](done, self.run.drops)
+            for group in optimizer.param_groups[1:]:
+                group["speed"] = self.state_speed
             for group in optimizer.param_groups:
                 group["lr"] = rate * group["speed"]
             optimizer.step()
@@ -227,6 +238,7 @@ class Learner(pl.LightningModule):
                 **validated(split_tables("val", self.data, self.loss, self.state, scores)["val"], self.K),
                 **normalisers(self.loss, self.state, scores),
                 "nonzero_gradients": math.fsum(self.nonzero_gradients) / len(self.nonzero_gradients),
+                **self._scheduled_knobs(),
                 "seconds": time.perf_counter() - self.started_at,
             }
         )
@@ -249,6 +261,11 @@ class Learner(pl.LightningModule):
             self.on_epoch(dict(last))
         if due:
             self.save()
+
+    def _scheduled_knobs(self) -> dict[str, float]:
+        """What the knobs that follow a schedule had become in the last step of the epoch."""
+        last = self.scheduled.at(self.done(self.n_batches - 1))
+        return {f"loss.{name}": getattr(last, name) for name in self.scheduled.scheduled()}
 
     def _diverged(self, what: str) -> str:
         run = self.run
