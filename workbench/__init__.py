@@ -44,6 +44,7 @@ _HOMES = {
     "metrics": "metrics",
     "operators": "operators",
     "recipes": "training.recipes",
+    "schedules": "schedules",
     "votes": "metrics.votes",
 }
 
@@ -79,13 +80,14 @@ __all__ = [
     "operators",
     "recipes",
     "report",
+    "schedules",
     "sweep",
     "train",
     "votes",
 ]
 
 if TYPE_CHECKING:
-    from workbench import counts, figures, glossary, knobs, losses, metrics, operators
+    from workbench import counts, figures, glossary, knobs, losses, metrics, operators, schedules
     from workbench.calibration import TemperatureScaling, VectorScaling
     from workbench.datasets import Dataset, load_dataset
     from workbench.launching import open_app

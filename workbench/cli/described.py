@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from workbench import schedules
 from workbench.datasets import DATASETS, TRANSFORMS, load_dataset, recipe_class
 from workbench.knobs import Knob, from_text
 from workbench.lookup import allowed_modules
@@ -54,7 +55,7 @@ def described_run(parser: argparse.ArgumentParser, arguments: list[str]) -> tupl
     run = Run(
         dataset=data,
         model=options.model or model,
-        loss=loss_class(**_turned(options, "", loss_class.knobs())),
+        loss=loss_class(**_turned(options, "", loss_class.knobs(), schedules.parsed)),
         features=features,
         transforms=tuple(from_text(text, TRANSFORMS, "transform") for text in options.transforms),
         monitor=options.monitor,
@@ -119,7 +120,12 @@ def _add_knobs(parser: argparse.ArgumentParser, title: str, prefix: str, knobs: 
             raise ValueError(f"{title}: --{prefix}{name} means something else here already; rename the knob") from None
 
 
-def _turned(options: argparse.Namespace, prefix: str, knobs: Mapping[str, Knob]) -> dict[str, Any]:
+def _turned(
+    options: argparse.Namespace,
+    prefix: str,
+    knobs: Mapping[str, Knob],
+    parsed: Callable[[Knob, str, str], Any] = Knob.parsed,
+) -> dict[str, Any]:
     """The knobs that were given on the command line, read and checked."""
     given = {name: getattr(options, prefix + name) for name in knobs}
-    return {name: knobs[name].parsed(prefix + name, text) for name, text in given.items() if text is not None}
+    return {name: parsed(knobs[name], prefix + name, text) for name, text in given.items() if text is not None}

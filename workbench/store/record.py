@@ -20,6 +20,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from workbench import schedules
+
 FORMAT = 2  # of run.json; the key of a run does not depend on it
 READS = (1, FORMAT)
 ALWAYS_TOLD = ("dataset", "features", "monitor", "patience", "repeatable")  # of a trained run, also where there is none
@@ -221,7 +223,7 @@ def target_K(loss_knobs: Mapping[str, Any], n_classes: float) -> float:
     >>> target_K({"K": 3}, n_classes=10), target_K({}, n_classes=10), target_K({}, n_classes=4)
     (3.0, 5.0, 3.0)
     """
-    K = loss_knobs.get("K", USUAL_K)
+    K = schedules.end_of_stored(loss_knobs.get("K", USUAL_K))
     return float(min(max(K if _number(K) else USUAL_K, 1), n_classes - 1))
 
 

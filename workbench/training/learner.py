@@ -71,7 +71,8 @@ class Learner(pl.LightningModule):
         # get lost, and Lightning's automatic step costs more than a small head does.
         self.automatic_optimization = False
         self.run, self.data = run, run.data
-        self.loss = run.loss.for_classes(self.data.class_counts)
+        self.scheduled = run.loss.for_classes(self.data.class_counts)  # each step takes it at the share that is done
+        self.loss = self.scheduled.at(1)  # validation and tables take it at the end, so that epochs can be compared
         self.fixed: dict[str, Tensor] = {}  # weights of the whole network that do not learn, copied once
         if run.features is None:
             self.network = self.whole = network_of(run)
@@ -113,9 +114,18 @@ class Learner(pl.LightningModule):
             return self.loss.state(self.data.train.n, self.data.n_classes)
 
     @property
+    def state_speed(self) -> float:
+        """How many times as fast as the network the loss's state learns."""
+        return float(getattr(self.state, "learning_rate_factor", 1.0))
+
+    @property
     def epoch(self) -> int:
         """The epoch of the whole run; Lightning counts those of this process only."""
         return self.first_epoch + self.current_epoch
+
+    def done(self, step: int) -> float:
+        """The share of the training that is behind when a step of this epoch begins."""
+        return (self.epoch * self.n_batches + step) / (self.run.epochs * self.n_batches)
 
     # Data and optimizer
 
@@ -133,8 +143,7 @@ class Learner(pl.LightningModule):
         rates = {"lr": self.run.learning_rate, "weight_decay": self.run.weight_decay}
         groups = [{"params": list(self.network.parameters()), "speed": 1.0, **rates}]
         if self.state is not None and (estimates := list(self.state.parameters())):
-            speed = getattr(self.state, "learning_rate_factor", 1.0)
-            groups.append({"params": estimates, "speed": speed, **rates, "weight_decay": 0.0})
+            groups.append({"params": estimates, "speed": self.state_speed, **rates, "weight_decay": 0.0})
         return groups
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
@@ -183,7 +192,7 @@ class Learner(pl.LightningModule):
                 "requires_grad on some, or give head='new' to train a new head"
             )
         scores.retain_grad()
-        loss = share * self.losses(scores, labels, rows).mean()
+        loss = share * self.losses(scores, labels, rows, step).mean()
         value = loss.item()
         self.check_finite(value, step)
         optimizer = self._optimizer()
@@ -201,19 +210,21 @@ class Learner(pl.LightningModule):
             optimizer.step()
             self.bar.update()
 
-    def losses(self, scores: Tensor, labels: Tensor, rows: Tensor) -> Tensor:
-        """What the loss says of each row of a step."""
+    def losses(self, scores: Tensor, labels: Tensor, rows: Tensor, step: int) -> Tensor:
+        """What the loss says of each row of a step; its schedules stand where the step does."""
         labels = self.loss.readable(labels, self.data.n_classes)
-        return self.loss(scores, labels, generator=self.noise, state=self.state, rows=rows)
+        loss = self.scheduled.at(self.done(step))
+        return loss(scores, labels, generator=self.noise, state=self.state, rows=rows)
 
     def check_finite(self, value: float, step: int) -> None:
         if not math.isfinite(value):
             raise FloatingPointError(self._diverged(f"the loss is {value} in batch {step + 1} of {self.n_batches}"))
 
-    def set_rates(self, groups: Iterable[dict[str, Any]], step: int) -> None:
+    def set_rates(self, groups: Sequence[dict[str, Any]], step: int) -> None:
         """The learning rate of this step of the epoch."""
-        done = (self.epoch * self.n_batches + step) / (self.run.epochs * self.n_batches)
-        rate = self.run.learning_rate * SCHEDULES[self.run.schedule](done, self.run.drops)
+        rate = self.run.learning_rate * SCHEDULES[self.run.schedule](self.done(step), self.run.drops)
+        for group in groups[1:]:
+            group["speed"] = self.state_speed
         for group in groups:
             group["lr"] = rate * group["speed"]
 
@@ -245,7 +256,12 @@ class Learner(pl.LightningModule):
                 **validated(split_tables("val", self.data, self.loss, self.state, scores)["val"], self.K),
                 **normalisers(self.loss, self.state, scores),
                 "nonzero_gradients": math.fsum(self.nonzero_gradients) / len(self.nonzero_gradients),
+<<<<<<< HEAD
                 "seconds": seconds,
+=======
+                **self._scheduled_knobs(),
+                "seconds": time.perf_counter() - self.started_at,
+>>>>>>> schedules
             }
         )
         if self.run.best_epoch(self.history) == self.epoch:
@@ -269,6 +285,11 @@ class Learner(pl.LightningModule):
             self.on_epoch(dict(last))
         if due:
             self.save()
+
+    def _scheduled_knobs(self) -> dict[str, float]:
+        """What the knobs that follow a schedule had become in the last step of the epoch."""
+        last = self.scheduled.at(self.done(self.n_batches - 1))
+        return {f"loss.{name}": getattr(last, name) for name in self.scheduled.scheduled()}
 
     def _diverged(self, what: str) -> str:
         run = self.run

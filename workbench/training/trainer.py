@@ -230,7 +230,8 @@ def check_run(run: Run) -> None:
     n_classes, loss = run.data.n_classes, run.loss.for_classes(run.data.class_counts)
     scores = torch.zeros(2, 2, n_classes) if loss.heads == 2 else torch.zeros(2, n_classes)
     labels = torch.zeros(2, n_classes).bool() if loss.labels == "many" else torch.zeros(2).long()
-    loss(scores, labels)  # K may be too large for the classes
+    for done in (0, 1):  # K may be too large for the classes, at the beginning or at the end
+        loss.at(done)(scores, labels)
 
 
 def _check_pieces(run: Run) -> None:
