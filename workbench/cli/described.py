@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from workbench import schedules
-from workbench.datasets import DATASETS, TRANSFORMS, load_dataset, recipe_class
+from workbench.datasets import AUGMENTATIONS, DATASETS, TRANSFORMS, Transform, load_dataset, recipe_class
 from workbench.knobs import Knob, from_text
 from workbench.lookup import allowed_modules
 from workbench.losses import class_named
@@ -16,6 +16,8 @@ from workbench.networks.network import backbone_named, foreign
 from workbench.store import Store
 from workbench.training import MONITORS, Run
 from workbench.training.features import check_trained
+
+CHANGES: tuple[type[Transform], ...] = (*TRANSFORMS, *AUGMENTATIONS)
 
 
 def described_run(parser: argparse.ArgumentParser, arguments: list[str]) -> tuple[Run, argparse.Namespace]:
@@ -57,7 +59,7 @@ def described_run(parser: argparse.ArgumentParser, arguments: list[str]) -> tupl
         model=options.model or model,
         loss=loss_class(**_turned(options, "", loss_class.knobs(), schedules.parsed)),
         features=features,
-        transforms=tuple(from_text(text, TRANSFORMS, "transform") for text in options.transforms),
+        transforms=tuple(from_text(text, CHANGES, "transform") for text in options.transforms),
         monitor=options.monitor,
         patience=options.patience,
         drops=tuple(options.drops),
@@ -80,12 +82,13 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help="train a head only, on the features of this run (its key, or the beginning of it; see workbench runs), or of "
         "the weights that the model comes with (cached)",
     )
+    known = ", ".join(repr(kind()) for kind in CHANGES)
     parser.add_argument(
         "--transforms",
         nargs="+",
         default=(),
         metavar="CHANGE",
-        help=f"changes of the data, as Python prints them: {', '.join(repr(kind()) for kind in TRANSFORMS)}",
+        help=f"changes of the data, or of images on their way into the network, as Python prints them: {known}",
     )
     parser.add_argument(
         "--drops",
