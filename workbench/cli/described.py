@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from workbench.datasets import DATASETS, TRANSFORMS, load_dataset, recipe_class
+from workbench.datasets import AUGMENTATIONS, DATASETS, TRANSFORMS, Transform, load_dataset, recipe_class
 from workbench.knobs import Knob, from_text
 from workbench.lookup import allowed_modules
 from workbench.losses import CrossEntropy, class_named
@@ -17,6 +17,8 @@ from workbench.networks.network import backbone_named, foreign
 from workbench.store import Store
 from workbench.training import MONITORS, Run, recipes
 from workbench.training.features import check_trained
+
+CHANGES: tuple[type[Transform], ...] = (*TRANSFORMS, *AUGMENTATIONS)
 
 
 def described_run(parser: argparse.ArgumentParser, arguments: list[str]) -> tuple[Run, argparse.Namespace]:
@@ -79,7 +81,7 @@ def given_fields(options: argparse.Namespace) -> dict[str, Any]:
     if options.drops is not None:
         given["drops"] = tuple(options.drops)
     if options.transforms is not None:
-        given["transforms"] = tuple(from_text(text, TRANSFORMS, "transform") for text in options.transforms)
+        given["transforms"] = tuple(from_text(text, CHANGES, "transform") for text in options.transforms)
     given |= turned(options, "", Run.knobs())
     return {name: value for name, value in given.items() if value is not None}
 
@@ -98,11 +100,12 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help="train a head only, on the features of this run (its key, or the beginning of it; see workbench runs), or of "
         "the weights that the model comes with (cached)",
     )
+    known = ", ".join(repr(kind()) for kind in CHANGES)
     parser.add_argument(
         "--transforms",
         nargs="+",
         metavar="CHANGE",
-        help=f"changes of the data, as Python prints them: {', '.join(repr(kind()) for kind in TRANSFORMS)}",
+        help=f"changes of the data, or of images on their way into the network, as Python prints them: {known}",
     )
     parser.add_argument(
         "--drops",

@@ -27,7 +27,7 @@ from workbench.networks.network import Network, copied
 from workbench.store import Store
 from workbench.store.record import target_K
 from workbench.tables import LogitTable
-from workbench.training.batches import Batch, Batches, Epoch, generator, readable, seed_of, tensor_of
+from workbench.training.batches import Augmented, Batch, Batches, Epoch, generator, readable, seed_of, tensor_of
 from workbench.training.features import features_of, network_of, standardise, whole_network
 from workbench.training.hardware import device_named
 from workbench.training.ranks import together as parallel
@@ -120,7 +120,8 @@ class Learner(pl.LightningModule):
     def train_dataloader(self) -> Epoch:
         order = torch.randperm(self.data.train.n, generator=generator(self.run.seed, self.epoch, "order"))
         places = torch.rand((self.data.train.n, 2), generator=generator(self.run.seed, self.epoch, "crops"))
-        batches = Batches(*self.train_rows, self.run.batch_size, order, places, parts=self.run.accumulate)
+        augmented = Augmented(self.run.augmentations, self.data.train.n, self.run.seed, self.epoch)
+        batches = Batches(*self.train_rows, self.run.batch_size, order, places, self.run.accumulate, augmented)
         return Epoch(batches, alone=parallel.n_ranks() > 1)
 
     def val_dataloader(self) -> Batches:

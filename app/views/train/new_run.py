@@ -6,6 +6,7 @@ It is trained by another process, one run at a time for the whole server, and go
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -17,11 +18,11 @@ from controls import knobs
 from drawing.figures import untitled
 from drawing.handout import handout
 from session import messages, reading, training_requests
-from session.address import any_text, bound, one_of
+from session.address import any_text, bound, one_of, some_of
 from session.navigation import open_elsewhere
 from views.train.live_heads import TALL, knobs_of, time_left, with_training
 from workbench.catalogue import LOSSES, RECIPES, SETTINGS
-from workbench.datasets import DATASETS, recipe_class
+from workbench.datasets import DATASETS, HorizontalFlip, PaddedCrop, recipe_class
 from workbench.workers.heads import CANCELLED, FAILED, FINISHED, IDLE, Progress, head_of
 
 POLL = 1.0  # seconds between two looks at a run that learns
@@ -72,7 +73,9 @@ def head(key: str) -> dict[str, Any]:
 def whole(key: str | None) -> dict[str, Any] | None:
     """A network with its data, as the controls describe them; None as long as there is no path to the data."""
     with st.container(key="settings"):
-        data = chosen_data(None if key is None else reading.run(key).dataset_spec)
+        of_run = None if key is None else reading.run(key)
+        spec = None if of_run is None else of_run.dataset_spec
+        data = chosen_data(spec)
         name = st.selectbox("Settings as in", list(RECIPES), **bound("recipe", one_of(RECIPES)))
         start = RECIPES[name].settings
         models = list(dict.fromkeys(each.settings["model"] for each in RECIPES.values() if "model" in each.settings))
@@ -81,11 +84,25 @@ def whole(key: str | None) -> dict[str, Any] | None:
             help="one of your own is trained in a notebook or a terminal, by module:factory",
         )  # fmt: skip
         loss = chosen_loss()
+        kept = of_run.record.transforms if of_run is not None and data == spec else None
+        changes = chosen_augmentations(kept or ())
     with st.container(key="more-settings"):
         settings = {each: setting(each, start.get(each), key=name) for each in training_requests.SETTINGS}
     told = (RECIPES[name].paper, RECIPES[name].place, RECIPES[name].note)
     st.caption(messages.plain("; ".join(filter(None, told))))
-    return None if data is None else {"dataset": data, "model": model, "loss": loss, **settings}
+    return None if data is None else {"dataset": data, "model": model, "loss": loss, "transforms": changes, **settings}
+
+
+def chosen_augmentations(of_run: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """What happens to training images on their way into the network; where the data are those of a run, as it had it."""
+    chosen = {repr(each): each.spec() for each in training_requests.of_images(of_run)}
+    known = {repr(each): each.spec() for each in (HorizontalFlip(), PaddedCrop())} | chosen
+    name = "augmentation_of_run" if chosen else "augmentation"
+    asked = st.multiselect(
+        "Augmentation", list(known), list(chosen), **bound(name, some_of(known)),
+        help="changes of training images, drawn anew in every epoch; for images only",
+    )  # fmt: skip
+    return [known[each] for each in asked]
 
 
 def chosen_loss() -> dict[str, Any]:
