@@ -77,7 +77,9 @@ def _start(chosen: argparse.Namespace) -> dict[str, Any]:
 
 def given_fields(options: argparse.Namespace) -> dict[str, Any]:
     """The fields of a run that were given on the command line; the loss is another matter."""
-    given = {name: getattr(options, name) for name in ("model", "features", "monitor", "patience")}
+    given = {name: getattr(options, name) for name in ("model", "features", "patience")}
+    if options.monitor is not None:
+        given["monitor"] = tuple(name for names in options.monitor for name in names.split(","))
     if options.drops is not None:
         given["drops"] = tuple(options.drops)
     if options.transforms is not None:
@@ -115,7 +117,13 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help="with --schedule steps: the shares of the training after which the learning rate is divided by ten (default: "
         f"those of --recipe, else {' '.join(map(str, Run.drops))})",
     )
-    parser.add_argument("--monitor", choices=MONITORS, help="keep the weights of the epoch that was best in this")
+    parser.add_argument(
+        "--monitor",
+        action="append",
+        metavar="NAME",
+        help=f"keep the epoch that was best in this: {', '.join(MONITORS)}. Given several times, or with commas between "
+        "them, the first chooses the weights and each of the others keeps the tables of its own best epoch",
+    )
     parser.add_argument("--patience", type=int, metavar="N", help="stop after N epochs without a better one")
     parser.add_argument(
         "--allow",
