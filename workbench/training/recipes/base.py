@@ -19,8 +19,9 @@ class Recipe:
     """Fields of a run as a paper gives them, what it compares and what it searched, and what differs here.
 
     `sweep(recipe.run(dataset), over=recipe.compared)` is the paper's comparison, each loss with the knobs the paper
-    settled on; `over=recipe.grid` is the search before it, as far as the paper tells. `K` are the set sizes that it trains
-    and judges for; losses stand here at one of them. `untold` names what the paper does not tell and we have chosen.
+    settled on; `over=recipe.grid` is the search before it, as far as the paper tells. `K` are the set sizes that the paper
+    trains for; losses and monitors stand here at one of them, and `over=recipe.at_each_K()` is the comparison at all.
+    `untold` names what the paper does not tell and we have chosen.
     """
 
     settings: Mapping[str, Any]
@@ -52,6 +53,15 @@ class Recipe:
         if type(own) is kind or len(of_kind) != 1:
             return {**self.settings, "loss": own if type(own) is kind else kind()}
         return {**self.settings, **of_kind[0]}
+
+    def at_each_K(self) -> Settings:
+        """What the paper compares, at each of its K: that of the loss, the rule and the monitor.
+
+        >>> from workbench.training.recipes import RECIPES
+        >>> [setting["K"] for setting in RECIPES["imagenet-resnet18"].at_each_K()]
+        [1, 5, 1, 5, 1, 5]
+        """
+        return tuple({**setting, "K": K} for setting in self.compared for K in self.K) or self.compared
 
     @property
     def trains(self) -> str:

@@ -12,7 +12,6 @@ OF_LIAO: dict[str, Recipe] = {
     "quasibinary-resnet18": Recipe(
         settings=SMALL_IMAGES,
         compared=of([CrossEntropy(), BinaryCrossEntropy(), Quasibinary()]),
-        K=(1,),
         paper="Liao et al.",
         place="section V, common training protocol; section V-A, Table I",
         note=f"for images of 32 pixels; those of ImageNet have 224, and model='resnet18' there; {MOMENTUM}",
@@ -21,7 +20,6 @@ OF_LIAO: dict[str, Recipe] = {
     "quasibinary-zero-labels": Recipe(
         settings=SMALL_IMAGES | {"loss": Quasibinary()},
         compared=of([SoftmaxUniform(), SoftmaxMaxConfidence(), BinaryCrossEntropy(), Quasibinary()]),
-        K=(1,),
         paper="Liao et al.",
         place="section V, common training protocol; section V-B, Table II",
         note=f"for data with rows without a label, such as transforms=(ZeroLabels(),) of CIFAR-100; {MOMENTUM}",
