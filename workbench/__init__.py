@@ -35,6 +35,7 @@ _HOMES = {
     "cache_features": "training.features",
     "sweep": "training.sweeps",
     "bayes": "metrics.bayes",
+    "claims": "claims",
     "comparison": "metrics.comparison",
     "counts": "counts",
     "figures": "figures",
@@ -66,6 +67,7 @@ __all__ = [
     "VectorScaling",
     "bayes",
     "cache_features",
+    "claims",
     "comparison",
     "counts",
     "figures",
@@ -85,7 +87,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from workbench import counts, figures, glossary, knobs, losses, metrics, operators
+    from workbench import claims, counts, figures, glossary, knobs, losses, metrics, operators
     from workbench.calibration import TemperatureScaling, VectorScaling
     from workbench.datasets import Dataset, load_dataset
     from workbench.launching import open_app
