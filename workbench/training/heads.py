@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -82,13 +83,21 @@ def train_heads(
     for run in waiting.values():
         check_run(run)
     diverged: dict[str, FloatingPointError] = {}
-    for group in groups(waiting.values()):
+    for group in _groups(waiting.values()):
         for part in _parts(group):
             diverged |= _train_part(part, store, progress, on_epoch)
     return [diverged.get(run.key) or TrainedRun(run, store.open(run.key)) for run in runs]
 
 
-def groups(runs: Iterable[Run]) -> list[list[Run]]:
+def companions(run: Run, runs: Iterable[Run], store: Store) -> list[Run]:
+    """Those of the runs that can be trained in the same steps as this one, itself too. One with a checkpoint goes on alone."""
+    if not stackable(run):
+        return []
+    waiting = (each for each in runs if not store.has(each.key) and not store.unfinished(each.key).is_file())
+    return [each for each in waiting if stackable(each) and _shared(each) == _shared(run)]
+
+
+def _groups(runs: Iterable[Run]) -> list[list[Run]]:
     """The runs by what they share: the rows, the shape of the network, the batch size and the optimizer."""
     ordered = sorted(runs, key=_shared)
     return [list(group) for _, group in groupby(ordered, key=_shared)]
@@ -231,7 +240,7 @@ class Stack:
 
     def _take_step(self, step: int, scores: Tensor, labels: Tensor, rows: Tensor) -> None:
         outputs = scores.detach().requires_grad_()
-        means = self._losses(Learner.losses, outputs, labels, rows).mean(1)  # (members,)
+        means = self._losses(partial(_of_step, step), outputs, labels, rows).mean(1)  # (members,)
         means.sum().backward()
         assert outputs.grad is not None
         pulled = scores_pulled(outputs.grad.flatten(0, 1)).view(rows.shape).sum(1)
@@ -296,6 +305,10 @@ class Stack:
                 member.state.train(training)
 
 
+def _of_step(step: int, member: Learner, scores: Tensor, labels: Tensor, rows: Tensor) -> Tensor:
+    return member.losses(scores, labels, rows, step)
+
+
 def _of_val(member: Learner, scores: Tensor, labels: Tensor, rows: Tensor) -> Tensor:
     return member.validation_losses(scores, labels)
 
@@ -306,5 +319,6 @@ def _places_of_equal(members: Sequence[Learner]) -> list[list[int]]:
     for place, member in enumerate(members):
         loss = member.loss
         of_a_row = not (loss.random or loss.couples_batch or member.state is not None)
+        of_a_row &= member.scheduled is loss  # a schedule stands where the epochs of its run say
         places.setdefault((type(loss), loss) if of_a_row else place, []).append(place)
     return list(places.values())
