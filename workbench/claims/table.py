@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from workbench.claims.layout import as_html, as_latex, as_markdown
 from workbench.catalogue import RECIPES
+from workbench.claims.layout import as_html, as_latex, as_markdown
 from workbench.literature import PAPERS
 
 if TYPE_CHECKING:

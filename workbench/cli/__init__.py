@@ -2,6 +2,7 @@
 
 from workbench.cli.app import APP
 from workbench.cli.base import Command
+from workbench.cli.claims import CLAIMS
 from workbench.cli.compare import COMPARE
 from workbench.cli.evaluate import EVALUATE
 from workbench.cli.importing import IMPORT
@@ -12,6 +13,6 @@ from workbench.cli.sweep import SWEEP
 from workbench.cli.train import TRAIN
 from workbench.cli.worker import WORKER
 
-COMMANDS: tuple[Command, ...] = (APP, TRAIN, SWEEP, IMPORT, EVALUATE, COMPARE, RUNS, LOSSES, RECIPES, WORKER)
+COMMANDS: tuple[Command, ...] = (APP, TRAIN, SWEEP, IMPORT, EVALUATE, COMPARE, RUNS, LOSSES, RECIPES, CLAIMS, WORKER)
 
 __all__ = ["COMMANDS", "Command"]

@@ -32,14 +32,18 @@ def _run(options: Options) -> int:
 
     known = {claim.number: claim for claim in CLAIMS}
     if unknown := [number for number in options.number if number not in known]:
-        raise ValueError(f"there is no claim {unknown[0]}; there are {min(known)} to {max(known)} (workbench claims --list)")
+        raise ValueError(
+            f"there is no claim {unknown[0]}; there are {min(known)} to {max(known)} (workbench claims --list)"
+        )
     if options.list:
         for claim in CLAIMS:
             print(f"{claim.number:>2}  {claim.says}  [{claim.source}]")
         return 0
     data = None if options.data is None else Path(options.data)
     if data is not None and not data.is_dir():
-        raise ValueError(f"--data {options.data} is no folder; give the one that holds the files (workbench claims --list)")
+        raise ValueError(
+            f"--data {options.data} is no folder; give the one that holds the files (workbench claims --list)"
+        )
     page = Path(options.page)
     if page.suffix != ".md":
         raise ValueError(f"--page {options.page}: the page is Markdown; give a name that ends in .md")

@@ -16,6 +16,7 @@ from workbench.figures.of_probabilities.reliability import reliability
 from workbench.figures.of_probabilities.temperature import temperatures
 from workbench.figures.of_runs.comparisons import on_two_metrics, paired_differences
 from workbench.figures.of_runs.improvement import most_improved
+from workbench.figures.of_runs.intervals import with_intervals
 from workbench.figures.of_runs.learning import learning_curves
 from workbench.figures.of_runs.reproduced import reproduced
 from workbench.figures.of_runs.sweeping import against_knob
@@ -97,4 +98,5 @@ __all__ = [  # written out for type checkers; a test holds it to FIGURES
     "sprite_sheet",
     "temperatures",
     "weight_plane",
+    "with_intervals",
 ]

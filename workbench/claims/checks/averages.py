@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from workbench.claims.arms import Measure, Sample, Tables, Trained, arm, found, gain, score, trained
 from workbench.claims.claim import Bench, Claim, Found
 from workbench.claims.data import garden_heads, letters
-from workbench.claims.measuring import Measure, Sample, Tables, Trained, arm, gain, keys, score, settled, trained
 from workbench.losses import ROLE, AssumeNegative, AverageKTwoHead, CrossEntropy, ExpectedPositive
 from workbench.metrics import accuracy, mean_size, shot_accuracy, size_by
 from workbench.metrics.base import mean
@@ -23,42 +23,35 @@ RATE_PER_ROW = 3e-3 / 256
 
 
 def _two_heads_against_cross_entropy(bench: Bench) -> Found:
-    expected, lines, chosen, runs = [], [], {}, []
+    expected, lines, used = [], [], dict[str, Trained]()
     for K in K_VALUES:
         sides = _pair(bench, K)
-        chosen |= {f"{name}, K = {K}": words for name, words in settled(sides).items()}
-        runs += keys(*sides.values())
+        used |= {f"{name}, K = {K}": side for name, side in sides.items()}
         measures = {"all rows": _average(K), "few-shot classes": Measure(shot_accuracy, AverageK(K), "few")}
         for told, measure in measures.items():
-            found = gain(sides["two heads"], sides["cross-entropy"], measure)
-            expected.append(found.expected(f"average-{K} points of two heads over cross-entropy, {told}", above=0))
-            lines.append(found.at(told, K))
-    return Found(tuple(expected), tuple(lines), chosen, tuple(runs))
+            points = gain(sides["two heads"], sides["cross-entropy"], measure)
+            expected.append(points.expected(f"average-{K} points of two heads over cross-entropy, {told}", above=0))
+            lines.append(points.at(told, K))
+    return found(expected, lines, used)
 
 
 def _sizes_of_sets(bench: Bench) -> Found:
     sides = _pair(bench, 5)
     sets = {name: [_sets(run, 5) for run in side.runs] for name, side in sides.items()}
     single = _share(sets["cross-entropy"], 1) - _share(sets["two heads"], 1)
-    by_shots = [size_by.parts(found, "shots") for found in sets["two heads"]]
+    by_shots = [size_by.parts(each, "shots") for each in sets["two heads"]]
     rare = Sample.of(by_shots, "few") - Sample.of(by_shots, "many")
-    lines = [
-        _share(found, size).estimate().at(name, size) for name, found in sets.items() for size in range(1, 11)
-    ]
-    return Found(
-        (
-            single.estimate().expected("points by which cross-entropy has more sets of one class", above=0),
-            rare.estimate().expected("classes that sets of few-shot rows hold more than those of many-shot rows", above=0),
-        ),
-        tuple(lines),
-        settled(sides),
-        keys(*sides.values()),
+    lines = [_share(each, size).estimate().at(name, size) for name, each in sets.items() for size in range(1, 11)]
+    expected = (
+        single.estimate().expected("points by which cross-entropy has more sets of one class", above=0),
+        rare.estimate().expected("classes that sets of few-shot rows hold more than those of many-shot rows", above=0),
     )
+    return found(expected, lines, sides)
 
 
 def _share(sets: Sequence[PredictionSets], size: int) -> Sample:
     """The share of sets of one size, in points."""
-    return Sample.of([mean((found.sizes == size).astype(float)) for found in sets]) * 100
+    return Sample.of([mean((each.sizes == size).astype(float)) for each in sets]) * 100
 
 
 def _weight_of_candidates(bench: Bench) -> Found:
@@ -73,7 +66,7 @@ def _weight_of_candidates(bench: Bench) -> Found:
     ]
     expected.append(gain(sides["100"], middle, hits).expected("average-5 points of α = 100 over α = 0.3", below=-1))
     lines = [score(side, hits).at("two heads", float(name)) for name, side in sides.items()]
-    return Found(tuple(expected), tuple(lines), settled(sides), keys(*sides.values()))
+    return found(expected, lines, sides)
 
 
 def _size_of_batches(bench: Bench) -> Found:
@@ -92,28 +85,27 @@ def _size_of_batches(bench: Bench) -> Found:
         )
         for name in losses
     ]
-    lost = {
-        name: sides[f"{name}, {middle}"].sample(hits) - sides[f"{name}, {largest}"].sample(hits) for name in losses
-    }
+    lost = {name: sides[f"{name}, {middle}"].sample(hits) - sides[f"{name}, {largest}"].sample(hits) for name in losses}
     more = (lost["cross-entropy"] - lost["two heads"]) * 100
     expected.append(
         more.estimate().expected(
-            f"average-5 points that cross-entropy loses more than two heads from batches of {middle} to {largest}", above=0
+            f"average-5 points that cross-entropy loses more than two heads from batches of {middle} to {largest}",
+            above=0,
         )
     )
     lines = [score(sides[f"{name}, {n}"], hits).at(name, n) for name in losses for n in BATCHES]
-    return Found(tuple(expected), tuple(lines), runs=keys(*sides.values()))
+    return found(expected, lines, sides)
 
 
 def _mean_size_on_test(bench: Bench) -> Found:
-    expected, lines, runs = [], [], []
+    expected, lines, used = [], [], dict[str, Trained]()
     for K in K_VALUES:
         for name, side in _pair(bench, K).items():
-            found = (side.sample(Measure(mean_size, AverageK(K))) * (1 / K)).estimate()
-            expected.append(found.expected(f"mean size on test over K = {K}, {name}", above=0.95, below=1.05))
-            lines.append(found.at(name, K))
-            runs += keys(side)
-    return Found(tuple(expected), tuple(lines), runs=tuple(runs))
+            size = (side.sample(Measure(mean_size, AverageK(K))) * (1 / K)).estimate()
+            expected.append(size.expected(f"mean size on test over K = {K}, {name}", above=0.95, below=1.05))
+            lines.append(size.at(name, K))
+            used[f"{name}, K = {K}"] = side
+    return found(expected, lines, used)
 
 
 def _missing_labels(bench: Bench) -> Found:
@@ -130,22 +122,22 @@ def _missing_labels(bench: Bench) -> Found:
         for name, side in others.items()
     )
     lines = tuple(score(side, hits).at("average-5", name) for name, side in (ours | others).items())
-    return Found(expected, lines, settled(ours | others), keys(*ours.values(), *others.values()))
+    return found(expected, lines, ours | others)
 
 
 def _candidate_head(bench: Bench) -> Found:
-    expected, lines, runs = [], [], []
+    expected, lines, used = [], [], dict[str, Trained]()
     for told, pair in (("garden", _pair(bench, 5)), ("letters", _pair(bench, 5, of_letters=True))):
         hits = _average(5)
         candidates = pair["two heads"].sample(hits, _candidates) * 100
-        found = (candidates - pair["cross-entropy"].sample(hits) * 100).estimate()
+        points = (candidates - pair["cross-entropy"].sample(hits) * 100).estimate()
         expected.append(
-            found.expected(f"average-5 points of the candidate head over cross-entropy, {told}", above=-0.5, below=0.5)
+            points.expected(f"average-5 points of the candidate head over cross-entropy, {told}", above=-0.5, below=0.5)
         )
         lines += [score(side, hits).at(name, told) for name, side in pair.items()]
         lines.append(candidates.estimate().at("candidate head", told))
-        runs += keys(*pair.values())
-    return Found(tuple(expected), tuple(lines), runs=tuple(runs))
+        used |= {f"{name}, {told}": side for name, side in pair.items()}
+    return found(expected, lines, used)
 
 
 def _pair(bench: Bench, K: int, *, of_letters: bool = False) -> dict[str, Trained]:

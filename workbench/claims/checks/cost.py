@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from workbench.claims.arms import Estimate
 from workbench.claims.claim import Bench, Claim, Found
-from workbench.claims.measuring import Estimate
 from workbench.losses import Loss, NoisedTopK, SmoothTopKHinge
 
 K_VALUES = (2, 5, 10, 20, 50)
@@ -35,7 +35,9 @@ def _time_of_a_step(_: Bench) -> Found:
             if turn >= 0:
                 seconds[setting][turn] = time.process_time() - start
     ratios = {
-        (name, K): _ratio(seconds[name, K], seconds[name, K_VALUES[0]]) for name in ("noised", "smooth") for K in K_VALUES
+        (name, K): _ratio(seconds[name, K], seconds[name, K_VALUES[0]])
+        for name in ("noised", "smooth")
+        for K in K_VALUES
     }
     return Found(
         (

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy import stats
 
 import workbench.metrics.bayes as bayes
+from workbench.claims.arms import Estimate, Measure, arm, found, over_rows, trained
 from workbench.claims.claim import Bench, Claim, Found
 from workbench.claims.data import CIFAR10_MODELS, CIFAR10_VOTES, demo_tables, letters
-from workbench.claims.measuring import Estimate, Measure, arm, keys, over_rows, trained
 from workbench.losses import CrossEntropy
 from workbench.metrics import accuracy
 from workbench.metrics.of_sets import class_accuracy
@@ -21,6 +22,7 @@ from workbench.tables import LogitTable
 
 SPLITS, CONFIDENCE = 200, 0.9
 K = 3
+FEW_RESAMPLES = 200  # of posteriors, which are sorted every time
 ENOUGH_VOTES = 2  # of about 51 people: one alone may have slipped
 
 
@@ -36,29 +38,33 @@ def _heterogeneous(_: Bench) -> Found:
     """Average-K gains over top-K: on all rows, against the mean of the gains on rows that show the same organs."""
     table = demo_tables()["test"]
     posterior, shown = bayes.posterior_of(table), np.asarray(table.attributes["organs"])  # type: ignore[index]
-    kinds = np.unique(shown)
+    kinds = {str(kind): posterior[shown == kind] for kind in np.unique(shown)}
+    within = {kind: over_rows(partial(_gap, of_kind), len(of_kind), FEW_RESAMPLES) for kind, of_kind in kinds.items()}
 
     def surplus(rows: np.ndarray) -> float:
-        parts = [rows[shown[rows] == kind] for kind in kinds]
-        within = sum(len(part) * _gap(posterior[part]) for part in parts if len(part)) / len(rows)
-        return 100 * (_gap(posterior[rows]) - within)
+        parts = [posterior[rows[shown[rows] == kind]] for kind in kinds]
+        return _gap(posterior, rows) - sum(len(part) * _gap(part) for part in parts if len(part)) / len(rows)
 
-    found = over_rows(surplus, table.n)
-    lines = [
-        over_rows(lambda rows, kind=kind: 100 * _gap(posterior[rows[shown[rows] == kind]]), table.n).at("one kind", str(kind))
-        for kind in kinds
-    ]
-    lines.append(over_rows(lambda rows: 100 * _gap(posterior[rows]), table.n).at("all together", "all"))
-    return Found((found.expected("points that mixing the organs adds to the gain of average-3 over top-3", above=0),), tuple(lines))
+    added = over_rows(surplus, table.n, FEW_RESAMPLES)
+    lines = [points.at("one kind", kind) for kind, points in within.items()]
+    lines.append(over_rows(partial(_gap, posterior), table.n, FEW_RESAMPLES).at("all together", "all"))
+    what = "points that mixing the organs adds to the gain of average-3 over top-3"
+    return Found((added.expected(what, above=0),), tuple(lines))
 
 
-def _gap(posterior: np.ndarray) -> float:
-    return bayes.average_k_accuracy(posterior, K) - bayes.top_k_accuracy(posterior, K)
+def _gap(posterior: np.ndarray, rows: Any = slice(None)) -> float:
+    """Points of the best average-K sets over the best top-K sets of some rows."""
+    chosen = posterior[rows]
+    return 100 * (bayes.average_k_accuracy(chosen, K) - bayes.top_k_accuracy(chosen, K))
 
 
 def _coverage(bench: Bench) -> Found:
     side = trained(
-        bench, letters("mlp"), [arm("cross-entropy", loss=CrossEntropy())], tuned_by=Measure(accuracy, TopK(1)).on_val, seeds=1
+        bench,
+        letters("mlp"),
+        [arm("cross-entropy", loss=CrossEntropy())],
+        tuned_by=Measure(accuracy, TopK(1)).on_val,
+        seeds=1,
     )["cross-entropy"]
     table = side.runs[0].tables["test"]
     # A random share is drawn by seed and place: splits with one seed would all have the same draws.
@@ -71,36 +77,38 @@ def _coverage(bench: Bench) -> Found:
     for name, rule in rules.items():
         covered = np.array([_covered(table, rule(seed), seed) for seed in range(SPLITS)])
         reach = 1.96 * covered.std(ddof=1) / np.sqrt(SPLITS)
-        found = Estimate(covered.mean(), covered.mean() - reach, covered.mean() + reach)
-        expected.append(found.expected(f"mean coverage of {name} over {SPLITS} splits", above=0.895, below=0.905))
+        mean = Estimate(covered.mean(), covered.mean() - reach, covered.mean() + reach)
+        expected.append(mean.expected(f"mean coverage of {name} over {SPLITS} splits", above=0.895, below=0.905))
         low, high = np.quantile(covered, [0.025, 0.975])
         lines.append(Estimate(100 * covered.mean(), 100 * low, 100 * high).at("coverage of one split", name))
     remark = "The bars hold 95 % of the splits: a single split may lie above or below its promise."
-    return Found(tuple(expected), tuple(lines), runs=keys(side), remark=remark)
+    return found(expected, lines, {"cross-entropy": side}, remark)
 
 
 def _covered(table: LogitTable, rule: Rule, seed: int) -> float:
     fitted_on, judged_on = table.split(0.5, seed=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # some sets are empty, as they may be
-        return float(rule.fit(fitted_on)(judged_on).hits.mean())
+    return float(rule.fit(fitted_on)(judged_on).hits.mean())
 
 
 def _images_per_class(_: Bench) -> Found:
     tables = demo_tables()
-    found = class_accuracy(TopK(1).fit(tables["val"])(tables["test"]))
-    counts, present = np.asarray(tables["test"].class_counts), np.isfinite(found)
+    of_classes = class_accuracy(TopK(1).fit(tables["val"])(tables["test"]))
+    counts, present = np.asarray(tables["test"].class_counts), np.isfinite(of_classes)
     order = np.argsort(counts[present])
-    accuracies, counts = found[present][order], counts[present][order]
+    accuracies, counts = of_classes[present][order], counts[present][order]
     correlation = over_rows(lambda rows: float(stats.spearmanr(counts[rows], accuracies[rows]).statistic), len(counts))
     parts = np.array_split(np.arange(len(counts)), 5)
     lines = [
-        over_rows(lambda rows, part=part: 100 * float(accuracies[part][rows].mean()), len(part)).at(
+        over_rows(partial(_mean_of, 100 * accuracies[part]), len(part)).at(
             "top-1 accuracy of a fifth of the classes", float(np.exp(np.log(counts[part]).mean()))
         )
         for part in parts
     ]
     return Found((correlation.expected("rank correlation of accuracy and training images", above=0),), tuple(lines))
+
+
+def _mean_of(values: np.ndarray, rows: np.ndarray) -> float:
+    return float(values[rows].mean())
 
 
 def _against_people(bench: Bench) -> Found:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from workbench.calibration import TemperatureScaling
+from workbench.claims.arms import Measure, Tables, Trained, arm, found, gain, over_seeds, score, trained
 from workbench.claims.claim import Bench, Claim, Found
 from workbench.claims.data import CIFAR, cifar_heads, meadow_rows, prototypes
-from workbench.claims.measuring import Measure, Tables, Trained, arm, gain, keys, over_seeds, score, settled, trained
 from workbench.datasets import ZeroLabels
-from workbench.losses import BinaryCrossEntropy, CrossEntropy, Quasibinary, SoftmaxMaxConfidence, SoftmaxUniform
+from workbench.losses import BinaryCrossEntropy, CrossEntropy, Loss, Quasibinary, SoftmaxMaxConfidence, SoftmaxUniform
 from workbench.metrics import auroc, confidences, top_k_accuracy, top_k_calibration_error
 from workbench.tables import LogitTable
 from workbench.training import Run, TrainedRun
@@ -33,8 +33,8 @@ def _many_labels(bench: Bench) -> Found:
         .expected(f"points of top-4 calibration error of quasibinary over {name}", below=0)
         for name in ("sigmoids", "softmax", "softmax, temperature")
     )
-    lines = tuple(found.estimate().at("top-4 calibration error", name) for name, found in error.items())
-    return Found(expected, lines, settled(sides), keys(*sides.values()))
+    lines = [of.estimate().at("top-4 calibration error", name) for name, of in error.items()]
+    return found(expected, lines, sides)
 
 
 def _softened(run: TrainedRun) -> Tables:
@@ -77,12 +77,14 @@ def _no_labels(bench: Bench) -> Found:
         for told, of in (("accuracy, labelled", inside), ("confidence, unlabelled", outside), ("AU-ROC × 100", apart))
         for name, values in of.items()
     ]
-    return Found(tuple(expected), tuple(lines), settled(sides), keys(*sides.values()))
+    return found(expected, lines, sides)
 
 
 def _constant_converges(bench: Bench) -> Found:
     run = cifar_heads(bench, transforms=(ZeroLabels(2),))
-    side = trained(bench, run, [arm("quasibinary", loss=Quasibinary())], tuned_by=lambda _: 0.0, seeds=SEEDS)["quasibinary"]
+    side = trained(bench, run, [arm("quasibinary", loss=Quasibinary())], tuned_by=lambda _: 0.0, seeds=SEEDS)[
+        "quasibinary"
+    ]
     courses = np.stack([one.history["log_C"].to_numpy() for one in side.runs])  # (seeds, epochs)
     n = courses.shape[1]
     late = over_seeds(np.ptp(courses[:, 2 * n // 3 :], axis=1))
@@ -94,31 +96,30 @@ def _constant_converges(bench: Bench) -> Found:
         ),
     )
     lines = tuple(over_seeds(courses[:, epoch]).at("log C", epoch + 1) for epoch in range(n))
-    return Found(expected, lines, runs=keys(side), remark=f"In the first third log C moves by {early.value:.2f}.")
+    return found(expected, lines, {"quasibinary": side}, f"In the first third log C moves by {early.value:.2f}.")
 
 
 def _many_classes(bench: Bench) -> Found:
     losses = {"softmax": CrossEntropy(), "sigmoids": BinaryCrossEntropy(), "quasibinary": Quasibinary()}
-    expected, lines, runs, chosen = [], [], [], {}
+    expected, lines, used = [], [], dict[str, Trained]()
     for n_classes in N_CLASSES:
         sides = _tuned_on_val_accuracy(
             bench, Run(prototypes(n_classes), model="linear", epochs=20, batch_size=256), losses
         )
-        found = gain(sides["sigmoids"], sides["softmax"], FIRST)
+        behind = gain(sides["sigmoids"], sides["softmax"], FIRST)
         told = f"top-1 points of sigmoids over softmax, {n_classes} classes"
-        expected.append(found.expected(told, above=-2) if n_classes == 10 else found.expected(told, below=-2))
+        expected.append(behind.expected(told, above=-2) if n_classes == 10 else behind.expected(told, below=-2))
         lines += [score(side, FIRST).at(name, n_classes) for name, side in sides.items()]
-        runs += keys(*sides.values())
-        chosen |= {f"{name}, {n_classes} classes": words for name, words in settled(sides).items()}
-    return Found(tuple(expected), tuple(lines), chosen, tuple(runs))
+        used |= {f"{name}, {n_classes} classes": side for name, side in sides.items()}
+    return found(expected, lines, used)
 
 
-def _tuned_on_val_loss(bench: Bench, run: Run, losses: Mapping[str, object]) -> dict[str, Trained]:
+def _tuned_on_val_loss(bench: Bench, run: Run, losses: Mapping[str, Loss]) -> dict[str, Trained]:
     arms = [arm(name, loss=loss, learning_rate=RATES) for name, loss in losses.items()]
     return trained(bench, run, arms, tuned_by=lambda one: -one.kept["val_loss"], seeds=SEEDS)
 
 
-def _tuned_on_val_accuracy(bench: Bench, run: Run, losses: Mapping[str, object]) -> dict[str, Trained]:
+def _tuned_on_val_accuracy(bench: Bench, run: Run, losses: Mapping[str, Loss]) -> dict[str, Trained]:
     arms = [arm(name, loss=loss, learning_rate=RATES) for name, loss in losses.items()]
     return trained(bench, run, arms, tuned_by=FIRST.on_val, seeds=3)
 
@@ -128,7 +129,8 @@ def _on_test(side: Trained, measure: Callable[[LogitTable], float]) -> np.ndarra
 
 
 def _labelled(table: LogitTable) -> np.ndarray:
-    return np.asarray(table.labels).any(axis=1)
+    labelled: np.ndarray = np.asarray(table.labels, dtype=bool).max(axis=1)
+    return labelled
 
 
 def _outside_confidence(table: LogitTable) -> float:
@@ -138,18 +140,22 @@ def _outside_confidence(table: LogitTable) -> float:
 
 def _told_apart(table: LogitTable) -> float:
     confidence, labelled = confidences(table), _labelled(table)
-    return auroc(confidence[labelled], confidence[~labelled])
+    return float(auroc(confidence[labelled], confidence[~labelled]))
 
 
 PAPER = "Liao et al."
-HEADS = "CIFAR-100 features of a published ResNet-32, linear heads, two classes of each superclass without labels, 40 epochs, 5 seeds"
+HEADS = (
+    "CIFAR-100 features of a published ResNet-32, linear heads, two classes of each superclass without labels, 40 epochs, "
+    "5 seeds"
+)
 
 CLAIMS = (
     Claim(
         18,
         "Quasibinary probabilities of many labels are better calibrated than those of sigmoids and of a softmax.",
         f"{PAPER}, Table III",
-        "meadow (0 to 3 plants a photograph) on features of the garden's network, a small multilayer network, 60 epochs, 5 seeds; "
+        "meadow (0 to 3 plants a photograph) on features of the garden's network, a small multilayer network, 60 epochs, "
+        "5 seeds; "
         "learning rate chosen by the loss on val",
         "the calibration error of the top four is below that of sigmoids, softmax, and softmax with a temperature",
         _many_labels,
@@ -160,8 +166,8 @@ CLAIMS = (
         "The quasibinary classifier suppresses its confidence in rows without a label and stays accurate on the others.",
         f"{PAPER}, Table II",
         f"{HEADS}; learning rate chosen by accuracy on labelled val rows",
-        "its mean confidence in unlabelled rows is the lowest, its AU-ROC the highest, and it loses less than a point of accuracy "
-        "against softmax with the uniform term",
+        "its mean confidence in unlabelled rows is the lowest, its AU-ROC the highest, and it loses less than a point of "
+        "accuracy against softmax with the uniform term",
         _no_labels,
         y="%",
         needs=CIFAR,
@@ -171,7 +177,7 @@ CLAIMS = (
         "The quasibinary constant converges.",
         f"{PAPER}, Fig. 2",
         f"{HEADS}; learning rate 1e-3",
-        "in the last third of the training log C moves by less than 0.1, and by less than half of what it moved in the first third",
+        "in the last third of the training log C moves by less than 0.1, and by less than half of its range in the first third",
         _constant_converges,
         x="epoch",
         y="log C",
@@ -181,8 +187,8 @@ CLAIMS = (
         21,
         "Sigmoids keep up with a softmax for few classes and fall behind when there are many.",
         f"{PAPER}, Table I",
-        "clouds around random prototypes in 64 dimensions, 20 training rows a class, a linear model, 20 epochs, 3 seeds; learning "
-        "rate chosen on val",
+        "clouds around random prototypes in 64 dimensions, 20 training rows a class, a linear model, 20 epochs, 3 seeds; "
+        "learning rate chosen on val",
         "sigmoids are at most 2 points behind for 10 classes and more than 2 points for 100 and 1 000",
         _many_classes,
         x="classes",

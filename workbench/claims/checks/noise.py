@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from workbench.claims.arms import Measure, Trained, arm, found, gain, score, trained
 from workbench.claims.claim import Bench, Claim, Found
 from workbench.claims.data import CIFAR, cifar_heads, letters
-from workbench.claims.measuring import Measure, Trained, arm, gain, keys, score, settled, trained
 from workbench.datasets import LabelNoise, LongTail
 from workbench.losses import LDAM, CrossEntropy, NoisedTopK, NoisedTopKImbalanced, SmoothTopKHinge
 from workbench.metrics import accuracy, macro_accuracy, shot_accuracy
@@ -22,12 +22,10 @@ SMOOTH = [SmoothTopKHinge(K, 0.1), SmoothTopKHinge(K, 1.0)]
 
 
 def _label_noise(bench: Bench) -> Found:
-    lines, chosen, runs, at = [], {}, [], {}
+    lines, at = [], {}
     for share in SHARES:
         sides = _noisy(bench, share)
         lines += [score(side, TOP_5).at(name, share) for name, side in sides.items()]
-        chosen |= {f"{name}, p = {share:g}": words for name, words in settled(sides).items()}
-        runs += keys(*sides.values())
         at[share] = sides
     expected = tuple(
         gain(at[share][name], at[share]["cross-entropy"], TOP_5).expected(
@@ -36,7 +34,8 @@ def _label_noise(bench: Bench) -> Found:
         for share in SHARES[1:]
         for name in ("noised top-5", "smooth top-5")
     )
-    return Found(expected, tuple(lines), chosen, tuple(runs))
+    used = {f"{name}, p = {share:g}": side for share, sides in at.items() for name, side in sides.items()}
+    return found(expected, lines, used)
 
 
 def _protocols(bench: Bench) -> Found:
@@ -47,25 +46,28 @@ def _protocols(bench: Bench) -> Found:
         own = trained(
             bench,
             run,
-            [arm("cross-entropy", loss=CrossEntropy(), learning_rate=WIDE), arm("noised", loss=NOISED, learning_rate=WIDE)],
+            [
+                arm("cross-entropy", loss=CrossEntropy(), learning_rate=WIDE),
+                arm("noised", loss=NOISED, learning_rate=WIDE),
+            ],
             tuned_by=TOP_5.on_val,
             seeds=SEEDS,
         )
         shared = arm("shared", loss=CrossEntropy(), learning_rate=own["noised"].setting["learning_rate"])
         sides[told] = own | trained(bench, run, [shared], tuned_by=TOP_5.on_val, seeds=SEEDS)
-    found = {
+    gains = {
         f"{rate}, {epoch}": gain(sides[epoch]["noised"], sides[epoch][name], TOP_5)
         for rate, name in (("shared rate", "shared"), ("own rates", "cross-entropy"))
         for epoch in sides
     }
     expected = (
-        found["shared rate, last epoch"].expected("points over cross-entropy: shared rate, last epoch", above=1),
-        found["own rates, last epoch"].expected("points over cross-entropy: own rates, last epoch", below=1),
-        found["own rates, best epoch"].expected("points over cross-entropy: own rates, best epoch", below=1),
+        gains["shared rate, last epoch"].expected("points over cross-entropy: shared rate, last epoch", above=1),
+        gains["own rates, last epoch"].expected("points over cross-entropy: own rates, last epoch", below=1),
+        gains["own rates, best epoch"].expected("points over cross-entropy: own rates, best epoch", below=1),
     )
-    lines = tuple(each.at("noised top-5 over cross-entropy", name) for name, each in found.items())
-    chosen = {f"{name}, {epoch}": words for epoch, of in sides.items() for name, words in settled(of).items()}
-    return Found(expected, lines, chosen, keys(*(side for of in sides.values() for side in of.values())))
+    lines = tuple(each.at("noised top-5 over cross-entropy", name) for name, each in gains.items())
+    used = {f"{name}, {epoch}": side for epoch, of in sides.items() for name, side in of.items()}
+    return found(expected, lines, used)
 
 
 def _uneven_margins(bench: Bench) -> Found:
@@ -75,7 +77,11 @@ def _uneven_margins(bench: Bench) -> Found:
     arms = [
         arm("cross-entropy", loss=CrossEntropy(), learning_rate=[3e-4, 1e-3, 3e-3, 1e-2]),
         arm("LDAM", loss=[LDAM(max_margin=margin) for margin in margins], learning_rate=rates),
-        arm("noised top-3", loss=[NoisedTopK(3, epsilon) for epsilon in (0.2, 1.0)], learning_rate=[3e-4, 1e-3, 3e-3, 1e-2]),
+        arm(
+            "noised top-3",
+            loss=[NoisedTopK(3, epsilon) for epsilon in (0.2, 1.0)],
+            learning_rate=[3e-4, 1e-3, 3e-3, 1e-2],
+        ),
         arm(
             "uneven margins",
             loss=[NoisedTopKImbalanced(3, epsilon, max_margin=margin) for epsilon in (0.05, 0.1) for margin in margins],
@@ -95,7 +101,7 @@ def _uneven_margins(bench: Bench) -> Found:
         for name, side in sides.items()
         for told, measure in (("macro top-3", macro), ("few-shot top-3", few))
     )
-    return Found(expected, lines, settled(sides), keys(*sides.values()))
+    return found(expected, lines, sides)
 
 
 def _weak_model(bench: Bench) -> Found:
@@ -107,11 +113,15 @@ def _weak_model(bench: Bench) -> Found:
     ]
     sides = trained(bench, letters("linear"), arms, tuned_by=TOP_5.on_val, seeds=SEEDS)
     expected = tuple(
-        found
+        each
         for name in ("noised top-5", "smooth top-5")
-        for found in (
-            gain(sides[name], sides["cross-entropy"], TOP_5).expected(f"top-5 points of {name} over cross-entropy", above=0),
-            gain(sides[name], sides["cross-entropy"], FIRST).expected(f"top-1 points of {name} over cross-entropy", below=-5),
+        for each in (
+            gain(sides[name], sides["cross-entropy"], TOP_5).expected(
+                f"top-5 points of {name} over cross-entropy", above=0
+            ),
+            gain(sides[name], sides["cross-entropy"], FIRST).expected(
+                f"top-1 points of {name} over cross-entropy", below=-5
+            ),
         )
     )
     lines = tuple(
@@ -119,7 +129,7 @@ def _weak_model(bench: Bench) -> Found:
         for name, side in sides.items()
         for told, measure in (("top-1", FIRST), ("top-5", TOP_5))
     )
-    return Found(expected, lines, settled(sides), keys(*sides.values()))
+    return found(expected, lines, sides)
 
 
 def _noisy(bench: Bench, share: float) -> dict[str, Trained]:
@@ -175,7 +185,8 @@ CLAIMS = (
         "Where the model is too weak for its data, a loss for five classes wins top-5 accuracy and pays with top-1.",
         "ours",
         "letters, a linear model, 30 epochs, 5 seeds; learning rate chosen by top-5 accuracy on val",
-        "noised (ε = 1) and smooth (τ = 0.1) top-5 losses are above cross-entropy in top-5 and more than five points below in top-1",
+        "noised (ε = 1) and smooth (τ = 0.1) top-5 losses are above cross-entropy in top-5 and more than five points below it "
+        "in top-1",
         _weak_model,
         y="accuracy, %",
     ),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from workbench.claims.arms import Measure, Trained, arm, found, gain, score, trained
 from workbench.claims.claim import Bench, Claim, Found
 from workbench.claims.data import CIFAR, cifar_heads
-from workbench.claims.measuring import Measure, Trained, arm, gain, keys, score, settled, trained
 from workbench.losses import CrossEntropy, DifferentiableTopK, Loss
 from workbench.metrics import accuracy
 from workbench.sets import TopK
@@ -38,21 +38,20 @@ def _mixtures(bench: Bench) -> Found:
         for name, side in {"cross-entropy": reference, **sides}.items()
         for told, measure in (("top-1", FIRST), ("top-5", FIVE))
     )
-    return Found(expected, lines, settled(sides | {"cross-entropy": reference}), keys(reference, *sides.values()))
+    return found(expected, lines, sides | {"cross-entropy": reference})
 
 
 def _collapse(bench: Bench) -> Found:
-    expected, lines, runs, chosen = [], [], [], {}
+    expected, lines, used = [], [], dict[str, Trained]()
     for operator in STEEPNESS:
         sides = _sides(bench, {"ends": _losses(ENDS, operator), "mostly 5": _losses(MOSTLY_5, operator)})
-        found = gain(sides["mostly 5"], sides["ends"], FIRST)
+        lost = gain(sides["mostly 5"], sides["ends"], FIRST)
         told = f"top-1 points of (.1, 0, 0, 0, .9) over (.5, 0, 0, 0, .5), {operator}"
         collapses = operator in ("neural_sort", "soft_sort")
-        expected.append(found.expected(told, below=-5) if collapses else found.expected(told, above=-5))
+        expected.append(lost.expected(told, below=-5) if collapses else lost.expected(told, above=-5))
         lines += [score(side, FIRST).at(name, operator) for name, side in sides.items()]
-        runs += keys(*sides.values())
-        chosen |= {f"{operator}, {name}": words for name, words in settled(sides).items()}
-    return Found(tuple(expected), tuple(lines), chosen, tuple(runs))
+        used |= {f"{operator}, {name}": side for name, side in sides.items()}
+    return found(expected, lines, used)
 
 
 def _classes_ranked(bench: Bench) -> Found:
@@ -68,7 +67,7 @@ def _classes_ranked(bench: Bench) -> Found:
         for name, side in sides.items()
         for told, measure in (("top-1", FIRST), ("top-5", FIVE))
     )
-    return Found(expected, lines, settled(sides), keys(*sides.values()))
+    return found(expected, lines, sides)
 
 
 def _losses(p_k: tuple[float, ...], operator: str) -> list[Loss]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
+from workbench.claims.arms import Estimate, Measure, Trained, arm, found, gain, over_seeds, score, trained
 from workbench.claims.claim import Bench, Claim, Found
 from workbench.claims.data import garden_heads, garden_network
-from workbench.claims.measuring import Estimate, Measure, Trained, arm, gain, keys, over_seeds, score, trained
 from workbench.losses import (
     CalibratedTopKHinge,
     ConvexTopKHinge,
     CrossEntropy,
     ExactNoisedTopK,
+    Loss,
     NoisedTopK,
     TopKHinge,
 )
@@ -33,36 +36,30 @@ def _small_and_large_noise(bench: Bench) -> Found:
     lines = [score(sides[f"ε = {each:g}"], TOP_5).at("noised top-5", max(each, 1e-3)) for each in EPSILONS]
     lines += [score(reference, TOP_5).at("cross-entropy", each) for each in (1e-3, 10.0)]
     lines += [constant.at("always the same five", each) for each in (1e-3, 10.0)]
-    return Found(
-        (
-            _above_constant(sides["ε = 0.01"], constant).expected(
-                "top-5 points of ε = 0.01 above always the same five", below=5
-            ),
-            _above_constant(sides["ε = 1"], constant).expected(
-                "top-5 points of ε = 1 above always the same five", above=5
-            ),
-            gain(sides["ε = 10"], sides["ε = 1"], TOP_5).expected("top-5 points of ε = 10 over ε = 1", above=-2),
+    expected = (
+        _above_constant(sides["ε = 0.01"], constant).expected(
+            "top-5 points of ε = 0.01 above always the same five", below=5
         ),
-        tuple(lines),
-        runs=keys(reference, *sides.values()),
-        remark="ε = 0 is drawn at 0.001.",
+        _above_constant(sides["ε = 1"], constant).expected("top-5 points of ε = 1 above always the same five", above=5),
+        gain(sides["ε = 10"], sides["ε = 1"], TOP_5).expected("top-5 points of ε = 10 over ε = 1", above=-2),
     )
+    return found(expected, lines, sides | {"cross-entropy": reference}, "ε = 0 is drawn at 0.001.")
 
 
 def _sparse_gradients(bench: Bench) -> Found:
     sides = _networks(bench, {f"{n} draws": NoisedTopK(K, 1.0, n_samples=n) for n in (5, 50)})
     reference = _cross_entropy(bench)
-    found, lines = [], []
+    expected, lines = [], []
     for n in (5, 50):
         side = sides[f"{n} draws"]
         pulled = over_seeds([float(run.history["nonzero_gradients"].max()) for run in side.runs])
-        found.append(pulled.expected(f"scores of a row that the loss with {n} draws pulls at", below=n + 1.001))
+        expected.append(pulled.expected(f"scores of a row that the loss with {n} draws pulls at", below=n + 1.001))
         mean = np.mean([run.history["nonzero_gradients"].to_numpy() for run in side.runs], axis=0)
         lines += [Estimate(value, value, value).at(f"{n} draws", epoch + 1) for epoch, value in enumerate(mean)]
     constant = _always_the_same(reference)
     learnt = _above_constant(sides["5 draws"], constant)
-    found.append(learnt.expected("top-5 points of 5 draws above always the same five", above=5))
-    return Found(tuple(found), tuple(lines), runs=keys(*sides.values()))
+    expected.append(learnt.expected("top-5 points of 5 draws above always the same five", above=5))
+    return found(expected, lines, sides)
 
 
 def _hinges_alone(bench: Bench) -> Found:
@@ -75,7 +72,7 @@ def _hinges_alone(bench: Bench) -> Found:
         gain(side, reference, TOP_5).expected(f"top-5 points of the {name} hinge over cross-entropy", below=-5)
         for name, side in sides.items()
     )
-    return Found(expected, tuple(lines), runs=keys(reference, *sides.values()))
+    return found(expected, lines, sides | {"cross-entropy": reference})
 
 
 def _number_of_draws(bench: Bench) -> Found:
@@ -84,28 +81,30 @@ def _number_of_draws(bench: Bench) -> Found:
     lines = [score(sides[f"{n} draws"], TOP_3).at("sampled", n) for n in DRAWS]
     lines += [score(exact, TOP_3).at("exact", n) for n in (DRAWS[0], DRAWS[-1])]
     expected = tuple(
-        gain(sides[f"{n} draws"], sides["5 draws"], TOP_3).expected(f"top-3 points of {n} draws over 5", above=-1, below=1)
+        gain(sides[f"{n} draws"], sides["5 draws"], TOP_3).expected(
+            f"top-3 points of {n} draws over 5", above=-1, below=1
+        )
         for n in DRAWS
         if n != 5
     )
-    return Found(expected, tuple(lines), runs=keys(exact, *sides.values()))
+    return found(expected, lines, sides | {"exact": exact})
 
 
 def _exact_against_sampling(bench: Bench) -> Found:
-    expected, lines, runs = [], [], []
+    expected, lines, used = [], [], dict[str, Trained]()
     for epsilon in (0.2, 0.5, 1.0):
         sides = _heads(
             bench,
             {"sampled": NoisedTopK(3, epsilon), "exact": ExactNoisedTopK(3, epsilon)},
         )
         lines += [score(side, TOP_3).at(name, epsilon) for name, side in sides.items()]
-        runs += keys(*sides.values())
+        used |= {f"{name}, ε = {epsilon:g}": side for name, side in sides.items()}
         expected.append(
             gain(sides["exact"], sides["sampled"], TOP_3).expected(
                 f"top-3 points of exact smoothing over 5 draws at ε = {epsilon:g}", above=-0.5, below=0.5
             )
         )
-    return Found(tuple(expected), tuple(lines), runs=tuple(runs))
+    return found(expected, lines, used)
 
 
 def _moat(bench: Bench) -> Found:
@@ -121,15 +120,17 @@ def _moat(bench: Bench) -> Found:
     lines = [score(side, TOP_5).at("noised top-5", name) for name, side in sides.items()]
     lines += [score(reference, TOP_5).at("cross-entropy", "cross-entropy"), constant.at("constant", "always the same")]
     stuck = sides["ε = 0.2"]
-    expected = [_above_constant(stuck, constant).expected("top-5 points of ε = 0.2 above always the same five", below=5)]
+    expected = [
+        _above_constant(stuck, constant).expected("top-5 points of ε = 0.2 above always the same five", below=5)
+    ]
     for name in ("ε = 1", "ε from 3 to 0.2"):
         expected.append(gain(sides[name], stuck, TOP_5).expected(f"top-5 points of {name} over ε = 0.2", above=5))
     for name in ("50 draws", "exact"):
         expected.append(gain(sides[name], stuck, TOP_5).expected(f"top-5 points of {name} over ε = 0.2", below=5))
-    return Found(tuple(expected), tuple(lines), runs=keys(reference, *sides.values()))
+    return found(expected, lines, sides | {"cross-entropy": reference})
 
 
-def _networks(bench: Bench, losses: dict[str, object]) -> dict[str, Trained]:
+def _networks(bench: Bench, losses: Mapping[str, Loss]) -> dict[str, Trained]:
     arms = [arm(name, loss=loss) for name, loss in losses.items()]
     return trained(bench, garden_network(), arms, tuned_by=TOP_5.on_val, seeds=END_TO_END)
 
@@ -138,7 +139,7 @@ def _cross_entropy(bench: Bench) -> Trained:
     return _networks(bench, {"cross-entropy": CrossEntropy()})["cross-entropy"]
 
 
-def _heads(bench: Bench, losses: dict[str, object]) -> dict[str, Trained]:
+def _heads(bench: Bench, losses: Mapping[str, Loss]) -> dict[str, Trained]:
     arms = [arm(name, loss=loss, learning_rate=[1e-3, 3e-3, 1e-2]) for name, loss in losses.items()]
     return trained(bench, garden_heads(), arms, tuned_by=TOP_3.on_val, seeds=5)
 
@@ -155,7 +156,9 @@ def _above_constant(side: Trained, constant: Estimate) -> Estimate:
     return score(side, TOP_5) - constant.value
 
 
-NETWORK = "garden (60 species, 8 000 training photographs), small convolutional network trained whole, 10 epochs, 3 seeds"
+NETWORK = (
+    "garden (60 species, 8 000 training photographs), small convolutional network trained whole, 10 epochs, 3 seeds"
+)
 HEADS = "garden, linear heads on the features of the demo's network, 30 epochs, 5 seeds, learning rate chosen on val"
 PAPER = "Garcin et al. 2022"
 

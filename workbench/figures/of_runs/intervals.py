@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -43,7 +43,7 @@ def with_intervals(
     if logarithmic and not (numeric and (points["x"] > 0).all()):
         raise ValueError("logarithmic=True, but x has names or numbers that are not above 0; leave it out")
     told = [
-        f"{name} " + ", ".join(f"{_told(row)} at {_place(row['x'])}" for row in part.to_dict("records"))
+        f"{name} " + ", ".join(f"{_told(row)} at {_place(row.x)}" for row in part.itertuples())
         for name, part in points.groupby("series", sort=False)
     ]
     against = f"{y} against {x}" if x else y
@@ -54,18 +54,20 @@ def with_intervals(
         subtitle=f"n = {counted(len(points), 'value')} of {counted(points['series'].nunique(), 'series', 'series')}; "
         "bars are 95 % intervals",
         text=f"{against}: {'; '.join(told)}.",
-        code=Code(f"wb.figures.with_intervals(points, {arguments})", ("# points: a frame of series, x, value, low and high",)),
+        code=Code(
+            f"wb.figures.with_intervals(points, {arguments})", ("# points: a frame of series, x, value, low and high",)
+        ),
         names=(x, y),
         numeric=numeric,
         logarithmic=logarithmic,
     )
 
 
-def _told(row: dict[str, float]) -> str:
-    return f"{row['value']:.3g}" + ("" if np.isnan(row["low"]) else f" [{row['low']:.3g}, {row['high']:.3g}]")
+def _told(row: Any) -> str:
+    return f"{row.value:.3g}" + ("" if np.isnan(row.low) else f" [{row.low:.3g}, {row.high:.3g}]")
 
 
-def _place(x: float | str) -> str:
+def _place(x: Any) -> str:
     return x if isinstance(x, str) else f"{x:g}"
 
 
@@ -132,7 +134,9 @@ class WithIntervals(Figure):
         if not self.numeric:
             names = self.places()
             crowded = sum(map(len, names)) > 60
-            axes.set_xticks(range(len(names)), names, rotation=30 if crowded else 0, ha="right" if crowded else "center")
+            axes.set_xticks(
+                range(len(names)), names, rotation=30 if crowded else 0, ha="right" if crowded else "center"
+            )
         if len(series) > 1:
             figure.legend(loc="outside lower center", ncols=min(len(series), 3), frameon=False)
         return figure

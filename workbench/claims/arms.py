@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.claims.claim import Bench, Expectation, Line
+from workbench.claims.claim import Bench, Expectation, Found, Line
 from workbench.metrics import Metric
 from workbench.metrics.base import Parts, named, resampled
 from workbench.metrics.hierarchical import RESAMPLES, seeds_and_rows_interval
@@ -98,10 +98,10 @@ def over_seeds(values: Sequence[float] | np.ndarray) -> Estimate:
     return Sample(known[:, 0], np.repeat(known, RESAMPLES, axis=1)).estimate()
 
 
-def over_rows(value: Callable[[np.ndarray], float], n: int) -> Estimate:
+def over_rows(value: Callable[[np.ndarray], float], n: int, resamples: int = RESAMPLES) -> Estimate:
     """A number that is a function of the numbers of rows (or classes), and the quantiles of what resamples of them give."""
     rng = np.random.default_rng(0)
-    drawn = [value(rng.integers(n, size=n)) for _ in range(RESAMPLES)]
+    drawn = [value(rng.integers(n, size=n)) for _ in range(resamples)]
     low, high = np.nanquantile(drawn, [0.025, 0.975])
     return Estimate(value(np.arange(n)), float(low), float(high))
 
@@ -124,9 +124,9 @@ def arm(name: str, **setting: Any) -> Arm:
     2
     """
     settings: list[dict[str, Any]] = [{}]
-    for field, values in setting.items():
+    for knob, values in setting.items():
         listed = values if isinstance(values, list) else [values]
-        settings = [{**before, field: value} for before in settings for value in listed]
+        settings = [{**before, knob: value} for before in settings for value in listed]
     return Arm(name, tuple(settings))
 
 
@@ -196,13 +196,12 @@ def gain(side: Trained, over: Trained, measure: Measure) -> Estimate:
     return ((side.sample(measure) - over.sample(measure)) * POINTS).estimate()
 
 
-def settled(sides: Mapping[str, Trained]) -> dict[str, str]:
-    """What was chosen on validation rows: arm → setting, in words."""
-    return {
-        name: ", ".join(f"{field} = {value!r}" for field, value in side.setting.items()) for name, side in sides.items()
+def found(
+    expectations: Iterable[Expectation], lines: Iterable[Line], used: Mapping[str, Trained], remark: str = ""
+) -> Found:
+    """What a claim gave, with what was chosen on validation rows for each arm it used, and the runs of these arms."""
+    settled = {
+        name: ", ".join(f"{knob} = {value!r}" for knob, value in side.setting.items()) for name, side in used.items()
     }
-
-
-def keys(*sides: Trained) -> tuple[str, ...]:
-    """The runs behind some arms."""
-    return tuple(run.stored.key for side in sides for run in side.runs)
+    runs = dict.fromkeys(run.stored.key for side in used.values() for run in side.runs)
+    return Found(tuple(expectations), tuple(lines), settled, tuple(runs), remark)
