@@ -125,7 +125,9 @@ class Sweep:
         wanted = {"split": "test", "metric": stated.name, "group": group, "rule": judged[0].rule}
         lines = pd.concat([lines_with(best.summary, wanted) for best in judged], ignore_index=True)
         low, high = zip(*(best.interval(resamples=resamples) for best in judged), strict=True)
-        return lines.assign(low=low, high=high)
+        lines = lines.assign(low=low, high=high)
+        lines.attrs["intervals"] = "seeds and rows"  # for those who draw it
+        return lines
 
     def _candidates(self) -> list[dict[str, Cell]]:
         """Every setting of which no run diverged, as the frame holds it and without its seed."""
