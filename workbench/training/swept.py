@@ -156,7 +156,8 @@ class Sweep:
             places = [at for at, setting in enumerate(self.settings) if cells(setting, seed=False) == one]
             setting = {name: value for name, value in self.settings[places[0]].items() if name != "seed"}
             runs = tuple(self.runs[at] for at in places)
-            found.append(Best(metric.name, setting, runs, lines_with(summary, one), group, name, (metric, self.rules)))
+            of_setting = lines_with(summary, one)
+            found.append(Best(metric.name, setting, runs, of_setting, group, name, metric, self.rules))
         return found
 
     def _rule_of(self, metric: Metric, given: Rule | str | None) -> str:
