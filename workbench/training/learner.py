@@ -29,6 +29,7 @@ from workbench.store.record import target_K
 from workbench.store.runs import folder_of_epoch
 from workbench.tables import LogitTable
 from workbench.training.batches import Augmented, Batch, Batches, Epoch, generator, readable, seed_of, tensor_of
+from workbench.training.constant_answer import answers
 from workbench.training.features import features_of, network_of, standardise, whole_network
 from workbench.training.hardware import device_named
 from workbench.training.monitors import measured
@@ -260,6 +261,7 @@ class Learner(pl.LightningModule):
                 "val_loss": torch.cat(self.val_losses).mean().item(),
                 **validated(val, self.K),
                 **measured(self.run.monitors, val),
+                **answers(self.loss.logits(scores), val, self.K),
                 **normalisers(self.loss, self.state, scores),
                 "nonzero_gradients": math.fsum(self.nonzero_gradients) / len(self.nonzero_gradients),
                 **self._scheduled_knobs(),

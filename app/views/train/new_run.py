@@ -184,6 +184,8 @@ def watch(dark: bool) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.badge("Trained and kept", icon=":material/check:", color="green")
             open_elsewhere(progress.key)
+        if warned := reading.run(progress.key).record.warned:
+            st.warning(messages.plain(warned), icon=":material/warning:")
     curves(progress, dark)
 
 
