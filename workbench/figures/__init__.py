@@ -16,6 +16,7 @@ from workbench.figures.of_probabilities.temperature import temperatures
 from workbench.figures.of_runs.comparisons import on_two_metrics, paired_differences
 from workbench.figures.of_runs.improvement import most_improved
 from workbench.figures.of_runs.learning import learning_curves
+from workbench.figures.of_runs.normalisers import normalisers
 from workbench.figures.of_runs.sweeping import against_knob
 from workbench.figures.of_runs.weights import weight_plane
 from workbench.figures.of_sets.agreement import f1_against_threshold
@@ -52,6 +53,7 @@ FIGURES = (
     temperatures,
     none_of_these,
     learning_curves,
+    normalisers,
     against_knob,
     weight_plane,
     on_two_metrics,
@@ -79,6 +81,7 @@ __all__ = [  # written out for type checkers; a test holds it to FIGURES
     "lorenz",
     "most_improved",
     "none_of_these",
+    "normalisers",
     "on_two_metrics",
     "paired_differences",
     "per_class",

@@ -101,6 +101,7 @@ class Learner(pl.LightningModule):
         self.first_epoch = 0  # this process trains the epochs from here on
         self.train_losses: list[float] = []
         self.nonzero_gradients: list[float] = []  # of a row of scores, on average; one number a piece
+        self.log_constants: list[Tensor] = []  # of the batches, for a loss that has a constant
         self.val_losses: list[Tensor] = []
         self.val_scores: list[Tensor] = []
 
@@ -153,6 +154,7 @@ class Learner(pl.LightningModule):
         self.started_at = time.perf_counter()
         self.train_losses.clear()
         self.nonzero_gradients.clear()
+        self.log_constants.clear()
         self.noise = generator(self.run.seed, self.epoch, "noise", self.device)
         # A module with dropout draws from the global generator, which `fit` has set aside for the user. Each rank drops
         # other features: it sees other rows.
@@ -194,6 +196,8 @@ class Learner(pl.LightningModule):
         else:
             loss.backward()
         self.train_losses.append(value)
+        if (log_C := getattr(self.state, "batch_log_C", None)) is not None:
+            self.log_constants.append(log_C)
         assert scores.grad is not None
         self.nonzero_gradients.append(int(scores_pulled(scores.grad).sum()) / len(scores))
         if piece == self.run.accumulate - 1:
@@ -232,7 +236,7 @@ class Learner(pl.LightningModule):
                 **validated(val, self.K),
                 **measured(self.run.monitors, val),
                 **answers(self.loss.logits(scores), val, self.K),
-                **normalisers(self.loss, self.state, scores),
+                **normalisers(self.loss, self.state, scores, self.log_constants),
                 "nonzero_gradients": math.fsum(self.nonzero_gradients) / len(self.nonzero_gradients),
                 "seconds": time.perf_counter() - self.started_at,
             }
