@@ -62,7 +62,7 @@ TABLES = {
 }
 OF_LOSSES = {
     *("binary_surrogates", "calibration_map", "conditional_risk", "gallery", "gradient_sparsity", "level_sets"),
-    *("against_knob", "learning_curves", "line_profile", "moat", "smoothing_bounds", "weight_plane"),
+    *("against_knob", "learning_curves", "line_profile", "moat", "normalisers", "smoothing_bounds", "weight_plane"),
 }
 OF_TABLES = (
     *(
@@ -101,6 +101,10 @@ def namespace(table: wb.LogitTable) -> dict[str, object]:
         "images": images,
         "plane": PLANE,
         "history": HISTORY,
+        "histories": {
+            name: HISTORY.assign(normaliser_mean=[4.0, 9.0, mean], normaliser_variance=[0.5, 2.0, 0.1])
+            for name, mean in (("softmax", 800.0), ("quasibinary", 9.5))
+        },
         "summary": SUMMARY,
         **blurred,
     }
@@ -139,6 +143,8 @@ def made(name: str, table: wb.LogitTable) -> wb.figures.Figure:
             return wb.figures.weight_plane(at_hand["plane"])
         case "against_knob":
             return wb.figures.against_knob(at_hand["summary"], "loss.epsilon")
+        case "normalisers":
+            return wb.figures.normalisers(at_hand["histories"])
         case "learning_curves":
             return wb.figures.learning_curves(at_hand["history"], epochs=5)
         case "lorenz":

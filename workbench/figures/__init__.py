@@ -18,6 +18,7 @@ from workbench.figures.of_runs.comparisons import on_two_metrics, paired_differe
 from workbench.figures.of_runs.improvement import most_improved
 from workbench.figures.of_runs.intervals import with_intervals
 from workbench.figures.of_runs.learning import learning_curves
+from workbench.figures.of_runs.normalisers import normalisers
 from workbench.figures.of_runs.reproduced import reproduced
 from workbench.figures.of_runs.sweeping import against_knob
 from workbench.figures.of_runs.weights import weight_plane
@@ -56,6 +57,7 @@ FIGURES = (
     temperatures,
     none_of_these,
     learning_curves,
+    normalisers,
     against_knob,
     weight_plane,
     on_two_metrics,
@@ -85,6 +87,7 @@ __all__ = [  # written out for type checkers; a test holds it to FIGURES
     "moat",
     "most_improved",
     "none_of_these",
+    "normalisers",
     "on_two_metrics",
     "paired_differences",
     "per_class",

@@ -107,11 +107,12 @@ class Normaliser(nn.Module):
     """What the quasibinary loss remembers: log C, the moving average of its constant over training batches.
 
     C ← (1 − α)·C + α·C_t, computed on logarithms because C overflows; the first batch sets it. NaN means that no batch
-    was seen yet.
+    was seen yet. `batch_log_C` is that of the last batch alone, log C_t.
     """
 
     ALPHA = 0.1  # Liao et al., Sec. III-B
     log_C: Tensor
+    batch_log_C: Tensor | None = None
 
     def __init__(self) -> None:
         super().__init__()
@@ -126,6 +127,7 @@ class Normaliser(nn.Module):
             new = batch_log_C.to(self.log_C.dtype)
             average = torch.logaddexp(self.log_C + math.log(1 - self.ALPHA), new + math.log(self.ALPHA))
             self.log_C.copy_(torch.where(unseen, new, average))
+            self.batch_log_C = new
         return batch_log_C
 
 

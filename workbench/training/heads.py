@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -86,6 +87,9 @@ def train_heads(
     for group in _groups(waiting.values()):
         for part in _parts(group):
             diverged |= _train_part(part, store, progress, on_epoch)
+    for key in waiting.keys() - diverged.keys():
+        if said := store.open(key).record.warned:  # of a constant answer
+            warnings.warn(said, stacklevel=2)
     return [diverged.get(run.key) or TrainedRun(run, store.open(run.key)) for run in runs]
 
 

@@ -104,6 +104,7 @@ class Learner(pl.LightningModule):
         self.first_epoch = 0  # this process trains the epochs from here on
         self.train_losses: list[float] = []
         self.nonzero_gradients: list[float] = []  # of a row of scores, on average; one number a piece
+        self.log_constants: list[Tensor] = []  # of the batches, for a loss that has a constant
         self.val_losses: list[Tensor] = []
         self.val_scores: list[Tensor] = []
 
@@ -167,6 +168,7 @@ class Learner(pl.LightningModule):
     def begin_epoch(self) -> None:
         self.train_losses.clear()
         self.nonzero_gradients.clear()
+        self.log_constants.clear()
         self.noise = generator(self.run.seed, self.epoch, "noise", self.device)
 
     def on_train_epoch_start(self) -> None:
@@ -219,7 +221,10 @@ class Learner(pl.LightningModule):
         """What the loss says of each row of a step; its schedules stand where the step does."""
         labels = self.loss.readable(labels, self.data.n_classes)
         loss = self.scheduled.at(self.done(step))
-        return loss(scores, labels, generator=self.noise, state=self.state, rows=rows)
+        values = loss(scores, labels, generator=self.noise, state=self.state, rows=rows)
+        if (log_C := getattr(self.state, "batch_log_C", None)) is not None:
+            self.log_constants.append(log_C)
+        return values
 
     def check_finite(self, value: float, step: int) -> None:
         if not math.isfinite(value):
@@ -262,7 +267,7 @@ class Learner(pl.LightningModule):
                 **validated(val, self.K),
                 **measured(self.run.monitors, val),
                 **answers(self.loss.logits(scores), val, self.K),
-                **normalisers(self.loss, self.state, scores),
+                **normalisers(self.loss, self.state, scores, self.log_constants),
                 "nonzero_gradients": math.fsum(self.nonzero_gradients) / len(self.nonzero_gradients),
                 **self._scheduled_knobs(),
                 "seconds": seconds,
