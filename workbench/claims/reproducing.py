@@ -14,8 +14,9 @@ import numpy as np
 from workbench import calibration, losses
 from workbench.claims.measures import measured
 from workbench.claims.needs import check_classes, check_needs
+from workbench.claims.parts import Column, Data, Part, Place, Row, Setting, Spec
 from workbench.claims.reproduction import Reproduction, with_ours
-from workbench.claims.table import Column, Data, PaperTable, Part, Place, Row, Setting, Spec
+from workbench.claims.table import PaperTable
 from workbench.counts import whole
 from workbench.datasets import Dataset, Transform, load_dataset, transforms
 from workbench.losses import Loss
@@ -30,7 +31,7 @@ CONFIDENCE = 0.95
 VARIED = ("dataset", "model", "transforms", "loss", "learning_rate", "weight_decay", "monitor", "seed")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Try:
     """A cell with one choice of its knobs: the runs behind it, one per seed, and what chose their epochs."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from workbench.claims.printed.small import LONG_TAIL, on_letters
-from workbench.claims.table import Column, Data, PaperTable, Part, Protocol, Row, Setting
+from workbench.claims.parts import Column, Data, Part, Protocol, Row, Setting
+from workbench.claims.printed.small import on_a_long_tail, on_letters
+from workbench.claims.table import PaperTable
 
 PAPER = "Garcin et al. 2022"
 CIFAR100, PLANTNET, IMAGENET_LT, IMAGENET = "CIFAR-100", "Pl@ntNet-300K", "ImageNet-LT", "ImageNet"
@@ -149,7 +150,7 @@ TABLE_5 = PaperTable(
     """,
     data=(Data(PLANTNET, ("one label", "shots")),),
     protocol=Protocol(recipe="plantnet300k-resnet50", seeds=3, monitor=MACRO_TOP_K),
-    small=on_letters(PLANTNET, transforms=(LONG_TAIL,)),
+    small=on_a_long_tail(PLANTNET),
 )
 TABLE_6 = PaperTable(
     name="002 Table 6",
@@ -166,7 +167,7 @@ TABLE_6 = PaperTable(
     """,
     data=(Data(IMAGENET_LT, ("one label", "shots")),),
     protocol=Protocol(recipe="imagenet-lt-resnet34", seeds=4, monitor=TOP_K),
-    small=on_letters(IMAGENET_LT, transforms=(LONG_TAIL,)),
+    small=on_a_long_tail(IMAGENET_LT),
     note="which epoch was kept is not told: here the best of validation top-K accuracy; scales of the scores are the "
     "defaults that appendix E gives",
 )

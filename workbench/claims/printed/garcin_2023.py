@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from workbench.claims.printed.small import LONG_TAIL, on_letters
-from workbench.claims.table import Column, Data, PaperTable, Part, Protocol, Row, Setting
+from workbench.claims.parts import Column, Data, Part, Protocol, Row, Setting
+from workbench.claims.printed.small import on_a_long_tail, on_letters
+from workbench.claims.table import PaperTable
 
 PAPER = "Garcin et al. 2023"
 CIFAR100, PLANTNET = "CIFAR-100", "Pl@ntNet-300K"
@@ -62,7 +63,7 @@ TABLE_2 = PaperTable(
     """,
     data=(Data(PLANTNET, ("one label", "shots")),),
     protocol=Protocol(recipe="plantnet300k-resnet18", seeds=3, seeds_told=False, monitor=BEST),
-    small=on_letters(PLANTNET, transforms=(LONG_TAIL,)),
+    small=on_a_long_tail(PLANTNET),
     note=NO_GRIDS,
 )
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from workbench.claims.parts import Column, Data, Part, Protocol, Row, Setting, Small
 from workbench.claims.printed.small import DIGITS, LETTERS, MEADOW, MLP, on_letters
-from workbench.claims.table import Column, Data, PaperTable, Part, Protocol, Row, Setting, Small
+from workbench.claims.table import PaperTable
 
 PAPER = "Liao et al."
 CIFAR10, CIFAR100, TINY, IMAGENET = "CIFAR10", "CIFAR100", "Tiny-ImageNet", "ImageNet"

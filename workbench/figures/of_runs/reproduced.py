@@ -43,7 +43,7 @@ def reproduced(frame: pd.DataFrame, title: str = "Ours beside theirs", subtitle:
         raise ValueError("no number of this table was reproduced; its printed ones are in the frame")
     seeds = sorted({int(n) for n in drawn["seeds"]})
     of = f"n = {counted(seeds[0], 'seed')}" if len(seeds) == 1 else f"n = {seeds[0]} to {seeds[-1]} seeds"
-    far = drawn.loc[(drawn["ours"] - drawn["printed"]).abs().idxmax()]
+    far = drawn.to_dict("records")[int((drawn["ours"] - drawn["printed"]).abs().to_numpy().argmax())]
     what = ", ".join(str(word) for word in (far["row"], far["column"], far["part"]) if word)
     return Reproduced(
         frame=drawn,
