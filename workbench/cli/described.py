@@ -57,7 +57,7 @@ def described_run(parser: argparse.ArgumentParser, arguments: list[str]) -> tupl
         loss=loss_class(**_turned(options, "", loss_class.knobs())),
         features=features,
         transforms=tuple(from_text(text, TRANSFORMS, "transform") for text in options.transforms),
-        monitor=options.monitor,
+        monitor=tuple(name for given in options.monitor or () for name in given.split(",")),
         patience=options.patience,
         drops=tuple(options.drops),
         **settings,
@@ -95,7 +95,13 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help="with --schedule steps: the shares of the training after which the learning rate is divided by ten (default: "
         f"{' '.join(map(str, Run.drops))})",
     )
-    parser.add_argument("--monitor", choices=MONITORS, help="keep the weights of the epoch that was best in this")
+    parser.add_argument(
+        "--monitor",
+        action="append",
+        metavar="NAME",
+        help=f"keep the epoch that was best in this: {', '.join(MONITORS)}. Given several times, or with commas between "
+        "them, the first chooses the weights and each of the others keeps the tables of its own best epoch",
+    )
     parser.add_argument("--patience", type=int, metavar="N", help="stop after N epochs without a better one")
     parser.add_argument(
         "--allow",

@@ -26,10 +26,12 @@ from workbench.datasets import ImageFiles, Split
 from workbench.networks.network import Network, copied
 from workbench.store import Store
 from workbench.store.record import target_K
+from workbench.store.runs import folder_of_epoch
 from workbench.tables import LogitTable
 from workbench.training.batches import Batch, Batches, Epoch, generator, readable, seed_of, tensor_of
 from workbench.training.features import features_of, network_of, standardise, whole_network
 from workbench.training.hardware import device_named
+from workbench.training.monitors import measured
 from workbench.training.ranks import together as parallel
 from workbench.training.run import Run
 from workbench.training.scoring import normalisers, rows_at_once, split_tables, tables_of, validated
@@ -91,7 +93,8 @@ class Learner(pl.LightningModule):
         self.K = target_K(self.loss.settings(), self.data.n_classes)  # of the average-K accuracy
         self.store, self.checkpoint, self.saved_at = store, store.unfinished(run.key), time.monotonic()
         self.history: list[dict[str, float]] = []
-        self.best: dict[str, Tensor] = {}  # weights of the best epoch so far, or of the last one without a monitor
+        # Epoch → its weights: of those that are best so far in one of the monitors, or of the last one without a monitor.
+        self.kept: dict[int, dict[str, Tensor]] = {}
         self.optimizer_state: dict[str, Any] | None = None
         self.reached: dict[str, Any] | None = None  # the checkpoint of the last epoch, as long as it is not written
         self.first_epoch = 0  # this process trains the epochs from here on
@@ -219,12 +222,14 @@ class Learner(pl.LightningModule):
         scores = torch.cat(self.val_scores).cpu()
         if not torch.isfinite(scores).all():
             raise FloatingPointError(self._diverged("some validation scores are not finite"))
+        val = split_tables("val", self.data, self.loss, self.state, scores)["val"]
         self.history.append(
             {
                 "epoch": self.epoch,
                 "train_loss": math.fsum(self.train_losses) / self.n_batches,
                 "val_loss": torch.cat(self.val_losses).mean().item(),
-                **validated(split_tables("val", self.data, self.loss, self.state, scores)["val"], self.K),
+                **validated(val, self.K),
+                **measured(self.run.monitors, val),
                 **normalisers(self.loss, self.state, scores),
                 "nonzero_gradients": math.fsum(self.nonzero_gradients) / len(self.nonzero_gradients),
                 "seconds": time.perf_counter() - self.started_at,
@@ -233,15 +238,15 @@ class Learner(pl.LightningModule):
         last = self.history[-1]
         self.bar.set_postfix(val_loss=f"{last['val_loss']:.3f}", val_accuracy=f"{last['val_accuracy']:.1%}")
         weights = self.weights()
-        if self.run.best_epoch(self.history) == self.epoch:
-            self.best = weights
+        best = {self.run.best_epoch(self.history), *self.run.best_epochs(self.history).values()}
+        self.kept = {epoch: kept for epoch, kept in {**self.kept, self.epoch: weights}.items() if epoch in best}
         finished = self.trainer.strategy.broadcast(self.run.finished(self.history))  # all ranks stop, or none
         self.trainer.should_stop = finished
         due = finished or time.monotonic() - self.saved_at >= CHECKPOINT_SECONDS
         optimizer = self._optimizer().state_dict()
         self.reached = {
             "weights": weights,
-            "best": self.best if self.run.monitor is not None else {},
+            "kept": self.kept if self.run.monitor is not None else {},
             "history": list(self.history),
             "optimizer": optimizer if due else copy.deepcopy(optimizer),  # the next step would change it
         }
@@ -267,9 +272,24 @@ class Learner(pl.LightningModule):
         )
 
     def tables(self, device: torch.device) -> dict[str, LogitTable]:
-        """What the kept weights say about val and test."""
+        """What the kept weights say about val and test; and, each in its folder, those of further kept epochs."""
+        tables = self._tables(device)
+        others = {epoch: weights for epoch, weights in self.kept.items() if weights is not self.best}
+        for epoch, weights in others.items():
+            self.load(weights)
+            tables |= {folder_of_epoch(epoch) + name: table for name, table in self._tables(device).items()}
+        if others:
+            self.load(self.best)
+        return tables
+
+    def _tables(self, device: torch.device) -> dict[str, LogitTable]:
         chosen = self.run.monitor is not None
         return tables_of(self.network, self.loss, self.state, self.data, device=device, chosen_on_val=chosen)
+
+    @property
+    def best(self) -> dict[str, Tensor]:
+        """The weights of the best epoch so far, or of the last one without a monitor."""
+        return self.kept[self.run.best_epoch(self.history)]
 
     # Checkpoints
 
@@ -311,13 +331,15 @@ class Learner(pl.LightningModule):
             return
         try:
             content = torch.load(self.checkpoint, map_location="cpu", weights_only=True)
-            history, optimizer, best = list(content["history"]), content["optimizer"], content["best"]
+            history, optimizer = list(content["history"]), content["optimizer"]
+            # An earlier version kept one epoch, as "best".
+            kept = content["kept"] if "kept" in content else {self.run.best_epoch(history): content["best"]}
             self.load(content["weights"])
         except Exception as error:  # torch raises many kinds, and none of them is worth losing the run
             name = type(error).__name__
             warnings.warn(f"{self.checkpoint} cannot be read ({name}): training starts anew", stacklevel=2)
             return
-        self.best = best or content["weights"]
+        self.kept = kept if self.run.monitor is not None else {len(history) - 1: content["weights"]}
         self.history, self.optimizer_state = history, optimizer
         self.first_epoch = len(self.history)
 
