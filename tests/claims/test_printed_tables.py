@@ -25,6 +25,7 @@ EXPECTED = {  # paper → tables that must be there
     "004": ["I", "I (supplement)", "II", "III"],
 }
 TRAINED = [name for name, table in TABLES.items() if table.protocol is not None]
+AVERAGED = ["001 Table 1", "001 Table 2", "000 Table 5.1", "000 Table 5.2"]
 BY_SHOTS = ["001 Table 2", "000 Table 5.2", "002 Table 5", "000 Table 4.5", "002 Table 6", "000 Table 4.6"]
 
 
@@ -39,7 +40,9 @@ def test_all_tables_are_there_under_the_number_of_their_paper():
 
 
 def test_a_table_that_does_not_exist_lists_those_that_do():
-    with pytest.raises(KeyError, match=r"there is no table '001 Table 3'; there are 000 Table 3\.1, .*, 004 Table III$"):
+    with pytest.raises(
+        KeyError, match=r"there is no table '001 Table 3'; there are 000 Table 3\.1, .*, 004 Table III$"
+    ):
         TABLES["001 Table 3"]
     assert TABLES.get("001 Table 3") is None
 
@@ -55,7 +58,6 @@ def test_every_cell_is_read_and_every_number_is_one(name):
         else:
             assert f"{number.value:g}" in {f"{read.value:g}" for read in numbers(table.cells[row, column])}, part
     assert list(table.frame.columns) == ["row", "column", "part", "printed", "printed_low", "printed_high"]
-    assert table.frame["printed"].isna().sum() < max(1, len(table.frame))  or table.not_run
 
 
 @pytest.mark.parametrize("name", TRAINED)
@@ -115,8 +117,7 @@ def test_tables_that_repeat_each_other_agree():
 @pytest.mark.parametrize("name", TRAINED)
 def test_every_protocol_names_what_there_is(name):
     table = TABLES[name]
-    assert table.rule
-    assert "Pl@ntNet" not in name
+    assert table.rule == ("AverageK" if name in AVERAGED else "TopK")
     for data in table.data:
         assert table.recipe_of(data) in RECIPES
         assert set(data.needs) <= set(NEEDS)
@@ -124,7 +125,10 @@ def test_every_protocol_names_what_there_is(name):
         loss = losses.class_named(setting.loss)
         assert row.setting is not None
         for knob in (*setting.grid, *row.setting.knobs, *column.setting.knobs):
-            assert knob in loss.knobs() or setting.loss in ("CrossEntropy", "SmoothTopKHinge")  # beside sorts, which have m
+            assert knob in loss.knobs() or setting.loss in (
+                "CrossEntropy",
+                "SmoothTopKHinge",
+            )  # beside sorts, which have m
         for part in column.parts:
             measure_of(part.measure.format(K=setting.K, row=1))
         assert setting.data == "" or setting.data in [data.name for data in table.data]

@@ -113,7 +113,7 @@ def test_data_that_lack_what_a_table_needs_say_which_and_nothing_is_trained(lett
         TABLES["001 Table 2"].reproduce(letters, small=True)
     with pytest.raises(ValueError, match="has no reduced scale"):
         TABLES["004 Table I (supplement)"].reproduce(small=True)
-    with pytest.raises(ValueError, match="000 Table 3.2 is not run: it says how people made these datasets"):
+    with pytest.raises(ValueError, match=r"000 Table 3\.2 is not run: it says how people made these datasets"):
         TABLES["000 Table 3.2"].reproduce()
     with pytest.raises(ValueError, match="seeds = 0"):
         TABLES["001 Table 2"].reproduce(small=True, seeds=0)
@@ -121,17 +121,17 @@ def test_data_that_lack_what_a_table_needs_say_which_and_nothing_is_trained(lett
 
 def test_a_small_table_is_reproduced_from_end_to_end_once_and_kept(store):
     table = TABLES["000 Table 3.1"]
-    found = table.reproduce(small=True, seeds=2, store=store, progress=False)
-    assert len(found.runs) == 2  # one run gives all rows
+    found = table.reproduce(small=True, seeds=1, store=store, progress=False)
+    assert len(found.runs) == 1  # one run gives all rows
     assert "letters with LongTail for Pl@ntNet-300K" in found.conditions
     ours = found.frame.set_index("row")["ours"]
     assert ours["0 − 10"] < ours["50 − 500"]  # accuracy grows with images per class
     assert np.isnan(ours["> 2000"])  # letters have no such class
-    assert (found.frame["seeds"] == 2).all()
-    assert ((found.frame["low"] <= found.frame["ours"]) | found.frame["ours"].isna()).all()
+    assert (found.frame["seeds"] == 1).all()
+    assert "| > 2000 | 0.93 | — |" in found.markdown()
 
     written = {key: store.open(key).path.stat().st_mtime_ns for key in found.runs}
-    again = table.reproduce(small=True, seeds=2, store=store, progress=False)
+    again = table.reproduce(small=True, seeds=1, store=store, progress=False)
     pd.testing.assert_frame_equal(again.frame, found.frame)
     assert {key: store.open(key).path.stat().st_mtime_ns for key in again.runs} == written  # none was trained again
     (kept,) = table.reproductions(store)

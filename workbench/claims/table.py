@@ -165,9 +165,8 @@ class PaperTable:
     @property
     def rule(self) -> str:
         """How sets are made: from what is measured."""
-        measures = " ".join(part.measure for column in self.columns for part in column.parts)
-        made = {"AverageK": "average_k" in measures, "TopK": "top_k" in measures or "macro_f1" in measures}
-        return ", ".join(rule for rule, used in made.items() if used)
+        averaged = any("average_k" in part.measure for column in self.columns for part in column.parts)
+        return "" if self.protocol is None else "AverageK" if averaged else "TopK"
 
     @property
     def protocol_of(self) -> Protocol:
