@@ -43,7 +43,7 @@ LEFT_OUT = "what of that line torchvision does not have, or what has no linear l
 
 OF_GARCIN: dict[str, Recipe] = {
     "cifar100-densenet": Recipe(
-        settings=CIFAR,
+        settings=CIFAR | {"monitor": "average_k_accuracy@K=5"},
         compared=of(
             [
                 CrossEntropy(),
@@ -61,7 +61,7 @@ OF_GARCIN: dict[str, Recipe] = {
         untold=("augmentation", "grids of the search", "n_samples"),
     ),
     "cifar100-label-noise": Recipe(
-        settings=CIFAR | {"monitor": "val_average_K_accuracy"},
+        settings=CIFAR | {"monitor": "top_k_accuracy@K=5"},
         compared=tuple(
             {"transforms": (LabelNoise(probability),), "loss": loss}
             for probability in (0.0, 0.1, 0.2, 0.3, 0.4)
@@ -80,7 +80,9 @@ OF_GARCIN: dict[str, Recipe] = {
         untold=("augmentation",),
     ),
     "plantnet300k-resnet50": Recipe(
-        settings=sgd(2e-3, epochs=30, drop_after=(20, 25), batch_size=32, model="resnet50"),
+        settings=sgd(
+            2e-3, epochs=30, drop_after=(20, 25), batch_size=32, model="resnet50", monitor="macro_top_k_accuracy@K=5"
+        ),
         compared=of(
             [
                 CrossEntropy(),
@@ -99,7 +101,9 @@ OF_GARCIN: dict[str, Recipe] = {
         untold=("augmentation",),
     ),
     "plantnet300k-resnet18": Recipe(
-        settings=sgd(2e-3, epochs=30, drop_after=(25,), batch_size=32, model="resnet18"),
+        settings=sgd(
+            2e-3, epochs=30, drop_after=(25,), batch_size=32, model="resnet18", monitor="average_k_accuracy@K=5"
+        ),
         compared=of(
             [
                 CrossEntropy(),
@@ -180,7 +184,9 @@ OF_GARCIN: dict[str, Recipe] = {
         untold=("augmentation", "monitor", "momentum", "optimizer"),
     ),
     "imagenet-resnet18": Recipe(
-        settings=sgd(0.1, epochs=120, drop_after=(30, 60, 90), batch_size=120, model="resnet18"),
+        settings=sgd(
+            0.1, epochs=120, drop_after=(30, 60, 90), batch_size=120, model="resnet18", monitor="top_k_accuracy@K=5"
+        ),
         compared=(
             {"loss": CrossEntropy(), "learning_rate": 0.1, "weight_decay": 1e-4},
             {"loss": SmoothTopKHinge(temperature=0.1), "learning_rate": 1.0, "weight_decay": 2.5e-5},
