@@ -39,6 +39,7 @@ LONG_TAIL_GRID = of(
 )
 # Thesis, section 3.8.3 and Figure 3.9: cross-entropy against the smooth top-5 loss, otherwise trained alike.
 CROSS_ENTROPY_OR_SMOOTH = of([CrossEntropy(), SmoothTopKHinge(K=5, temperature=1.0)])
+CUT = "images in files are resized to 256 and cut to 224 at random, and in the middle for test, as there"
 LEFT_OUT = "what of that line torchvision does not have, or what has no linear layer at its end, is left out"
 
 OF_GARCIN: dict[str, Recipe] = {
@@ -130,7 +131,7 @@ OF_GARCIN: dict[str, Recipe] = {
         K=(5,),
         paper="Garcin, thesis",
         place="sections 3.3.2 and 3.8.3, Table 3.3, first line",
-        note=f"{PRETRAINED.format(name='resnet50')}; {LEFT_OUT}",
+        note=f"{PRETRAINED.format(name='resnet50')}; {CUT}; {LEFT_OUT}",
         untold=("monitor",),
     ),
     "plantnet300k-cross-entropy-slow": Recipe(
@@ -140,7 +141,7 @@ OF_GARCIN: dict[str, Recipe] = {
         K=(5,),
         paper="Garcin, thesis",
         place="sections 3.3.2 and 3.8.3, Table 3.3, second line",
-        note=f"give model='torchvision:vgg11:IMAGENET1K_V1' or the like; {LEFT_OUT}",
+        note=f"give model='torchvision:vgg11:IMAGENET1K_V1' or the like; {CUT}; {LEFT_OUT}",
         untold=("monitor",),
     ),
     "plantnet300k-efficientnet": Recipe(
@@ -151,7 +152,7 @@ OF_GARCIN: dict[str, Recipe] = {
         paper="Garcin, thesis",
         place="sections 3.3.2 and 3.8.3, Table 3.3, third line",
         note="give model='torchvision:efficientnet_b0:IMAGENET1K_V1' or the like; a smaller one that comes with a package is "
-        "model='efficientnet-lite0'",
+        f"model='efficientnet-lite0'; {CUT}",
         untold=("monitor",),
     ),
     "plantnet300k-vit": Recipe(
@@ -161,8 +162,7 @@ OF_GARCIN: dict[str, Recipe] = {
         K=(5,),
         paper="Garcin, thesis",
         place="sections 3.3.2 and 3.8.3, Table 3.3, last line",
-        note="give model='torchvision:vit_b_16:IMAGENET1K_V1' and images of 224 pixels; the thesis does not say which "
-        "vision transformer it is",
+        note=f"give model='torchvision:vit_b_16:IMAGENET1K_V1'; the thesis does not say which vision transformer; {CUT}",
         untold=("monitor",),
     ),
     "imagenet-lt-resnet34": Recipe(

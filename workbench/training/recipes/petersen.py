@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from workbench.datasets import HorizontalFlip, Normalise, PaddedCrop
 from workbench.losses import CrossEntropy, DifferentiableTopK, SmoothTopKHinge
 from workbench.training.recipes.base import Recipe, Settings, of
 
@@ -43,6 +44,7 @@ def best(*Ks: int) -> tuple[str, ...]:
     return tuple(f"top_k_accuracy@K={K}" for K in Ks)
 
 
+CIFAR_MEAN, CIFAR_DEVIATION = (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)
 # All of the 100 classes are ranked, and the top-1 term is cross-entropy outside the logarithm (Eq. 4).
 FROM_SCRATCH: dict[str, Any] = {"m": 100, "top1": "cross_entropy"}
 # The heads of published backbones are trained on cached features.
@@ -54,7 +56,7 @@ HEAD: dict[str, Any] = {
     "weight_decay": 0.0,
 }
 GIVE_A_MODEL = "give model=, a backbone that was trained before, or features=, a run: only the head is trained"
-PUBLISHED = "steepness, relaxation and what is watched are those of the code that the authors published"
+PUBLISHED = "steepness, relaxation, augmentation and what is watched are those of the code that the authors published"
 UNTOLD = ("schedule", "steepness of SinkhornSort", "weight_decay")
 
 OF_PETERSEN: dict[str, Recipe] = {
@@ -68,6 +70,7 @@ OF_PETERSEN: dict[str, Recipe] = {
             "schedule": "constant",
             "weight_decay": 0.0,
             "monitor": best(1, 5),
+            "transforms": (PaddedCrop(4), HorizontalFlip(), Normalise(CIFAR_MEAN, CIFAR_DEVIATION)),
         },
         compared=ranked(
             (TOP_5, *MIXTURES),
