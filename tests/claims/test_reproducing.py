@@ -9,8 +9,9 @@ import pytest
 from workbench.claims import TABLES, reproducing
 from workbench.claims.reproducing import over_seeds, planned
 from workbench.claims.reproduction import Reproduction, with_ours
-from workbench.datasets import Dataset, LongTail, load_dataset
-from workbench.losses import NoisedTopK, NoisedTopKImbalanced
+from workbench.datasets import Dataset, LabelNoise, LongTail, load_dataset
+from workbench.losses import Loss, NoisedTopK, NoisedTopKImbalanced
+from workbench.training.recipes import RECIPES
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 TRAINED = [name for name, table in TABLES.items() if table.protocol is not None]
@@ -48,7 +49,8 @@ def test_every_table_composes_runs_at_its_reduced_scale(name):
     for one in tries:
         assert len(one.runs) == table.small.seeds == len({run.seed for run in one.runs})
         assert one.runs[0].epochs == table.small.run["epochs"] < 30
-        assert one.monitor is None or one.monitor in np.atleast_1d(one.runs[0].monitor)
+        watched = {one.monitor(part) for part in one.column.parts} - {None}
+        assert watched <= {monitor.name for monitor in one.runs[0].monitors}
 
 
 @pytest.mark.parametrize("name", TRAINED)
@@ -61,13 +63,43 @@ def test_every_table_composes_runs_at_the_scale_of_the_paper(name, stub, many_la
     }
     for one in tries:
         which = next(each for each in table.data if one.setting.data in ("", each.name))
-        recipe = reproducing.RECIPES[table.recipe_of(which)]
+        recipe = RECIPES[table.recipe_of(which)]
         own = {**recipe.settings, **one.setting.run}
         for run in one.runs:
             assert {field: getattr(run, field) for field in ("epochs", "batch_size", "learning_rate")} == {
                 field: own[field] for field in ("epochs", "batch_size", "learning_rate")
             }
         assert len(one.runs) == (which.seeds or table.protocol_of.seeds)
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_the_losses_of_a_table_are_those_that_its_recipe_compares(name):
+    table = TABLES[name]
+    for _, _, setting in table.settings():
+        data = next(each for each in table.data if setting.data in ("", each.name))
+        recipe = RECIPES[table.recipe_of(data)]
+        (loss,) = reproducing._losses(setting, tune=False)
+        known = [one["loss"] for one in (*recipe.compared, *recipe.grid) if "loss" in one]
+        assert but_for_K(loss) in [but_for_K(each) for each in known], (setting, recipe)
+
+
+def but_for_K(loss: Loss) -> tuple[str, dict[str, object]]:
+    """A loss by its name and its knobs, at any K; of a distribution what rounding leaves of it."""
+    knobs = {name: value for name, value in loss.settings().items() if name != "K"}
+    return type(loss).__name__, knobs | {"p_k": [round(p, 9) for p in knobs.get("p_k", ())]}
+
+
+def test_each_number_may_be_of_the_epoch_where_it_is_best(stub):
+    (one, *_) = planned(TABLES["003 Table 1"], stub, seeds=1)
+    assert [one.monitor(part) for part in one.column.parts] == ["top_k_accuracy@K=1", "top_k_accuracy@K=5"]
+    assert one.runs[0].monitor == ("top_k_accuracy@K=1", "top_k_accuracy@K=5")
+
+
+def test_images_are_augmented_as_the_recipe_says_and_labels_mixed_up_as_the_row_says(stub):
+    (one, *_) = planned(TABLES["003 Table 1"], stub, seeds=1)
+    assert one.runs[0].transforms == RECIPES["cifar100-resnet18-adam"].settings["transforms"]
+    noisy = [one.runs[0].transforms for one in planned(TABLES["002 Table 4"], stub, seeds=1)]
+    assert noisy[-1] == (LabelNoise(0.4),)
 
 
 def test_a_run_serves_every_cell_that_differs_in_the_kept_epoch_alone(stub):

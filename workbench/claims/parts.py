@@ -131,9 +131,10 @@ class Data:
 class Protocol:
     """How a paper trained: a recipe of `wb.recipes`, how many seeds, which epoch is kept, on which rows it is judged.
 
-    - `monitor`: what chooses the epoch, `{K}` being that of the cell; None leaves it to the recipe.
+    - `monitor`: what chooses the epoch, `{K}` being that of the cell; with `{measure}` each number is of the epoch where
+      it is best on val itself; None leaves the epoch to the recipe.
     - `seeds_told`: whether the paper says how many seeds there were.
-    - `model`: whether the recipe names the network, or whoever reproduces the table gives it.
+    - `model`: whether the recipe names the network; otherwise whoever reproduces the table gives a published one.
     """
 
     recipe: str

@@ -129,7 +129,7 @@ class PaperTable:
         seeds = {"seeds": (self.small.seeds, self.data[0].seeds or self.protocol.seeds)}
         pairs = {name: (run[name], theirs[name]) for name in NUMBERS_OF_A_RUN if name in run} | seeds
         said += [f"{name.replace('_', ' ')}: {a:g} for {b:.3g}" for name, (a, b) in pairs.items() if a != b]
-        return "; ".join(said)
+        return "; ".join([*said, "no augmentation"] if theirs.get("transforms") else said)
 
     def said(self) -> dict[str, str]:
         """How it is run, in words: protocol, reduced scale, what is to be known, and the command."""

@@ -14,6 +14,7 @@ load_dataset("path/to/data")  your own files:
     train-images-idx3-ubyte.gz, …                         MNIST and Fashion-MNIST
 
 data.transformed(LabelNoise(0.2), LongTail(100), ZeroLabels(2)) changes a dataset, and its key, name and spec tell so;
+Run(data, transforms=(HorizontalFlip(), PaddedCrop(4), Normalise())) changes images on their way into the network;
 data.with_groups([…]) gives its classes groups, within which labels get noisy.
 """
 
@@ -25,6 +26,15 @@ from pathlib import Path
 from typing import Any
 
 from workbench.datasets import transforms
+from workbench.datasets.augmentations import (
+    AUGMENTATIONS,
+    Augmentation,
+    HorizontalFlip,
+    ImageTransform,
+    Normalise,
+    PaddedCrop,
+    Torchvision,
+)
 from workbench.datasets.base import Dataset, Split
 from workbench.datasets.bundled import Digits, Letters
 from workbench.datasets.files import kind_at
@@ -35,18 +45,25 @@ from workbench.datasets.plants.meadow import Meadow
 from workbench.datasets.transforms import TRANSFORMS, Groups, LabelNoise, LongTail, Transform, ZeroLabels
 
 __all__ = [
+    "AUGMENTATIONS",
     "DATASETS",
     "TRANSFORMS",
+    "Augmentation",
     "Dataset",
     "Digits",
     "Garden",
     "Groups",
+    "HorizontalFlip",
     "ImageFiles",
+    "ImageTransform",
     "LabelNoise",
     "Letters",
     "LongTail",
     "Meadow",
+    "Normalise",
+    "PaddedCrop",
     "Split",
+    "Torchvision",
     "Transform",
     "ZeroLabels",
     "load_dataset",

@@ -189,7 +189,9 @@ def from_spec(spec: Mapping[str, Any], *, allowed: Iterable[str] = ()) -> Transf
     >>> from_spec(LabelNoise(0.3, seed=1).spec())
     LabelNoise(probability=0.3, seed=1)
     """
-    kinds: tuple[type[Transform], ...] = (*TRANSFORMS, Groups)
+    from workbench.datasets.augmentations import AUGMENTATIONS  # which are transforms, too
+
+    kinds: tuple[type[Transform], ...] = (*TRANSFORMS, *AUGMENTATIONS, Groups)
     known = {kind.__name__: kind for kind in kinds}
     found = named(spec["transform"], known, "transform", allowed=allowed)
     if not (isinstance(found, type) and issubclass(found, Transform)):

@@ -28,7 +28,7 @@ from workbench.store import Store
 from workbench.store.record import target_K
 from workbench.store.runs import folder_of_epoch
 from workbench.tables import LogitTable
-from workbench.training.batches import Batch, Batches, Epoch, generator, readable, seed_of, tensor_of
+from workbench.training.batches import Augmented, Batch, Batches, Epoch, generator, readable, seed_of, tensor_of
 from workbench.training.features import features_of, network_of, standardise, whole_network
 from workbench.training.hardware import device_named
 from workbench.training.monitors import measured
@@ -123,7 +123,8 @@ class Learner(pl.LightningModule):
     def train_dataloader(self) -> Epoch:
         order = torch.randperm(self.data.train.n, generator=generator(self.run.seed, self.epoch, "order"))
         places = torch.rand((self.data.train.n, 2), generator=generator(self.run.seed, self.epoch, "crops"))
-        batches = Batches(*self.train_rows, self.run.batch_size, order, places, parts=self.run.accumulate)
+        augmented = Augmented(self.run.augmentations, self.data.train.n, self.run.seed, self.epoch)
+        batches = Batches(*self.train_rows, self.run.batch_size, order, places, self.run.accumulate, augmented)
         return Epoch(batches, alone=parallel.n_ranks() > 1)
 
     def val_dataloader(self) -> Batches:

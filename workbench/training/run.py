@@ -15,7 +15,16 @@ import pandas as pd
 from torch import Tensor, nn
 
 from workbench.cards import card, run_card
-from workbench.datasets import Dataset, Transform, load_dataset, load_spec, transforms
+from workbench.datasets import (
+    Augmentation,
+    Dataset,
+    ImageTransform,
+    Normalise,
+    Transform,
+    load_dataset,
+    load_spec,
+    transforms,
+)
 from workbench.knobs import Knobbed, knob, shown
 from workbench.lookup import allowed_modules
 from workbench.losses import CrossEntropy, Loss, from_spec
@@ -34,7 +43,9 @@ class Run(Knobbed):
     """Everything that decides what a training run gives: the data, the model, the loss, and how long and how fast.
 
     - `dataset`: a name, a path or a `Dataset`; `transforms` change it before anything is learnt, such as
-      `transforms=(LabelNoise(0.2),)`. A dataset that was `transformed` with the same ones gives the same run.
+      `transforms=(LabelNoise(0.2),)`. A dataset that was `transformed` with the same ones gives the same run. Others change
+      images on their way into the network: `HorizontalFlip()`, `PaddedCrop(4)` and `Torchvision("RandAugment")` those of
+      training, anew in every epoch, and `Normalise(mean, std)` all.
     - `model`: a name, `"module:factory"` or a torch Module. One of your own returns features, to which the loss adds its
       head; or, if it ends in a linear layer with one score for each class, it is the whole classifier: that layer is the
       head (a loss that asks for two heads or for cosines replaces it). `head` says so where it cannot be seen: "new" for
@@ -123,7 +134,17 @@ class Run(Knobbed):
     def data(self) -> Dataset:
         """The dataset itself with its transforms, loaded when it is first needed."""
         data = self.dataset if isinstance(self.dataset, Dataset) else load_dataset(str(self.dataset))
-        return data.transformed(*self.transforms)
+        return data.transformed(*(each for each in self.transforms if not isinstance(each, ImageTransform)))
+
+    @property
+    def augmentations(self) -> tuple[Augmentation, ...]:
+        """The transforms that change the training images anew in every epoch."""
+        return tuple(each for each in self.transforms if isinstance(each, Augmentation))
+
+    @property
+    def normalisation(self) -> Normalise | None:
+        """The transform that says which mean and deviation the colours of all images get."""
+        return next((each for each in self.transforms if isinstance(each, Normalise)), None)
 
     @property
     def n_ranks(self) -> int:
@@ -139,8 +160,9 @@ class Run(Knobbed):
     def title(self) -> str:
         """A short name for people."""
         model = self.model_name if self.features is None else f"head of {self.model_name}"
+        of_images = "".join(f" · {each!r}" for each in self.transforms if isinstance(each, ImageTransform))
         seed = f" · seed {self.seed}" if self.seed else ""
-        return f"{self.data.name} · {model} · {self.loss!r}{seed}"
+        return f"{self.data.name} · {model} · {self.loss!r}{of_images}{seed}"
 
     @cached_property
     def key(self) -> str:
@@ -192,9 +214,10 @@ class Run(Knobbed):
         backbone_named(facts["model"], allowed=allowed)
         loss = from_spec(facts["loss"], allowed=allowed)
         changes = tuple(transforms.from_spec(transform, allowed=allowed) for transform in facts["transforms"])
-        # The spec tells of all transforms; those of the run are its last ones, and the run applies them itself.
+        # The spec tells of all transforms of the data; those of the run are its last ones, and the run applies them itself.
         before = facts["dataset"].get("transforms", [])
-        data = load_spec({**facts["dataset"], "transforms": before[: len(before) - len(changes)]}, allowed=allowed)
+        of_run = sum(not isinstance(each, ImageTransform) for each in changes)
+        data = load_spec({**facts["dataset"], "transforms": before[: len(before) - of_run]}, allowed=allowed)
         fields: dict[str, Any] = {"head": "new"}  # as it was when run.json did not tell
         fields |= {field.name: facts[field.name] for field in dataclasses.fields(cls) if field.name in facts}
         run = cls(**fields | {"dataset": data, "loss": loss, "transforms": changes})

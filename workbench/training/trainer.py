@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, distributed
 
 import workbench
+from workbench.datasets import ImageTransform
 from workbench.store import RunRecord, Store, chosen_store
 from workbench.store.atomic import room_for
 from workbench.store.runs import WEIGHTS
@@ -220,6 +221,7 @@ def check_run(run: Run) -> None:
     _check_labels(run)
     check_monitors(run)
     _check_pieces(run)
+    _check_images(run)
     n_classes, loss = run.data.n_classes, run.loss.for_classes(run.data.class_counts)
     scores = torch.zeros(2, 2, n_classes) if loss.heads == 2 else torch.zeros(2, n_classes)
     labels = torch.zeros(2, n_classes).bool() if loss.labels == "many" else torch.zeros(2).long()
@@ -235,6 +237,13 @@ def _check_pieces(run: Run) -> None:
             f"batches have {smallest} rows and more, which devices × nodes × accumulate = {pieces} cannot share; use a "
             "larger batch_size, or fewer of them"
         )
+
+
+def _check_images(run: Run) -> None:
+    """What changes images needs some, and what it is made with."""
+    for transform in run.transforms:
+        if isinstance(transform, ImageTransform):
+            transform.check(run.data.input_shape)
 
 
 def _check_labels(run: Run) -> None:

@@ -36,7 +36,7 @@ def reproduced(frame: pd.DataFrame, title: str = "Ours beside theirs", subtitle:
     """
     checked_frame(frame, COLUMNS, SOURCE)
     both = frame[frame["ours"].notna() & frame["printed"].notna()]
-    rows, columns = both["row"].nunique(), both["column"].nunique()
+    rows, columns = (int(both.groupby("part")[name].nunique().max()) if len(both) else 0 for name in ("row", "column"))
     names = [_called(line["row"], line["column"], rows, columns) for line in frame.to_dict("records")]
     drawn = frame.assign(cell=names)[["cell", *COLUMNS]].loc[both.index].reset_index(drop=True)
     if drawn.empty:
@@ -96,7 +96,7 @@ class Reproduced(Figure):
         from plotly.subplots import make_subplots
 
         panels, cells = self.panels(), self.cells()
-        titles = [html.escape(part) for part in panels]
+        titles = [html.escape(_titled(part, panels)) for part in panels]
         figure = make_subplots(cols=len(panels), shared_yaxes=True, horizontal_spacing=0.04, subplot_titles=titles)
         for place, dots in enumerate(panels.values(), start=1):
             for name, value, low, high, colour, off in self.looks(theme):
@@ -131,11 +131,17 @@ class Reproduced(Figure):
                     **{"color": colour, "markerfacecolor": theme.paper if theirs else colour, "markersize": 5.5},
                     **{"linestyle": "none", "label": name},
                 )
-            axes.set(xlim=self.limits(dots), title=part)
+            axes.set(xlim=self.limits(dots), title=_titled(part, panels))
         several[0].set_yticks(range(len(cells)), [_short(cell) for cell in cells])
         several[0].set_ylim(len(cells) - 0.5, -0.5)
-        several[-1].legend(loc="best")
+        handles, names = several[0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside lower right", ncols=2)
         return figure
+
+
+def _titled(part: str, panels: dict[str, pd.DataFrame]) -> str:
+    """What stands above a panel: the first number of a cell, which has no name, is about all of them."""
+    return part if part or len(panels) == 1 else "all"
 
 
 def _short(cell: str) -> str:
