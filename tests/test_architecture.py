@@ -27,6 +27,7 @@ SHARED = {
     "lookup",
     "cards",
     "catalogue",
+    "schedules",
 }  # words that every stage uses
 READING = {"tables", "store", "sets", "calibration", "metrics"}
 # Folder (or module) → the other folders it may use. Data flows one way: what reads tables knows nothing of what writes them.

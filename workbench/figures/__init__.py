@@ -7,6 +7,7 @@ from workbench.figures.code import Code
 from workbench.figures.of_data.inequality import lorenz
 from workbench.figures.of_data.sprites import sprite_sheet
 from workbench.figures.of_losses.landscapes import gallery, level_sets
+from workbench.figures.of_losses.moat import moat
 from workbench.figures.of_losses.profiles import binary_surrogates, line_profile
 from workbench.figures.of_losses.risks import calibration_map, conditional_risk
 from workbench.figures.of_losses.smoothing import gradient_sparsity, smoothing_bounds
@@ -40,6 +41,7 @@ FIGURES = (
     calibration_map,
     gradient_sparsity,
     smoothing_bounds,
+    moat,
     set_sizes,
     accuracy_against_size,
     size_against_threshold,
@@ -79,6 +81,7 @@ __all__ = [  # written out for type checkers; a test holds it to FIGURES
     "level_sets",
     "line_profile",
     "lorenz",
+    "moat",
     "most_improved",
     "none_of_these",
     "on_two_metrics",
