@@ -22,14 +22,15 @@ SCALES = {False: "the scale of the paper", True: "a reduced scale"}
 @messages.friendly
 def body(dark: bool) -> None:
     """All that follows the controls."""
-    names = list(wb.claims.TABLES)
-    table = wb.claims.TABLES[
-        st.selectbox("Table", names, names.index("001 Table 2"), format_func=called, **bound("table", one_of(names)))
-    ]
+    tables = {called(table): table for table in wb.claims.TABLES.values()}
+    first = list(tables).index(called(wb.claims.TABLES["001 Table 2"]))
+    table = tables[st.selectbox("Table", list(tables), first, **bound("table", one_of(tables)))]
     found = {SCALES[one.small]: one for one in table.reproductions()}
     shown = None
     if len(found) > 1:
-        scale = st.segmented_control("Ours", list(found), default=next(iter(found)), required=True, key="scale")
+        scale = st.segmented_control(
+            "Ours", list(found), default=next(iter(found)), required=True, **bound("scale", one_of(found))
+        )
         shown = found[scale]
     elif found:
         (shown,) = found.values()
@@ -41,10 +42,9 @@ def body(dark: bool) -> None:
     how(table)
 
 
-def called(name: str) -> str:
-    """A table as the list of all names it."""
-    table = wb.claims.TABLES[name]
-    return f"{name} · {table.paper}: {table.title}"
+def called(table: PaperTable) -> str:
+    """A table as the list of all, and the address, name it."""
+    return f"{table.name} · {table.paper}: {table.title}"
 
 
 def cells(table: PaperTable, ours: Reproduction | None) -> None:
