@@ -37,7 +37,6 @@ def body(dark: bool) -> None:
     st.markdown(f"**{messages.plain(table.title)}** · {messages.plain(table.citation)}")
     cells(table, shown)
     if shown is not None:
-        st.caption(messages.plain(f"Ours: {shown.conditions}."))
         picture(shown, dark)
     how(table)
 
@@ -63,6 +62,7 @@ def cells(table: PaperTable, ours: Reproduction | None) -> None:
 def picture(ours: Reproduction, dark: bool) -> None:
     """Ours beside theirs, with their intervals."""
     if not (ours.frame["ours"].notna() & ours.frame["printed"].notna()).any():
+        st.caption(messages.plain(f"Nothing to draw: {ours.conditions}."))
         return
     figure = ours.figure
     high = AROUND + LINE * figure.frame["cell"].nunique()

@@ -116,7 +116,14 @@ class Reproduced(Figure):
             figure.update_xaxes(range=self.limits(dots), row=1, col=place)
         ticks = {"tickvals": list(range(len(cells))), "ticktext": [html.escape(_short(cell)) for cell in cells]}
         figure.update_yaxes(range=(len(cells) - 0.5, -0.5), automargin=True, **ticks)
-        return figure.update_layout(height=180 + 26 * len(cells), showlegend=True)
+        below = {
+            "x": 1,
+            "xanchor": "right",
+            "yref": "container",
+            "y": 0,
+            "yanchor": "bottom",
+        }  # panels have titles above
+        return figure.update_layout(height=180 + 26 * len(cells), showlegend=True, legend=below)
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
         panels, cells = self.panels(), self.cells()
