@@ -54,15 +54,28 @@ HISTORY = pd.DataFrame(
         "seconds": [1.5, 1.4, 1.4],
     }
 )
+REPRODUCED = pd.DataFrame(
+    [
+        (loss, f"K = {K}", part, 90.0 + K, 89.5 + K, 90.5 + K, 91.0 + K / 2, 90.0, 92.0, 3)
+        for loss in ("CE", "a loss whose name is far too long to stand beside an axis of a picture")
+        for K in (1, 5)
+        for part in ("", "few")
+    ],
+    columns=["row", "column", "part", "printed", "printed_low", "printed_high", "ours", "low", "high", "seeds"],
+)
 ORGANS = np.array(["flower", "leaf", "fruit"])
 TABLES = {
     "seven classes": table_of(300, 7, class_names=[f"species {k}" for k in range(7)], groups=[*"aaabbcc"]),
     "sixty classes": table_of(400, 60),
     "1081 classes": table_of(500, 1081),
 }
+POINTS = pd.DataFrame(
+    {"series": "noised", "x": [0.1, 1.0], "value": [60.0, 90.0], "low": [58.0, 89.0], "high": [62.0, 91.0]}
+)
 OF_LOSSES = {
     *("binary_surrogates", "calibration_map", "conditional_risk", "gallery", "gradient_sparsity", "level_sets"),
-    *("against_knob", "learning_curves", "line_profile", "moat", "normalisers", "smoothing_bounds", "weight_plane"),
+    *("against_knob", "learning_curves", "line_profile", "moat", "normalisers", "reproduced", "smoothing_bounds"),
+    *("weight_plane", "with_intervals"),
 }
 OF_TABLES = (
     *(
@@ -106,6 +119,8 @@ def namespace(table: wb.LogitTable) -> dict[str, object]:
             for name, mean in (("softmax", 800.0), ("quasibinary", 9.5))
         },
         "summary": SUMMARY,
+        "frame": REPRODUCED,
+        "points": POINTS,
         **blurred,
     }
 
@@ -145,6 +160,10 @@ def made(name: str, table: wb.LogitTable) -> wb.figures.Figure:
             return wb.figures.against_knob(at_hand["summary"], "loss.epsilon")
         case "normalisers":
             return wb.figures.normalisers(at_hand["histories"])
+        case "with_intervals":
+            return wb.figures.with_intervals(at_hand["points"], "ε", "top-5 accuracy, %", logarithmic=True)
+        case "reproduced":
+            return wb.figures.reproduced(at_hand["frame"])
         case "learning_curves":
             return wb.figures.learning_curves(at_hand["history"], epochs=5)
         case "lorenz":
