@@ -27,6 +27,7 @@ from workbench.training.fitting import best_kept
 from workbench.training.hardware import device_named
 from workbench.training.learner import OPTIMIZERS, Learner
 from workbench.training.run import Run, TrainedRun
+from workbench.training.stacked import RULES
 from workbench.training.trainer import check_run, write_learnt
 
 ROWS_OF_NUMBERS = ("linear", "mlp")  # models that are small enough to be stacked whole
@@ -137,7 +138,7 @@ def _train_part(
     for member in members[1:]:  # the backbone is the same for all, and is only kept
         member.whole.backbone = members[0].whole.backbone if member.fixed else member.whole.backbone
         member.fixed = members[0].fixed
-    stack, diverged = Stack(members), {}
+    stack = Stack(members)
     total = max(run.epochs for run in runs) * members[0].n_batches
     title = f"{len(runs)} runs together · {runs[0].data.name}"
     with (
@@ -146,19 +147,16 @@ def _train_part(
     ):
         while stack.members:
             stack.learn_epoch(bar)
-            for member in stack.members:
-                if error := stack.diverged.get(member):
-                    diverged[member.run.key] = error
-                elif on_epoch is not None:
-                    on_epoch(member.run, dict(member.history[-1]))
             finished = [member for member in stack.members if member.run.finished(member.history)]
+            if on_epoch is not None:
+                for member in stack.members:
+                    on_epoch(member.run, dict(member.history[-1]))
             for member in finished:
-                if member not in stack.diverged:
-                    if member.run.monitor is not None:
-                        member.load(member.best)
-                    write_learnt(member, member.device, together=len(runs))
-            stack.dismiss([*finished, *stack.diverged])
-    return diverged
+                if member.run.monitor is not None:
+                    member.load(member.best)
+                write_learnt(member, member.device, together=len(runs))
+            stack.dismiss(finished)
+    return {member.run.key: error for member, error in stack.diverged.items()}
 
 
 @contextmanager
@@ -172,18 +170,18 @@ def _interruptions_explained() -> Iterator[None]:
 
 
 class Stack:
-    """Members in step with each other: stacked weights, one optimizer with the rates of each, and a loss for each."""
+    """Members in step with each other: stacked weights, a rule that knows the rates of each, and a loss for each."""
 
     def __init__(self, members: Sequence[Learner]) -> None:
         self.members = list(members)
-        self.groups = {member: member.parameter_groups() for member in members}
-        self.optimizer = OPTIMIZERS[members[0].run.optimizer]([each for own in self.groups.values() for each in own])
+        self.rule = RULES[members[0].run.optimizer]()
+        self.states = {member: _optimizer_of_state(member) for member in members}
         self.diverged: dict[Learner, FloatingPointError] = {}
         self.epoch = 0
         self._stack()
 
     def _stack(self) -> None:
-        """Weights of all members in one tensor for each name, of which the weights of a member are a part."""
+        """The weights of all members in one tensor for each name; those of a member are a part of it."""
         self.network = self.members[0].network
         self.weights = {
             name: torch.stack([member.network.get_parameter(name).detach() for member in self.members])
@@ -193,21 +191,22 @@ class Stack:
             for member, own in zip(self.members, stacked.unbind(), strict=True):
                 member.network.get_parameter(name).data = own
             stacked.requires_grad_()
+        self.decays = torch.tensor([member.run.weight_decay for member in self.members])
         self.same_loss = _places_of_equal(self.members)
 
-    def dismiss(self, members: Sequence[Learner]) -> None:
+    def dismiss(self, members: Iterable[Learner]) -> None:
         """Goes on without these."""
-        if not members:
-            return
-        self.members = [member for member in self.members if member not in members]
-        self.optimizer.param_groups = [group for member in self.members for group in self.groups[member]]
-        if self.members:
-            self._stack()
+        leaving = set(members)
+        stay = [place for place, member in enumerate(self.members) if member not in leaving]
+        if len(stay) < len(self.members):
+            self.members = [self.members[place] for place in stay]
+            self.rule.keep(stay)
+            if self.members:
+                self._stack()
 
     def learn_epoch(self, bar: tqdm) -> None:
-        """One epoch of training and one look at val; who diverges on the way is told of in `diverged`."""
-        started = time.perf_counter()
-        self.diverged = {}
+        """One epoch of training and one look at val; who diverges on the way leaves, and is told of in `diverged`."""
+        started, n_members = time.perf_counter(), len(self.members)
         for member in self.members:
             member.first_epoch = self.epoch
             member.begin_epoch()
@@ -216,62 +215,65 @@ class Stack:
         self._train(bar)
         self._switch(training=False)
         self._validate()
-        seconds = (time.perf_counter() - started) / len(self.members)
+        seconds = (time.perf_counter() - started) / n_members
         for member in self.members:
-            if member not in self.diverged:
-                with self._left_alone(member):
-                    member.end_epoch(seconds)
+            with self._left_alone(member):
+                member.end_epoch(seconds)
+        self.dismiss(self.diverged)
         self.epoch += 1
 
     def _train(self, bar: tqdm) -> None:
         inputs, labels = self.members[0].train_rows
         assert isinstance(inputs, Tensor)
-        orders = {seed: self._order_of(seed) for seed in dict.fromkeys(member.run.seed for member in self.members)}
+        of_seed = {member.run.seed: member for member in self.members}
+        orders = {seed: member.train_dataloader().batches.rows for seed, member in of_seed.items()}
         for step in range(self.members[0].n_batches):
-            rows = torch.stack([orders[member.run.seed][step] for member in self.members])  # (members, n)
-            scores = self.scores(inputs[rows] if len(orders) > 1 else inputs[rows[0]], own_rows=len(orders) > 1)
-            self._take_step(step, scores, labels[rows], rows)
-            bar.update()
-
-    def _order_of(self, seed: int) -> Sequence[Tensor]:
-        member = next(member for member in self.members if member.run.seed == seed)
-        return member.train_dataloader().batches.rows
+            if self.members:
+                rows = torch.stack([orders[member.run.seed][step] for member in self.members])  # (members, n)
+                scores = self.scores(inputs[rows] if len(orders) > 1 else inputs[rows[0]], own_rows=len(orders) > 1)
+                self._take_step(step, scores, labels[rows], rows)
+                bar.update()
 
     def _take_step(self, step: int, scores: Tensor, labels: Tensor, rows: Tensor) -> None:
         outputs = scores.detach().requires_grad_()
         means = self._losses(Learner.losses, outputs, labels, rows).mean(1)  # (members,)
         means.sum().backward()
         assert outputs.grad is not None
-        pulled = scores_pulled(outputs.grad.flatten(0, 1)).view(rows.shape).sum(1)
-        for member, value, n_pulled in zip(self.members, means.tolist(), pulled.tolist(), strict=True):
-            if member not in self.diverged:
+        values = means.tolist()
+        pulled = scores_pulled(outputs.grad.flatten(0, 1)).view(rows.shape).sum(1).tolist()
+        for member, value, n_pulled in zip(self.members, values, pulled, strict=True):
+            if math.isfinite(value):
+                member.train_losses.append(value)
+                member.nonzero_gradients.append(n_pulled / rows.shape[1])
+            else:
                 with self._left_alone(member):
                     member.check_finite(value, step)
-                    member.train_losses.append(value)
-                    member.nonzero_gradients.append(n_pulled / rows.shape[1])
-                    member.set_rates(self.groups[member], step)
+        rates = [member.rate(step) for member in self.members]
         gradients = torch.autograd.grad(scores, list(self.weights.values()), outputs.grad)
-        for name, stacked in zip(self.weights, gradients, strict=True):
-            for member, own in zip(self.members, stacked.contiguous().unbind(), strict=True):
-                member.network.get_parameter(name).grad = None if member in self.diverged else own
-        self.optimizer.step()
-        self.optimizer.zero_grad()
+        self.rule.step(list(self.weights.values()), gradients, torch.tensor(rates), self.decays)
+        for member, rate in zip(self.members, rates, strict=True):
+            if optimizer := self.states[member]:
+                for group in optimizer.param_groups:
+                    group["lr"] = rate * group["speed"]
+                optimizer.step()
+                optimizer.zero_grad()
+        self.dismiss(self.diverged)
 
     @torch.no_grad()
     def _validate(self) -> None:
-        for inputs, labels, rows, _ in self.members[0].val_dataloader():
+        n_members = len(self.members)
+        for inputs, labels, rows, _ in self.members[0].val_dataloader() if self.members else ():
             scores = self.scores(inputs, own_rows=False)
-            n_members = len(self.members)
-            own_labels = labels.expand(n_members, *labels.shape)
-            values = self._losses(_of_val, scores, own_labels, rows.expand(n_members, -1))
+            own_labels, own_rows = labels.expand(n_members, *labels.shape), rows.expand(n_members, -1)
+            values = self._losses(_of_val, scores, own_labels, own_rows)
             for member, own_scores, own_values in zip(self.members, scores, values, strict=True):
                 member.val_scores.append(own_scores)
                 member.val_losses.append(own_values)
 
     def scores(self, inputs: Tensor, *, own_rows: bool) -> Tensor:
         """(members, n, L) or (members, n, 2, L), of the same inputs (n, …) or of those of each member."""
-        called = vmap(self._scores_of, in_dims=(0, 0 if own_rows else None))
-        return called(self.weights, inputs)
+        scores: Tensor = vmap(self._scores_of, in_dims=(0, 0 if own_rows else None))(self.weights, inputs)
+        return scores
 
     def _scores_of(self, weights: dict[str, Tensor], inputs: Tensor) -> Tensor:
         scores: Tensor = functional_call(self.network, weights, (inputs,))
@@ -279,15 +281,17 @@ class Stack:
 
     def _losses(self, losses_of: Callable[..., Tensor], scores: Tensor, labels: Tensor, rows: Tensor) -> Tensor:
         """(members, n): what the loss of each member says of its rows. Equal losses are asked at once."""
-        values: dict[int, Tensor] = {}
+        values: list[tuple[int, Tensor]] = []
         for places in self.same_loss:
             member = self.members[places[0]]
+            if len(places) == len(self.members):
+                return losses_of(member, *(each.flatten(0, 1) for each in (scores, labels, rows))).view(rows.shape)
             if len(places) == 1:
-                values[places[0]] = losses_of(member, *(each[places[0]] for each in (scores, labels, rows)))
+                values.append((places[0], losses_of(member, *(each[places[0]] for each in (scores, labels, rows)))))
             else:
-                chosen = [each[places].flatten(0, 1) for each in (scores, labels, rows)]
-                values |= zip(places, losses_of(member, *chosen).view(len(places), -1), strict=True)
-        return torch.stack([values[place] for place in range(len(self.members))])
+                chosen = (each[places].flatten(0, 1) for each in (scores, labels, rows))
+                values += zip(places, losses_of(member, *chosen).view(len(places), -1), strict=True)
+        return torch.stack([own for _, own in sorted(values, key=lambda each: each[0])])
 
     @contextmanager
     def _left_alone(self, member: Learner) -> Iterator[None]:
@@ -306,6 +310,12 @@ class Stack:
 
 def _of_val(member: Learner, scores: Tensor, labels: Tensor, rows: Tensor) -> Tensor:
     return member.validation_losses(scores, labels)
+
+
+def _optimizer_of_state(member: Learner) -> torch.optim.Optimizer | None:
+    """What a loss learns of each row is as large as the data, and is not stacked."""
+    groups = member.groups_of_state()
+    return OPTIMIZERS[member.run.optimizer](groups) if groups else None
 
 
 def _places_of_equal(members: Sequence[Learner]) -> list[list[int]]:

@@ -131,11 +131,14 @@ class Learner(pl.LightningModule):
     def parameter_groups(self) -> list[dict[str, Any]]:
         """What the optimizer changes, and how fast: the weights and, of some losses, what they remember of each row."""
         rates = {"lr": self.run.learning_rate, "weight_decay": self.run.weight_decay}
-        groups = [{"params": list(self.network.parameters()), "speed": 1.0, **rates}]
-        if self.state is not None and (estimates := list(self.state.parameters())):
-            speed = getattr(self.state, "learning_rate_factor", 1.0)
-            groups.append({"params": estimates, "speed": speed, **rates, "weight_decay": 0.0})
-        return groups
+        return [{"params": list(self.network.parameters()), "speed": 1.0, **rates}, *self.groups_of_state()]
+
+    def groups_of_state(self) -> list[dict[str, Any]]:
+        """What the loss learns of each row, if it does: faster, and without a decay."""
+        if self.state is None or not (estimates := list(self.state.parameters())):
+            return []
+        speed = getattr(self.state, "learning_rate_factor", 1.0)
+        return [{"params": estimates, "speed": speed, "lr": self.run.learning_rate, "weight_decay": 0.0}]
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         optimizer = OPTIMIZERS[self.run.optimizer](self.parameter_groups())
@@ -151,6 +154,7 @@ class Learner(pl.LightningModule):
     # One epoch
 
     def begin_epoch(self) -> None:
+        """Nothing is counted yet, and the noise is that of this epoch."""
         self.train_losses.clear()
         self.nonzero_gradients.clear()
         self.noise = generator(self.run.seed, self.epoch, "noise", self.device)
@@ -197,7 +201,8 @@ class Learner(pl.LightningModule):
         assert scores.grad is not None
         self.nonzero_gradients.append(int(scores_pulled(scores.grad).sum()) / len(scores))
         if piece == self.run.accumulate - 1:
-            self.set_rates(optimizer.param_groups, step)
+            for group in optimizer.param_groups:
+                group["lr"] = self.rate(step) * group["speed"]
             optimizer.step()
             self.bar.update()
 
@@ -207,15 +212,14 @@ class Learner(pl.LightningModule):
         return self.loss(scores, labels, generator=self.noise, state=self.state, rows=rows)
 
     def check_finite(self, value: float, step: int) -> None:
+        """Refuses to go on with a loss that is no number."""
         if not math.isfinite(value):
             raise FloatingPointError(self._diverged(f"the loss is {value} in batch {step + 1} of {self.n_batches}"))
 
-    def set_rates(self, groups: Iterable[dict[str, Any]], step: int) -> None:
+    def rate(self, step: int) -> float:
         """The learning rate of this step of the epoch."""
         done = (self.epoch * self.n_batches + step) / (self.run.epochs * self.n_batches)
-        rate = self.run.learning_rate * SCHEDULES[self.run.schedule](done, self.run.drops)
-        for group in groups:
-            group["lr"] = rate * group["speed"]
+        return self.run.learning_rate * SCHEDULES[self.run.schedule](done, self.run.drops)
 
     def on_validation_epoch_start(self) -> None:
         self.val_losses.clear()
@@ -229,6 +233,7 @@ class Learner(pl.LightningModule):
         self.val_scores.append(scores.float())
 
     def validation_losses(self, scores: Tensor, labels: Tensor) -> Tensor:
+        """What the loss says of each row of val."""
         labels = self.loss.readable(labels, self.data.n_classes)
         return self.loss(scores, labels, generator=self.val_noise, state=self.state)
 
