@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from small_runs import clouds, small, stripes, tags, weights
+from small_runs import clouds, small, stripes, tags, threads, weights
 from torch import nn
 
 from workbench import losses
@@ -237,3 +237,19 @@ def test_a_sweep_lets_a_run_with_a_checkpoint_go_on_alone(store):
     interrupted.parent.mkdir(parents=True)
     interrupted.touch()
     assert heads.companions(runs[0], runs, store) == [runs[0], runs[2]]
+
+
+def test_each_thread_of_torch_trains_its_part_to_the_same_end(tmp_path):
+    with threads(2):
+        runs = [small(DATA, seed=seed, learning_rate=0.01) for seed in range(3)]
+        for together, alone in trained_both_ways(runs, tmp_path):
+            assert_same(together, alone)
+        assert torch.get_num_threads() == 2
+
+
+def test_what_stops_one_thread_stops_the_others(store):
+    def cancels(run, row):
+        raise Cancelled
+
+    with threads(2), pytest.raises(Cancelled):
+        train_heads([small(DATA, epochs=10**6, seed=seed) for seed in (0, 1)], store=store, on_epoch=cancels)
