@@ -131,7 +131,8 @@ def _train_group(
     """Trains runs that share their steps, a stack of them on each thread that torch may use; returns who diverged."""
     n_threads, stopped, one_at_a_time = torch.get_num_threads(), threading.Event(), threading.Lock()
     total = sum(run.epochs * math.ceil(run.data.train.n / run.batch_size) for run in runs)
-    title, diverged = f"{len(runs)} runs together · {runs[0].data.name}", {}
+    title = f"{len(runs)} runs together · {runs[0].data.name}"
+    diverged: dict[str, FloatingPointError] = {}
     bar = tqdm(total=total, desc=title, unit="batch", dynamic_ncols=True, disable=not progress)
 
     def on_step(n_members: int) -> None:
