@@ -35,12 +35,19 @@ def _sweep(arguments: list[str]) -> int:
     reader.add_argument("--K", nargs="+", type=_number)
     sizes, rest = reader.parse_known_args(arguments)
     run, options = described_run(_parser(), rest)
-    if sizes.K and len(sizes.K) == 1 and "K" in run.loss.knobs():
+    if options.recipe is None and sizes.K and len(sizes.K) == 1 and "K" in run.loss.knobs():
         run, sizes.K = dataclasses.replace(run, loss=dataclasses.replace(run.loss, **{"K": sizes.K[0]})), None
     ranking = _metric(options.metric)
     metrics = {metric.stated().name: metric for metric in (*METRICS, ranking, *map(_metric, options.measure))}
     rules = [rule_from_text(text, foreign=True) for text in options.rule]
     over = _over(run, options, sizes.K)
+    if options.recipe is not None:
+        over = [{**setting, **grid} for setting in _of_recipe(run, options) for grid in over]
+    if not any(over):
+        raise ValueError(
+            "nothing is varied; say what to try: --over NAME VALUE …, --setting NAME=VALUE …, --K 2 3 5, or --recipe NAME of a "
+            "paper that compares some (workbench recipes NAME says what)"
+        )
     each = options.each or [
         name for name in EACH if len({repr(value) for grid in over for value in grid.get(name, [])}) > 1
     ]
@@ -155,6 +162,11 @@ def _parser() -> argparse.ArgumentParser:
         "loss.epsilon=0.1 loss.epsilon=1",
     )
     parser.add_argument(
+        "--search",
+        action="store_true",
+        help="with --recipe: train what the paper searched, in place of what it compares; K are those of the paper",
+    )
+    parser.add_argument(
         "--rule",
         action="append",
         default=[],
@@ -191,9 +203,24 @@ def _over(run: Run, options: argparse.Namespace, sizes: list[float] | None) -> l
         for name, texts in typed.items():
             grid[name] = losses if name == "loss" else [_value(name, text, knobs) for text in texts]
         grids.append(grid)
-    if not any(grids):
-        raise ValueError("nothing is varied; say what to try: --over NAME VALUE …, --setting NAME=VALUE … or --K 2 3 5")
     return grids
+
+
+def _of_recipe(run: Run, options: argparse.Namespace) -> list[dict[str, list[Any]]]:
+    """What the paper of a recipe compares, or searched, at each of its K; what was given beside it stays as it was given."""
+    from workbench.cli.described import given_fields, turned
+    from workbench.training import recipes
+
+    recipe, given, kind = recipes.named(options.recipe), given_fields(options), type(run.loss)
+    settings = []
+    for setting in (recipe.grid if options.search else recipe.compared) or [{}]:
+        loss = setting.get("loss", run.loss)
+        if options.loss is None or type(loss) is kind:
+            left = {name: [value] for name, value in setting.items() if name not in given}
+            if "loss" in setting and type(loss) is kind:
+                left["loss"] = [dataclasses.replace(loss, **turned(options, "", kind.knobs()))]
+            settings.append(({"K": list(recipe.K)} if recipe.K else {}) | left)
+    return settings
 
 
 def _loss(text: str) -> Loss:
@@ -220,16 +247,24 @@ def _knobs(run: Run, losses: Iterable[Loss], dataset: str) -> dict[str, Any]:
 
 
 def _value(name: str, text: str, knobs: Mapping[str, Any]) -> Any:
+    from workbench import schedules
+    from workbench.knobs import Knob
+
     if name not in knobs:
         raise ValueError(f"{name} is nothing that a sweep varies; give one of {', '.join(knobs)}, loss")
     if name == "K":
         return _number(text)
-    return text if knobs[name] is None else knobs[name].parsed(name, text)
+    if knobs[name] is None:
+        return text
+    return (schedules.parsed if name.startswith("loss.") else Knob.parsed)(knobs[name], name, text)
 
 
 SWEEP = Command(
     "sweep",
     "train a model in many settings",
     reads=_sweep,
-    examples=(("workbench sweep --loss NoisedTopK --over loss.epsilon 0.1 0.5 1 --over seed 0 1 2", ""),),
+    examples=(
+        ("workbench sweep --loss NoisedTopK --over loss.epsilon 0.1 0.5 1 --over seed 0 1 2", ""),
+        ("workbench sweep --recipe cifar100-densenet --data PATH", "what a paper compares"),
+    ),
 )

@@ -26,10 +26,12 @@ from workbench.datasets import ImageFiles, Split
 from workbench.networks.network import Network, copied
 from workbench.store import Store
 from workbench.store.record import target_K
+from workbench.store.runs import folder_of_epoch
 from workbench.tables import LogitTable
-from workbench.training.batches import Batch, Batches, Epoch, generator, readable, seed_of, tensor_of
+from workbench.training.batches import Augmented, Batch, Batches, Epoch, generator, readable, seed_of, tensor_of
 from workbench.training.features import features_of, network_of, standardise, whole_network
 from workbench.training.hardware import device_named
+from workbench.training.monitors import measured
 from workbench.training.ranks import together as parallel
 from workbench.training.run import Run
 from workbench.training.scoring import normalisers, rows_at_once, split_tables, tables_of, validated
@@ -71,7 +73,8 @@ class Learner(pl.LightningModule):
         # get lost, and Lightning's automatic step costs more than a small head does.
         self.automatic_optimization = False
         self.run, self.data = run, run.data
-        self.loss = run.loss.for_classes(self.data.class_counts)
+        self.scheduled = run.loss.for_classes(self.data.class_counts)  # each step takes it at the share that is done
+        self.loss = self.scheduled.at(1)  # validation and tables take it at the end, so that epochs can be compared
         self.fixed: dict[str, Tensor] = {}  # weights of the whole network that do not learn, copied once
         if run.features is None:
             self.network = self.whole = network_of(run)
@@ -93,7 +96,8 @@ class Learner(pl.LightningModule):
         self.K = target_K(self.loss.settings(), self.data.n_classes)  # of the average-K accuracy
         self.store, self.checkpoint, self.saved_at = store, store.unfinished(run.key), time.monotonic()
         self.history: list[dict[str, float]] = []
-        self.best: dict[str, Tensor] = {}  # weights of the best epoch so far, or of the last one without a monitor
+        # Epoch → its weights: of those that are best so far in one of the monitors, or of the last one without a monitor.
+        self.kept: dict[int, dict[str, Tensor]] = {}
         self.optimizer_state: dict[str, Any] | None = None
         self.reached: dict[str, Any] | None = None  # the checkpoint of the last epoch, as long as it is not written
         self.first_epoch = 0  # this process trains the epochs from here on
@@ -113,16 +117,26 @@ class Learner(pl.LightningModule):
             return self.loss.state(self.data.train.n, self.data.n_classes)
 
     @property
+    def state_speed(self) -> float:
+        """How many times as fast as the network the loss's state learns."""
+        return float(getattr(self.state, "learning_rate_factor", 1.0))
+
+    @property
     def epoch(self) -> int:
         """The epoch of the whole run; Lightning counts those of this process only."""
         return self.first_epoch + self.current_epoch
+
+    def done(self, step: int) -> float:
+        """The share of the training that is behind when a step of this epoch begins."""
+        return (self.epoch * self.n_batches + step) / (self.run.epochs * self.n_batches)
 
     # Data and optimizer
 
     def train_dataloader(self) -> Epoch:
         order = torch.randperm(self.data.train.n, generator=generator(self.run.seed, self.epoch, "order"))
         places = torch.rand((self.data.train.n, 2), generator=generator(self.run.seed, self.epoch, "crops"))
-        batches = Batches(*self.train_rows, self.run.batch_size, order, places, parts=self.run.accumulate)
+        augmented = Augmented(self.run.augmentations, self.data.train.n, self.run.seed, self.epoch)
+        batches = Batches(*self.train_rows, self.run.batch_size, order, places, self.run.accumulate, augmented)
         return Epoch(batches, alone=parallel.n_ranks() > 1)
 
     def val_dataloader(self) -> Batches:
@@ -137,8 +151,8 @@ class Learner(pl.LightningModule):
         """What the loss learns of each row, if it does: faster, and without a decay."""
         if self.state is None or not (estimates := list(self.state.parameters())):
             return []
-        speed = getattr(self.state, "learning_rate_factor", 1.0)
-        return [{"params": estimates, "speed": speed, "lr": self.run.learning_rate, "weight_decay": 0.0}]
+        rates = {"speed": self.state_speed, "lr": self.run.learning_rate, "weight_decay": 0.0}
+        return [{"params": estimates, **rates}]
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         optimizer = OPTIMIZERS[self.run.optimizer](self.parameter_groups())
@@ -187,7 +201,7 @@ class Learner(pl.LightningModule):
                 "requires_grad on some, or give head='new' to train a new head"
             )
         scores.retain_grad()
-        loss = share * self.losses(scores, labels, rows).mean()
+        loss = share * self.losses(scores, labels, rows, step).mean()
         value = loss.item()
         self.check_finite(value, step)
         optimizer = self._optimizer()
@@ -201,15 +215,15 @@ class Learner(pl.LightningModule):
         assert scores.grad is not None
         self.nonzero_gradients.append(int(scores_pulled(scores.grad).sum()) / len(scores))
         if piece == self.run.accumulate - 1:
-            for group in optimizer.param_groups:
-                group["lr"] = self.rate(step) * group["speed"]
+            self.set_rates(optimizer.param_groups, step)
             optimizer.step()
             self.bar.update()
 
-    def losses(self, scores: Tensor, labels: Tensor, rows: Tensor) -> Tensor:
-        """What the loss says of each row of a step."""
+    def losses(self, scores: Tensor, labels: Tensor, rows: Tensor, step: int) -> Tensor:
+        """What the loss says of each row of a step; its schedules stand where the step does."""
         labels = self.loss.readable(labels, self.data.n_classes)
-        return self.loss(scores, labels, generator=self.noise, state=self.state, rows=rows)
+        loss = self.scheduled.at(self.done(step))
+        return loss(scores, labels, generator=self.noise, state=self.state, rows=rows)
 
     def check_finite(self, value: float, step: int) -> None:
         """Refuses to go on with a loss that is no number."""
@@ -218,8 +232,14 @@ class Learner(pl.LightningModule):
 
     def rate(self, step: int) -> float:
         """The learning rate of this step of the epoch."""
-        done = (self.epoch * self.n_batches + step) / (self.run.epochs * self.n_batches)
-        return self.run.learning_rate * SCHEDULES[self.run.schedule](done, self.run.drops)
+        return self.run.learning_rate * SCHEDULES[self.run.schedule](self.done(step), self.run.drops)
+
+    def set_rates(self, groups: Sequence[dict[str, Any]], step: int) -> None:
+        """The network learns at the rate of this step, and what the loss learns so much faster."""
+        for group in groups[1:]:
+            group["speed"] = self.state_speed
+        for group in groups:
+            group["lr"] = self.rate(step) * group["speed"]
 
     def on_validation_epoch_start(self) -> None:
         self.val_losses.clear()
@@ -242,19 +262,24 @@ class Learner(pl.LightningModule):
         scores = torch.cat(self.val_scores).cpu()
         if not torch.isfinite(scores).all():
             raise FloatingPointError(self._diverged("some validation scores are not finite"))
+        val = split_tables("val", self.data, self.loss, self.state, scores)["val"]
         self.history.append(
             {
                 "epoch": self.epoch,
                 "train_loss": math.fsum(self.train_losses) / self.n_batches,
                 "val_loss": torch.cat(self.val_losses).mean().item(),
-                **validated(split_tables("val", self.data, self.loss, self.state, scores)["val"], self.K),
+                **validated(val, self.K),
+                **measured(self.run.monitors, val),
                 **normalisers(self.loss, self.state, scores),
                 "nonzero_gradients": math.fsum(self.nonzero_gradients) / len(self.nonzero_gradients),
+                **self._scheduled_knobs(),
                 "seconds": seconds,
             }
         )
-        if self.run.best_epoch(self.history) == self.epoch:
-            self.best = self.weights()
+        best = {self.run.best_epoch(self.history), *self.run.best_epochs(self.history).values()}
+        self.kept = {epoch: weights for epoch, weights in self.kept.items() if epoch in best}
+        if self.epoch in best:
+            self.kept[self.epoch] = self.weights()
         return self.history[-1]
 
     def on_train_epoch_end(self) -> None:
@@ -265,8 +290,8 @@ class Learner(pl.LightningModule):
         due = finished or time.monotonic() - self.saved_at >= CHECKPOINT_SECONDS
         optimizer = self._optimizer().state_dict()
         self.reached = {
-            "weights": self.best if self.run.best_epoch(self.history) == self.epoch else self.weights(),
-            "best": self.best if self.run.monitor is not None else {},
+            "weights": self.kept[self.epoch] if self.epoch in self.kept else self.weights(),
+            "kept": self.kept if self.run.monitor is not None else {},
             "history": list(self.history),
             "optimizer": optimizer if due else copy.deepcopy(optimizer),  # the next step would change it
         }
@@ -274,6 +299,11 @@ class Learner(pl.LightningModule):
             self.on_epoch(dict(last))
         if due:
             self.save()
+
+    def _scheduled_knobs(self) -> dict[str, float]:
+        """What the knobs that follow a schedule had become in the last step of the epoch."""
+        last = self.scheduled.at(self.done(self.n_batches - 1))
+        return {f"loss.{name}": getattr(last, name) for name in self.scheduled.scheduled()}
 
     def _diverged(self, what: str) -> str:
         run = self.run
@@ -292,9 +322,24 @@ class Learner(pl.LightningModule):
         )
 
     def tables(self, device: torch.device) -> dict[str, LogitTable]:
-        """What the kept weights say about val and test."""
+        """What the kept weights say about val and test; and, each in its folder, those of further kept epochs."""
+        tables = self._tables(device)
+        others = {epoch: weights for epoch, weights in self.kept.items() if weights is not self.best}
+        for epoch, weights in others.items():
+            self.load(weights)
+            tables |= {folder_of_epoch(epoch) + name: table for name, table in self._tables(device).items()}
+        if others:
+            self.load(self.best)
+        return tables
+
+    def _tables(self, device: torch.device) -> dict[str, LogitTable]:
         chosen = self.run.monitor is not None
         return tables_of(self.network, self.loss, self.state, self.data, device=device, chosen_on_val=chosen)
+
+    @property
+    def best(self) -> dict[str, Tensor]:
+        """The weights of the best epoch so far, or of the last one without a monitor."""
+        return self.kept[self.run.best_epoch(self.history)]
 
     # Checkpoints
 
@@ -336,13 +381,15 @@ class Learner(pl.LightningModule):
             return
         try:
             content = torch.load(self.checkpoint, map_location="cpu", weights_only=True)
-            history, optimizer, best = list(content["history"]), content["optimizer"], content["best"]
+            history, optimizer = list(content["history"]), content["optimizer"]
+            # An earlier version kept one epoch, as "best".
+            kept = content["kept"] if "kept" in content else {self.run.best_epoch(history): content["best"]}
             self.load(content["weights"])
         except Exception as error:  # torch raises many kinds, and none of them is worth losing the run
             name = type(error).__name__
             warnings.warn(f"{self.checkpoint} cannot be read ({name}): training starts anew", stacklevel=2)
             return
-        self.best = best or content["weights"]
+        self.kept = kept if self.run.monitor is not None else {len(history) - 1: content["weights"]}
         self.history, self.optimizer_state = history, optimizer
         self.first_epoch = len(self.history)
 

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -87,7 +88,7 @@ class Stack:
 
     def _take_step(self, step: int, scores: Tensor, labels: Tensor, rows: Tensor) -> None:
         outputs = scores.detach().requires_grad_()
-        means = self._losses(Learner.losses, outputs, labels, rows).mean(1)  # (members,)
+        means = self._losses(partial(_of_step, step), outputs, labels, rows).mean(1)  # (members,)
         means.sum().backward()
         assert outputs.grad is not None
         values = means.tolist()
@@ -105,7 +106,7 @@ class Stack:
         for member, rate in zip(self.members, rates, strict=True):
             if optimizer := self.states[member]:
                 for group in optimizer.param_groups:
-                    group["lr"] = rate * group["speed"]
+                    group["lr"] = rate * member.state_speed
                 optimizer.step()
                 optimizer.zero_grad()
         self.dismiss(self.diverged)
@@ -159,6 +160,10 @@ class Stack:
                 member.state.train(training)
 
 
+def _of_step(step: int, member: Learner, scores: Tensor, labels: Tensor, rows: Tensor) -> Tensor:
+    return member.losses(scores, labels, rows, step)
+
+
 def _of_val(member: Learner, scores: Tensor, labels: Tensor, rows: Tensor) -> Tensor:
     return member.validation_losses(scores, labels)
 
@@ -175,5 +180,6 @@ def _places_of_equal(members: Sequence[Learner]) -> list[list[int]]:
     for place, member in enumerate(members):
         loss = member.loss
         of_a_row = not (loss.random or loss.couples_batch or member.state is not None)
+        of_a_row &= member.scheduled is loss  # a schedule stands where the epochs of its run say
         places.setdefault((type(loss), loss) if of_a_row else place, []).append(place)
     return list(places.values())
