@@ -147,10 +147,14 @@ class Learner(pl.LightningModule):
     def parameter_groups(self) -> list[dict[str, Any]]:
         """What the optimizer changes, and how fast: the weights and, of some losses, what they remember of each row."""
         rates = {"lr": self.run.learning_rate, "weight_decay": self.run.weight_decay}
-        groups = [{"params": list(self.network.parameters()), "speed": 1.0, **rates}]
-        if self.state is not None and (estimates := list(self.state.parameters())):
-            groups.append({"params": estimates, "speed": self.state_speed, **rates, "weight_decay": 0.0})
-        return groups
+        return [{"params": list(self.network.parameters()), "speed": 1.0, **rates}, *self.groups_of_state()]
+
+    def groups_of_state(self) -> list[dict[str, Any]]:
+        """What the loss learns of each row, if it does: faster, and without a decay."""
+        if self.state is None or not (estimates := list(self.state.parameters())):
+            return []
+        rates = {"speed": self.state_speed, "lr": self.run.learning_rate, "weight_decay": 0.0}
+        return [{"params": estimates, **rates}]
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         optimizer = OPTIMIZERS[self.run.optimizer](self.parameter_groups())
@@ -166,6 +170,7 @@ class Learner(pl.LightningModule):
     # One epoch
 
     def begin_epoch(self) -> None:
+        """Nothing is counted yet, and the noise is that of this epoch."""
         self.train_losses.clear()
         self.nonzero_gradients.clear()
         self.log_constants.clear()
@@ -227,16 +232,20 @@ class Learner(pl.LightningModule):
         return values
 
     def check_finite(self, value: float, step: int) -> None:
+        """Refuses to go on with a loss that is no number."""
         if not math.isfinite(value):
             raise FloatingPointError(self._diverged(f"the loss is {value} in batch {step + 1} of {self.n_batches}"))
 
-    def set_rates(self, groups: Sequence[dict[str, Any]], step: int) -> None:
+    def rate(self, step: int) -> float:
         """The learning rate of this step of the epoch."""
-        rate = self.run.learning_rate * SCHEDULES[self.run.schedule](self.done(step), self.run.drops)
+        return self.run.learning_rate * SCHEDULES[self.run.schedule](self.done(step), self.run.drops)
+
+    def set_rates(self, groups: Sequence[dict[str, Any]], step: int) -> None:
+        """The network learns at the rate of this step, and what the loss learns so much faster."""
         for group in groups[1:]:
             group["speed"] = self.state_speed
         for group in groups:
-            group["lr"] = rate * group["speed"]
+            group["lr"] = self.rate(step) * group["speed"]
 
     def on_validation_epoch_start(self) -> None:
         self.val_losses.clear()
@@ -250,6 +259,7 @@ class Learner(pl.LightningModule):
         self.val_scores.append(scores.float())
 
     def validation_losses(self, scores: Tensor, labels: Tensor) -> Tensor:
+        """What the loss says of each row of val."""
         labels = self.loss.readable(labels, self.data.n_classes)
         return self.loss(scores, labels, generator=self.val_noise, state=self.state)
 
