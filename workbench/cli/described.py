@@ -55,7 +55,7 @@ def described_run(parser: argparse.ArgumentParser, arguments: list[str]) -> tupl
     run = Run(
         dataset=data,
         model=options.model or model,
-        loss=loss_class(**_turned(options, "", loss_class.knobs(), schedules.parsed)),
+        loss=loss_class.for_new_runs(**_turned(options, "", loss_class.knobs(), schedules.parsed)),
         features=features,
         transforms=tuple(from_text(text, TRANSFORMS, "transform") for text in options.transforms),
         monitor=options.monitor,
@@ -112,7 +112,7 @@ def _add_knobs(parser: argparse.ArgumentParser, title: str, prefix: str, knobs: 
     """One option per knob, with its meaning, range and default."""
     group = parser.add_argument_group(title)
     for name, declared in knobs.items():
-        default = str(declared.default).strip("()")
+        default = declared.new_runs or str(declared.default).strip("()")
         meaning = f"{declared.meaning}; {declared.accepts()} (default: {default})".replace("%", "%%")
         try:
             group.add_argument(f"--{prefix}{name}", metavar="VALUE", help=meaning)
