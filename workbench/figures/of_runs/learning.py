@@ -44,7 +44,7 @@ def learning_curves(history: pd.DataFrame, epochs: int | None = None) -> Learnin
     et al. 2022 count in Fig. 2, there against ε: `gradient_sparsity` draws that.
     """
     checked_frame(history, ["epoch"], "a trained run has one, wb.train(run).history")
-    scheduled = {str(name): {name: "in its last step"} for name in history if str(name).startswith("loss.")}
+    scheduled = {name: {name: "in its last step"} for name in map(str, history) if name.startswith("loss.")}
     parts = [
         pd.DataFrame({"panel": panel, "curve": name, "epoch": history["epoch"] + 1, "value": history[column]})
         for panel, columns in {**PANELS, **scheduled}.items()
