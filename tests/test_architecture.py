@@ -21,6 +21,7 @@ SHARED = {
     "knobs",
     "knob_kinds",
     "glossary",
+    "literature",
     "counts",
     "progress",
     "lookup",
@@ -43,9 +44,10 @@ MAY_USE: dict[str, set[str]] = {
     "figures": {*READING, "losses", "operators"},  # losses: the figures of losses, when they are drawn
     "training": {*READING, "operators", "losses", "datasets", "networks", "workers"},  # workers: what a plane is
     "workers": {*READING, "losses", "datasets", "networks", "training"},
+    "claims": {*READING, "operators", "losses", "datasets", "training", "figures"},
     "lessons": {*READING, "losses"},
     "launching": {*READING, "training"},
-    "cli": {*READING, "losses", "datasets", "networks", "training", "workers", "figures", "launching"},
+    "cli": {*READING, "losses", "datasets", "networks", "training", "workers", "figures", "launching", "claims"},
 }
 # What is used, stage after stage, in one process: after each stage only these folders, and none of these packages, are there.
 FLOW = (

@@ -246,8 +246,9 @@ def from_text(text: str, kinds: Sequence[type[Thing]], noun: str) -> Thing:
         ) from None
     if name not in known:
         raise ValueError(f"there is no {noun} named {name!r}; known: {', '.join(known)}")
-    if unknown := {knob: value for knob, value in knobs.items() if knob not in known[name].knobs()}:
-        raise ValueError(f"{_unknown(known[name], unknown)} It has {', '.join(known[name].knobs())}")
+    fields = [field.name for field in dataclasses.fields(known[name]) if field.init]
+    if unknown := {knob: value for knob, value in knobs.items() if knob not in fields}:
+        raise ValueError(f"{_unknown(known[name], unknown)} It has {', '.join(fields)}")
     return known[name](**knobs)
 
 

@@ -38,7 +38,7 @@ VIEWS = [
     ("lessons", {}, ("lesson", "K")),
 ]
 TEXTS = ("find", "path")  # of which any one can be read
-NONE_CHOSEN = ("holds", "apart_NoisedTopK_AverageKTwoHead")  # which are empty where nothing is chosen
+NONE_CHOSEN = ("holds", "augmentation", "apart_NoisedTopK_AverageKTwoHead")  # which are empty where nothing is chosen
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from workbench.figures.of_probabilities.temperature import temperatures
 from workbench.figures.of_runs.comparisons import on_two_metrics, paired_differences
 from workbench.figures.of_runs.improvement import most_improved
 from workbench.figures.of_runs.learning import learning_curves
+from workbench.figures.of_runs.reproduced import reproduced
 from workbench.figures.of_runs.sweeping import against_knob
 from workbench.figures.of_runs.weights import weight_plane
 from workbench.figures.of_sets.agreement import f1_against_threshold
@@ -59,6 +60,7 @@ FIGURES = (
     on_two_metrics,
     paired_differences,
     most_improved,
+    reproduced,
 )
 
 __all__ = [  # written out for type checkers; a test holds it to FIGURES
@@ -86,6 +88,7 @@ __all__ = [  # written out for type checkers; a test holds it to FIGURES
     "paired_differences",
     "per_class",
     "reliability",
+    "reproduced",
     "samples",
     "set_sizes",
     "shared_sets",

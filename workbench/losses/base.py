@@ -16,21 +16,10 @@ from torch import Tensor, nn
 
 from workbench import schedules
 from workbench.knobs import Knob, Knobbed
+from workbench.literature import PAPERS as PAPERS
 from workbench.lookup import stored_name
 from workbench.operators.applying import is_mapped
 from workbench.operators.order import at_least_float32
-
-# Short citation → full one. A loss names the short one.
-PAPERS = {
-    "Garcin et al. 2022": "C. Garcin, M. Servajean, A. Joly, J. Salmon. Stochastic smoothing of the top-K calibrated hinge "
-    "loss for deep imbalanced classification. ICML 2022",
-    "Garcin et al. 2023": "C. Garcin, M. Servajean, A. Joly, J. Salmon. A two-head loss function for deep average-K "
-    "classification. 2023",
-    "Petersen et al. 2022": "F. Petersen, H. Kuehne, C. Borgelt, O. Deussen. Differentiable top-k classification learning. "
-    "ICML 2022",
-    "Liao et al.": "S. Liao, E. Gavves, C. Oh, C. Snoek. Quasibinary classifier for images with zero and multiple labels",
-    "Garcin, thesis": "C. Garcin. PhD thesis on set-valued classification and Pl@ntNet-300K, Université de Montpellier, 2023",
-}
 
 FACTS = ("convex", "smooth", "calibrated", "proper")  # that may depend on knobs
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
+from workbench.datasets import ImageTransform
 from workbench.networks.network import backbone_named
 
 if TYPE_CHECKING:
@@ -48,7 +49,9 @@ def _key(run: Run, loss: dict[str, Any]) -> str:
     at_default = [name for name in LATER_IN_KEY if getattr(run, name) == getattr(type(run), name)]
     left_out = (*NOT_IN_KEY, *at_default, "dataset")
     described = {name: value for name, value in run.described().items() if name not in left_out}
-    described |= {"loss": loss, "transforms": ()}  # the key of the dataset tells of transforms
+    # The key of the dataset tells of the transforms that change it.
+    of_images = [each.spec() for each in run.transforms if isinstance(each, ImageTransform)]
+    described |= {"loss": loss, "transforms": of_images}
     described |= {"format": FORMAT, "sources": [_source(type(run.loss)), _model_source(run.model)]}
     canonical = json.dumps(described, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(canonical.encode()).hexdigest()

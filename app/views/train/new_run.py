@@ -6,23 +6,25 @@ It is trained by another process, one run at a time for the whole server, and go
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 import live
+import views.train.recipes as recipes
 import workbench as wb
 from controls import knobs
 from drawing.figures import untitled
 from drawing.handout import handout
 from session import messages, reading, training_requests
-from session.address import any_text, bound, one_of
+from session.address import any_text, bound, one_of, some_of
 from session.navigation import open_elsewhere
 from views.train.live_heads import TALL, knobs_of, moved, time_left, with_training
 from workbench import schedules
 from workbench.catalogue import LOSSES, RECIPES, SETTINGS
-from workbench.datasets import DATASETS, recipe_class
+from workbench.datasets import DATASETS, HorizontalFlip, PaddedCrop, recipe_class
 from workbench.knobs import shown
 from workbench.schedules import Schedule
 from workbench.workers.heads import CANCELLED, FAILED, FINISHED, IDLE, Progress, head_of
@@ -68,57 +70,95 @@ def has_head(key: str) -> bool:
 def head(key: str) -> dict[str, Any]:
     """A new head for a stored run, as the controls describe it."""
     with st.container(key="settings"):
-        loss = chosen_loss()
-        start = head_of(reading.run(key), loss)
-        return start | {name: setting(name, start[name], key="head") for name in training_requests.SETTINGS}
+        start = recipes.chosen(recipes.OF_HEADS, "head_recipe")
+        described = head_of(reading.run(key), chosen_loss(start), **start.uncontrolled)
+        described |= {each: setting(each, start.fields.get(each), key=start.key) for each in training_requests.SETTINGS}
+    recipes.tell(start, described)
+    return described
 
 
 def whole(key: str | None) -> dict[str, Any] | None:
     """A network with its data, as the controls describe them; None as long as there is no path to the data."""
     with st.container(key="settings"):
-        data = chosen_data(None if key is None else reading.run(key).dataset_spec)
-        name = st.selectbox("Settings as in", list(RECIPES), **bound("recipe", one_of(RECIPES)))
-        start = RECIPES[name].settings
-        models = list(dict.fromkeys(each.settings["model"] for each in RECIPES.values() if "model" in each.settings))
-        model = st.selectbox(
-            "Model", models, models.index(start.get("model", models[0])), **bound(f"model_{name}", one_of(models)),
-            help="one of your own is trained in a notebook or a terminal, by module:factory",
-        )  # fmt: skip
-        loss = chosen_loss()
+        of_run = None if key is None else reading.run(key)
+        spec = None if of_run is None else of_run.dataset_spec
+        data = chosen_data(spec)
+        kept = of_run.record.transforms if of_run is not None and data == spec else None
+        start = recipes.chosen(recipes.OF_NETWORKS, "recipe")
+        model = chosen_model(start)
+        loss = chosen_loss(start)
+        changes = chosen_augmentations(kept or (), start)
     with st.container(key="more-settings"):
-        settings = {each: setting(each, start.get(each), key=name) for each in training_requests.SETTINGS}
-    told = (RECIPES[name].paper, RECIPES[name].place, RECIPES[name].note)
-    st.caption(messages.plain("; ".join(filter(None, told))))
-    return None if data is None else {"dataset": data, "model": model, "loss": loss, **settings}
+        settings = {each: setting(each, start.fields.get(each), key=start.key) for each in training_requests.SETTINGS}
+    described = {"model": model, "loss": loss, "transforms": changes, **settings, **start.uncontrolled}
+    recipes.tell(start, described)
+    if data is None:
+        return None
+    if of_data := start.of_data():
+        data = data | {"transforms": [*data.get("transforms", ()), *of_data]}
+    return {"dataset": data, **described}
 
 
-def chosen_loss() -> dict[str, Any]:
-    """A loss with its knobs, as `run.json` has it."""
+def chosen_model(start: recipes.Start) -> str:
+    """One of the networks that recipes name; at first that of the recipe, or the first that it searched."""
+    own = [each["model"] for each in (start.fields, *RECIPES[start.name].grid) if "model" in each]
+    others = [each.settings["model"] for each in RECIPES.values() if "model" in each.settings]
+    models = list(dict.fromkeys([*others, *own]))
+    model: str = st.selectbox(
+        "Model", models, models.index([*own, *models][0]), **bound(f"model_{start.key}", one_of(models)),
+        help="one of your own is trained in a notebook or a terminal, by module:factory",
+    )  # fmt: skip
+    return model
+
+
+def chosen_augmentations(of_run: Iterable[Mapping[str, Any]], start: recipes.Start) -> list[dict[str, Any]]:
+    """What happens to images on their way into the network: at first what the recipe says, and what the run had whose data
+    these are.
+    """
+    of_recipe = training_requests.of_images(start.fields.get("transforms", ()))
+    chosen = {repr(each): each.spec() for each in (*training_requests.of_images(of_run), *of_recipe)}
+    known = {repr(each): each.spec() for each in (HorizontalFlip(), PaddedCrop())} | chosen
+    name = f"augmentation_{start.key}" if of_recipe else "augmentation_of_run" if chosen else "augmentation"
+    asked = st.multiselect(
+        "Augmentation", list(known), list(chosen), **bound(name, some_of(known)),
+        help="changes of training images, drawn anew in every epoch; for images only",
+    )  # fmt: skip
+    return [known[each] for each in asked]
+
+
+def chosen_loss(start: recipes.Start) -> dict[str, Any]:
+    """A loss with its knobs, as `run.json` has it: at first that of the recipe, if it says one."""
     titles = {name: loss.title for name, loss in LOSSES.items() if loss.trains}
-    first = list(titles).index("CrossEntropy")
+    own = start.fields.get("loss", {"loss": "CrossEntropy", "knobs": {}})
+    apart = f"_{start.key}" if "loss" in start.fields else ""  # otherwise the choice outlives a change of the recipe
     name = st.selectbox(
-        "Loss", list(titles), first, format_func=titles.__getitem__, **bound("new_loss", one_of(titles.values()))
-    )
-    chosen = knobs_of(name, prefix="new")
-    return LOSSES[name].spec(**chosen | annealed(name, chosen))
+        "Loss", list(titles), list(titles).index(own["loss"]), format_func=titles.__getitem__,
+        **bound(f"new_loss{apart}", one_of(titles.values())),
+    )  # fmt: skip
+    told = own["knobs"] if name == own["loss"] else {}
+    chosen = knobs_of(name, prefix=f"new{apart}", start=told)
+    return LOSSES[name].spec(**{**told, **chosen, **annealed(name, chosen, key=f"{apart}_{name}", of_paper=bool(told))})
 
 
-def annealed(name: str, chosen: dict[str, Any]) -> dict[str, Schedule]:
-    """The knob of a loss that changes while the network learns, from a start to where its own slider stands; or none."""
+def annealed(name: str, chosen: dict[str, Any], *, key: str, of_paper: bool) -> dict[str, Schedule]:
+    """The knob of a loss that changes while the network learns, from a start to where its own slider stands; or none.
+
+    At first that is the one with which new runs of the loss begin, unless a recipe says the knobs.
+    """
     declared = {knob: moved(LOSSES[name])[knob] for knob in chosen if LOSSES[name].knobs[knob].numeric}
     if not declared:
         return {}
     labels = {NOTHING: NOTHING} | {knob: each.symbol or knob.replace("_", " ") for knob, each in declared.items()}
-    first = next((knob for knob, each in declared.items() if each.new_runs), NOTHING)
+    first = next((knob for knob, each in declared.items() if each.new_runs and not of_paper), NOTHING)
     knob = st.selectbox(
         "What changes while it learns", list(labels), list(labels).index(first), format_func=labels.__getitem__,
         help="a knob may begin elsewhere and come to its value over the first three quarters of the training",
-        **bound(f"changes_{name}", one_of(labels.values())),
+        **bound(f"changes{key}", one_of(labels.values())),
     )  # fmt: skip
     if knob == NOTHING:
         return {}
     start = declared[knob].ends()[-1] if knob != first else schedules.of_new_runs(declared[knob]).start
-    begin = knobs.widget(knob, declared[knob], start, key=f"begin_{name}_{knob}", side="at the beginning")
+    begin = knobs.widget(knob, declared[knob], start, key=f"begin{key}_{knob}", side="at the beginning")
     end = chosen[knob]
     course = "geometric" if min(begin, end) > 0 else "linear"
     st.caption(
