@@ -22,7 +22,7 @@ from session.address import any_text, bound, one_of, some_of
 from session.navigation import open_elsewhere
 from views.train.live_heads import TALL, knobs_of, time_left, with_training
 from workbench.catalogue import LOSSES, RECIPES, SETTINGS
-from workbench.datasets import DATASETS, HorizontalFlip, PaddedCrop, recipe_class
+from workbench.datasets import DATASETS, HorizontalFlip, ImageTransform, PaddedCrop, recipe_class
 from workbench.workers.heads import CANCELLED, FAILED, FINISHED, IDLE, Progress, head_of
 
 POLL = 1.0  # seconds between two looks at a run that learns
@@ -95,14 +95,19 @@ def whole(key: str | None) -> dict[str, Any] | None:
 
 def chosen_augmentations(of_run: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """What happens to training images on their way into the network; where the data are those of a run, as it had it."""
-    chosen = {repr(each): each.spec() for each in training_requests.of_images(of_run)}
-    known = {repr(each): each.spec() for each in (HorizontalFlip(), PaddedCrop())} | chosen
+    chosen = {in_words(each): each.spec() for each in training_requests.of_images(of_run)}
+    known = {in_words(each): each.spec() for each in (HorizontalFlip(), PaddedCrop())} | chosen
     name = "augmentation_of_run" if chosen else "augmentation"
     asked = st.multiselect(
         "Augmentation", list(known), list(chosen), **bound(name, some_of(known)),
         help="changes of training images, drawn anew in every epoch; for images only",
     )  # fmt: skip
     return [known[each] for each in asked]
+
+
+def in_words(change: ImageTransform) -> str:
+    """The name of a transform, with its knobs where somebody has turned them: there is little room."""
+    return type(change).__name__ if change == type(change)() else repr(change)
 
 
 def chosen_loss() -> dict[str, Any]:
