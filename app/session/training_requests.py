@@ -19,6 +19,7 @@ from workbench.workers.heads import WarmWorker
 UNTOLD = ("n_samples",)  # knobs that nobody wants to read in a title
 # What a page asks about a run besides its data, model and loss.
 SETTINGS = ("epochs", "batch_size", "optimizer", "learning_rate", "schedule", "weight_decay", "seed")
+SET_BY_RECIPES = ("drops", "monitor", "patience")  # what it never asks about, and a recipe may set
 
 
 @st.cache_resource(show_spinner=False)
@@ -55,7 +56,8 @@ def code(described: Mapping[str, Any]) -> Code:
     if changes := of_images(described.get("transforms", ())):
         fields.append(f"transforms=({', '.join(map(repr, changes))},)")
         imports.append(_import_of(changes))
-    fields += [f"{name}={described[name]!r}" for name in ("features", *SETTINGS) if described.get(name) is not None]
+    told = ("features", *SETTINGS, *SET_BY_RECIPES)
+    fields += [f"{name}={_tuple(described[name])!r}" for name in told if described.get(name) is not None]
     lines = [
         "run = wb.Run(",
         *(f"    {field}," for field in fields),

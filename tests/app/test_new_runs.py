@@ -37,9 +37,10 @@ def asked_for(monkeypatch):
     def page(part, key):
         import streamlit as st
 
-        from views.train import new_run
+        from views.train import new_run, recipes
 
-        st.session_state["asked for"] = new_run.chosen_loss() if part == "chosen_loss" else new_run.whole(key)
+        start = recipes.Start("quick-rows", {}, "quick-rows")
+        st.session_state["asked for"] = new_run.chosen_loss(start) if part == "chosen_loss" else new_run.whole(key)
 
     def compose(part="whole", key=None, **address):
         app = AppTest.from_function(page, args=(part, key), default_timeout=600)

@@ -15,12 +15,10 @@ from workbench.losses import Loss
 from workbench.networks import BACKBONES
 from workbench.networks.network import backbone_named, foreign
 from workbench.training.features import check_weights
+from workbench.training.monitors import monitors_named
 
 if TYPE_CHECKING:
     from workbench.training.run import Run
-
-# What a run may watch: column of the history → whether more is better.
-MONITORS = {"val_loss": False, "val_accuracy": True, "val_average_K_accuracy": True}
 
 
 def check_parts(run: Run) -> None:
@@ -48,8 +46,8 @@ def check_parts(run: Run) -> None:
 
 def check_course(run: Run) -> None:
     """What is watched, how long, and when the learning rate drops."""
-    if run.monitor is not None and run.monitor not in tuple(MONITORS):
-        raise ValueError(f"monitor = {run.monitor!r} is not watched; give one of {', '.join(MONITORS)}, or None")
+    names = tuple(monitor.name for monitor in monitors_named(run.monitor))
+    object.__setattr__(run, "monitor", names if len(names) > 1 else names[0] if names else None)
     if run.patience is not None:
         try:
             object.__setattr__(run, "patience", whole("patience", run.patience))
