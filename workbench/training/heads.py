@@ -36,14 +36,14 @@ OnMemberEpoch = Callable[[Run, dict[str, float]], None]
 def stackable(run: Run) -> bool:
     """Whether a run can be trained together with others: on a CPU, and all that learns is a head or a small network.
 
-    That is a head on cached features, or `linear` or `mlp` on data in memory. Each step must be of one piece, and see the
-    inputs as they are.
+    That is a head on cached features, or `linear` or `mlp` on data in memory, as they are. Each step must be of one piece.
 
     >>> stackable(Run("letters", model="mlp")), stackable(Run("letters", model="mlp", accumulate=2))
     (True, False)
     """
-    on_rows = run.model in ROWS_OF_NUMBERS and not isinstance(run.data.train.inputs, ImageFiles)
-    in_one_piece = run.n_ranks == run.accumulate == 1 and run.precision == "32" and not run.augmentations
+    as_they_are = not run.augmentations and run.normalisation is None
+    on_rows = run.model in ROWS_OF_NUMBERS and as_they_are and not isinstance(run.data.train.inputs, ImageFiles)
+    in_one_piece = run.n_ranks == run.accumulate == 1 and run.precision == "32"
     return (run.features is not None or on_rows) and in_one_piece and device_named(run.device).type == "cpu"
 
 
