@@ -10,6 +10,7 @@ from workbench.losses import CrossEntropy, DifferentiableTopK, SmoothTopKHinge
 from workbench.training.recipes.base import Recipe, Settings, of
 
 SORTS = ("neural_sort", "soft_sort", "sinkhorn_sort", "splitter")
+RELAXED: dict[str, dict[str, Any]] = {"splitter": {"relaxation": "art", "art_lambda": 0.5}}  # DiffSortNets
 TOP_5 = (0.0, 0.0, 0.0, 0.0, 1.0)
 ALL_5 = (0.2, 0.2, 0.2, 0.2, 0.2)
 
@@ -26,7 +27,7 @@ LONGER = tuple(ends(last, k) for k in (10, 20) for last in (0.5, 0.75, 0.9))  # 
 def ranked(distributions: tuple[tuple[float, ...], ...], sorts: Mapping[str, float], **knobs: Any) -> Settings:
     """The losses of Tables 1 to 6: without ranks, and with every P_K and every sort, each with its steepness."""
     sorted_by = [
-        DifferentiableTopK(p_k=p_k, operator=operator, steepness=steepness, **knobs)
+        DifferentiableTopK(p_k=p_k, operator=operator, steepness=steepness, **knobs, **RELAXED.get(operator, {}))
         for p_k in distributions
         for operator, steepness in sorts.items()
     ]
@@ -35,8 +36,11 @@ def ranked(distributions: tuple[tuple[float, ...], ...], sorts: Mapping[str, flo
 
 def steepness_grid(p_k: tuple[float, ...], **knobs: Any) -> Settings:
     """ "A grid search at a resolution of factor 2"; where it starts and ends is not told."""
-    powers = range(-3, 7)
-    return of(DifferentiableTopK(p_k, each, steepness=2.0**power, **knobs) for each in SORTS for power in powers)
+    return of(
+        DifferentiableTopK(p_k=p_k, operator=operator, steepness=2.0**power, **knobs, **RELAXED.get(operator, {}))
+        for operator in SORTS
+        for power in range(-6, 7)
+    )
 
 
 def best(*Ks: int) -> tuple[str, ...]:
@@ -74,7 +78,7 @@ OF_PETERSEN: dict[str, Recipe] = {
         },
         compared=ranked(
             (TOP_5, *MIXTURES),
-            {"neural_sort": 0.1, "soft_sort": 0.1, "sinkhorn_sort": 100.0, "splitter": 0.5},
+            {"neural_sort": 0.0625, "soft_sort": 0.0625, "sinkhorn_sort": 100.0, "splitter": 0.5},
             **FROM_SCRATCH,
         ),
         grid=steepness_grid(ALL_5, **FROM_SCRATCH),
