@@ -79,7 +79,7 @@ OF_TABLE_3_3: dict[str, Any] = {
 # README gives for the tables (none for SinkhornSort), by ART with λ = 0.5 for the sorting networks.
 TOP_5, ALL_5 = (0, 0, 0, 0, 1), (0.2, 0.2, 0.2, 0.2, 0.2)
 MIXTURES = ((0.5, 0, 0, 0, 0.5), (0.25, 0, 0, 0, 0.75), (0.1, 0, 0, 0, 0.9), ALL_5)
-LONGER = tuple((first, *[0] * (k - 2), 1 - first) for k in (10, 20) for first in (0.5, 0.25, 0.1))
+LONGER = tuple((first, *[0] * (k - 2), last) for k in (10, 20) for first, *_, last in MIXTURES[:3])
 
 
 def ranked(distributions: tuple[Any, ...], steepness: dict[str, float], **knobs: Any) -> Losses:
