@@ -33,7 +33,7 @@ def photographs(side: int = 32, n_classes: int = 2, of_a_class: int = 6) -> Data
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_recipe_takes_a_step(name, store):
     n_classes = 1 + max([1, *(int(each.K) for each in monitors_named(RECIPES[name].settings.get("monitor")))])
-    data, extra = photographs(side=16, n_classes=n_classes, of_a_class=4), {}
+    data, extra = photographs(side=16, n_classes=n_classes, of_a_class=max(4, 12 // n_classes)), {}
     if "model" not in RECIPES[name].settings:  # that is to be chosen: here one that is trained already
         backbone = train(Run(data, model="mlp", epochs=1, device="cpu"), store=store, progress=False)
         extra = {"model": "mlp", "features": backbone}
