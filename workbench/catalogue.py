@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from workbench import schedules
 from workbench.knobs import Knob, shown
 
 FILE = Path(__file__).with_suffix(".json")
@@ -53,8 +54,9 @@ class DeclaredLoss:
 
     def spec(self, **given: Any) -> dict[str, Any]:
         """What `Loss.spec()` writes for these knobs, the others at their default."""
-        checked = {name: knob.checked(name, given.get(name, knob.default)) for name, knob in self.knobs.items()}
-        return {"loss": self.name, "knobs": checked}
+        values = {name: given.get(name, knob.default) for name, knob in self.knobs.items()}
+        checked = {name: schedules.checked(knob, name, values[name]) for name, knob in self.knobs.items()}
+        return {"loss": self.name, "knobs": {name: schedules.stored(value) for name, value in checked.items()}}
 
 
 @dataclass(frozen=True, kw_only=True)

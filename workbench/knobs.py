@@ -217,8 +217,11 @@ class Knobbed:
 
     def __post_init__(self) -> None:
         for name, declared in self.knobs().items():
-            checked = declared.checked(name, getattr(self, name), owner=type(self).__name__)
-            object.__setattr__(self, name, checked)
+            object.__setattr__(self, name, self._checked(name, declared))
+
+    def _checked(self, name: str, declared: Knob) -> Any:
+        """What was given for a knob, in its own type."""
+        return declared.checked(name, getattr(self, name), owner=type(self).__name__)
 
 
 Thing = TypeVar("Thing", bound=Knobbed)

@@ -32,6 +32,7 @@ VIEWS = [
     ("landscapes", {"part": "Level sets", "beside": "Average-K two-head"}, ()),
     ("landscapes", {"part": "Conditional risk"}, ()),
     ("landscapes", {"part": "Along a line"}, ()),
+    ("landscapes", {"part": "The moat"}, ()),
     ("landscapes", {"part": "Weight space"}, ()),
     ("lessons", {}, ("lesson", "K")),
 ]

@@ -21,6 +21,7 @@ from small_runs import CLOUDS, assert_same_weights, clouds, small, weights
 from torch import nn
 
 from workbench import losses
+from workbench.schedules import anneal
 from workbench.store import Store
 from workbench.training import Cancelled, Run, fitting, train
 from workbench.training import learner as learning
@@ -36,12 +37,12 @@ def started(work: Callable[[], object]) -> multiprocessing.Process:
 
 
 def interrupted_run(accumulate: int = 1) -> Run:
-    """Dropout, noise, momentum, a cosine schedule and monitors: all that a careless resume would get wrong."""
+    """Dropout, noise, momentum, a cosine schedule, a knob with a schedule, monitors: what a careless resume gets wrong."""
     module = nn.Sequential(nn.Flatten(), nn.Linear(5, 8), nn.Dropout(0.5))
     with torch.no_grad():
         module[1].weight.copy_(torch.linspace(-1, 1, 40).view(8, 5))
         module[1].bias.zero_()
-    loss = losses.class_named("NoisedTopK")(K=2)
+    loss = losses.NoisedTopK(K=2, epsilon=anneal(3, 0.2))
     watched = ("val_accuracy", "macro_average_k_accuracy@K=1.5", "top_k_accuracy@K=1")
     return small(model=module, loss=loss, epochs=8, monitor=watched, learning_rate=0.01, accumulate=accumulate)
 

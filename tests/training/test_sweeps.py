@@ -144,6 +144,7 @@ def test_the_interval_of_one_seed_is_null_in_json(capsys, tmp_path, monkeypatch)
 
 
 def test_a_sweep_goes_on_where_it_stopped_and_prints_a_line_for_each_run(run, tmp_path, monkeypatch, capsys):
+    run = dataclasses.replace(run, accumulate=2)  # in pieces, so that runs are trained one after the other
     store, grid, trained = Store(tmp_path), {"seed": range(4)}, []
     real = sweeps.train
 
@@ -169,6 +170,7 @@ def test_a_sweep_goes_on_where_it_stopped_and_prints_a_line_for_each_run(run, tm
 
 
 def test_a_run_that_diverges_is_told_of_and_its_setting_is_never_the_best(run, tmp_path, monkeypatch):
+    run = dataclasses.replace(run, accumulate=2)  # in pieces, so that each is trained alone
     real = sweeps.train
 
     def breaks(one, **options):

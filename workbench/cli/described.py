@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from workbench import schedules
 from workbench.datasets import AUGMENTATIONS, DATASETS, TRANSFORMS, Transform, load_dataset, recipe_class
 from workbench.knobs import Knob, from_text
 from workbench.lookup import allowed_modules
@@ -60,7 +61,7 @@ def described_run(parser: argparse.ArgumentParser, arguments: list[str]) -> tupl
             backbone_named(given["model"], allowed=allowed_modules(options.allow))  # a stored run is only data
         if foreign(given["model"]):
             given.setdefault("head", source.record.head or "new")
-    given["loss"] = dataclasses.replace(loss, **turned(options, "", loss.knobs()))
+    given["loss"] = dataclasses.replace(loss, **turned(options, "", loss.knobs(), schedules.parsed))
     if chosen.recipe is not None:
         return recipes.named(chosen.recipe).run(data, **{**start, **given}), options
     return Run(data, **{"model": "cnn" if len(data.input_shape) == 3 else "mlp", **given}), options
@@ -153,7 +154,12 @@ def _add_knobs(
             raise ValueError(f"{title}: --{prefix}{name} means something else here already; rename the knob") from None
 
 
-def turned(options: argparse.Namespace, prefix: str, knobs: Mapping[str, Knob]) -> dict[str, Any]:
+def turned(
+    options: argparse.Namespace,
+    prefix: str,
+    knobs: Mapping[str, Knob],
+    parsed: Callable[[Knob, str, str], Any] = Knob.parsed,
+) -> dict[str, Any]:
     """The knobs that were given on the command line, read and checked."""
     given = {name: getattr(options, prefix + name) for name in knobs}
-    return {name: knobs[name].parsed(prefix + name, text) for name, text in given.items() if text is not None}
+    return {name: parsed(knobs[name], prefix + name, text) for name, text in given.items() if text is not None}

@@ -247,11 +247,16 @@ def _knobs(run: Run, losses: Iterable[Loss], dataset: str) -> dict[str, Any]:
 
 
 def _value(name: str, text: str, knobs: Mapping[str, Any]) -> Any:
+    from workbench import schedules
+    from workbench.knobs import Knob
+
     if name not in knobs:
         raise ValueError(f"{name} is nothing that a sweep varies; give one of {', '.join(knobs)}, loss")
     if name == "K":
         return _number(text)
-    return text if knobs[name] is None else knobs[name].parsed(name, text)
+    if knobs[name] is None:
+        return text
+    return (schedules.parsed if name.startswith("loss.") else Knob.parsed)(knobs[name], name, text)
 
 
 SWEEP = Command(

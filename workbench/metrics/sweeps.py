@@ -96,7 +96,7 @@ def stored_sweeps(runs: Iterable[StoredRun]) -> list[StoredSweep]:
         varied = {knob, "seed"} | ({"dataset_key"} if knob.startswith("data.") else set())
         families: dict[Any, dict[Any, list[StoredRun]]] = defaultdict(lambda: defaultdict(list))
         for run, settings in trained.items():
-            if knob in settings:
+            if _is_number(settings.get(knob)):  # not what follows a schedule
                 rest = {name: value for name, value in settings.items() if name not in varied}
                 family = tuple(rest.get(name) for name in ("loss", "data", "dataset_key", "model", "features"))
                 families[family][tuple(sorted(rest.items()))].append(run)

@@ -20,6 +20,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from workbench import schedules
+
 FORMAT = 2  # of run.json; the key of a run does not depend on it
 READS = (1, FORMAT)
 ALWAYS_TOLD = ("dataset", "features", "monitor", "patience", "repeatable")  # of a trained run, also where there is none
@@ -137,6 +139,7 @@ class RunRecord:
     device: str | None = _fact(_text)  # where a run is trained does not change what it is
     devices: int | None = _fact(is_count)
     nodes: int | None = _fact(is_count)
+    together: int | None = _fact(_positive)  # how many runs were trained at the same time, on stacked weights
     repeatable: bool = _fact(_switch, default=False)  # from this file alone: data and model have names
     imported: bool = _fact(_switch, default=False)
     note: str = _fact(_text, default="")
@@ -230,7 +233,7 @@ def target_K(loss_knobs: Mapping[str, Any], n_classes: float) -> float:
     >>> target_K({"K": 3}, n_classes=10), target_K({}, n_classes=10), target_K({}, n_classes=4)
     (3.0, 5.0, 3.0)
     """
-    K = loss_knobs.get("K", USUAL_K)
+    K = schedules.end_of_stored(loss_knobs.get("K", USUAL_K))
     return float(min(max(K if _number(K) else USUAL_K, 1), n_classes - 1))
 
 

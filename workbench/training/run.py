@@ -50,7 +50,8 @@ class Run(Knobbed):
       head; or, if it ends in a linear layer with one score for each class, it is the whole classifier: that layer is the
       head (a loss that asks for two heads or for cosines replaces it). `head` says so where it cannot be seen: "new" for
       features, "own" for scores that are taken as they are.
-    - `loss`: one of `wb.losses`, or one of your own.
+    - `loss`: one of `wb.losses`, or one of your own. A numeric knob of it may follow a schedule over the training:
+      `NoisedTopK(K=5, epsilon=wb.schedules.anneal(3, 0.2))`. Validation, tables and figures take it at its end.
     - `epochs`, `batch_size`: passes over the training rows, and rows in a step.
     - `optimizer` (adamw, adam, or sgd with Nesterov's momentum of 0.9), `learning_rate`, `weight_decay`.
     - `schedule`: the course of the learning rate: "cosine" to zero, "constant", or "steps", which divides it by ten after
@@ -286,7 +287,8 @@ class TrainedRun:
         train_loss, val_loss, val_accuracy, val_average_K_accuracy and val_mean_size (of these sets);
         val_log_normaliser, the mean log Σ exp(scores) of a row, for softmax and quasibinary, and log_C for the latter;
         nonzero_gradients, the mean number of scores of a training row, in all heads, that the loss pulls at (by more
-        than rounding: `counts.scores_pulled`; Garcin et al. 2022, Fig. 2); seconds.
+        than rounding: `counts.scores_pulled`; Garcin et al. 2022, Fig. 2); seconds. A knob that follows a schedule has a
+        column, such as loss.epsilon: its value in the last step of the epoch. val_loss takes it at its end in all epochs.
         """
         return self.stored.history
 

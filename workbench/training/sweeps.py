@@ -78,13 +78,25 @@ def sweep(
     return Sweep(rules, metrics, tuple(done for done, _ in kept), tuple(setting for _, setting in kept), tuple(failed))
 
 
-def _trained(runs: Sequence[Run], store: Store) -> Iterator[TrainedRun | FloatingPointError]:
-    """Every run in its order, trained or read from the store; the error in place of one that diverged."""
+def _trained(runs: Sequence[Run], store: Store, progress: bool) -> Iterator[TrainedRun | FloatingPointError]:
+    """Every run in its order, trained or read from the store; the error in place of one that diverged.
+
+    Runs that can be are trained together, when the first of them has its turn.
+    """
+    done: dict[str, TrainedRun | FloatingPointError] = {}
     for run in runs:
-        try:
-            yield train(run, store=store, progress=False)
-        except FloatingPointError as error:
-            yield error
+        if run.key not in done and not store.has(run.key):
+            from workbench.training import heads  # Lightning takes seconds to import, and stored runs do without
+
+            if len(members := heads.companions(run, runs, store)) > 1:
+                found = heads.train_heads(members, store=store, progress=progress and sys.stderr.isatty())
+                done |= zip((member.key for member in members), found, strict=True)
+        if run.key not in done:
+            try:
+                done[run.key] = train(run, store=store, progress=False)
+            except FloatingPointError as error:
+                done[run.key] = error
+        yield done[run.key]
 
 
 def _told(
@@ -93,7 +105,7 @@ def _told(
     """Every run as `_trained` gives it, with a line for each: how far the sweep is and how long it will take."""
     distinct = {run.key: run for run in runs}
     waiting, seconds = {key for key in distinct if not store.has(key)}, []
-    results, done = _trained(list(distinct.values()), store), {}
+    results, done = _trained(list(distinct.values()), store, progress), {}
     for at, (run, setting) in enumerate(zip(runs, settings, strict=True), 1):
         new, start, said = run.key in waiting, time.monotonic(), "stopped"
         try:

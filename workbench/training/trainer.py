@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import safetensors.torch
@@ -32,7 +32,10 @@ from workbench.training.ranks import together as parallel
 from workbench.training.run import Run, TrainedRun
 from workbench.training.weight_planes import weight_plane
 
-__all__ = ["Cancelled", "Run", "TrainedRun", "check_run", "train", "weight_plane", "write_run"]
+if TYPE_CHECKING:
+    from workbench.training.learner import Learner
+
+__all__ = ["Cancelled", "Run", "TrainedRun", "check_run", "train", "weight_plane", "write_learnt", "write_run"]
 
 
 OnBatch = Callable[[], None]
@@ -128,10 +131,16 @@ def _train_here(
     with fitting.one_thread_for_small_steps(learner):
         device = fitting.fit(learner, progress=progress)
         if parallel.rank() == 0:
-            with store.writing(run.key, replace=again) as directory:
-                write_run(directory, run, learner.weights(), learner.history, learner.tables(device))
-            for leftover in (store.unfinished(run.key), store.diverged(run.key)):
-                leftover.unlink(missing_ok=True)
+            write_learnt(learner, device, replace=again)
+
+
+def write_learnt(learner: Learner, device: torch.device, *, replace: bool = False, **facts: Any) -> None:
+    """Writes a run that has learnt to the store, and removes what an interrupted one left there."""
+    run, store = learner.run, learner.store
+    with store.writing(run.key, replace=replace) as directory:
+        write_run(directory, run, learner.weights(), learner.history, learner.tables(device), **facts)
+    for leftover in (store.unfinished(run.key), store.diverged(run.key)):
+        leftover.unlink(missing_ok=True)
 
 
 def _shared_by(run: Run, launched: processes.Place) -> Run:
@@ -225,7 +234,8 @@ def check_run(run: Run) -> None:
     n_classes, loss = run.data.n_classes, run.loss.for_classes(run.data.class_counts)
     scores = torch.zeros(2, 2, n_classes) if loss.heads == 2 else torch.zeros(2, n_classes)
     labels = torch.zeros(2, n_classes).bool() if loss.labels == "many" else torch.zeros(2).long()
-    loss(scores, labels)  # K may be too large for the classes
+    for done in (0, 1):  # K may be too large for the classes, at the beginning or at the end
+        loss.at(done)(scores, labels)
 
 
 def _check_pieces(run: Run) -> None:

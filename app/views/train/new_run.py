@@ -13,6 +13,7 @@ import pandas as pd
 import streamlit as st
 
 import live
+import views.train.recipes as recipes
 import workbench as wb
 from controls import knobs
 from drawing.figures import untitled
@@ -20,7 +21,6 @@ from drawing.handout import handout
 from session import messages, reading, training_requests
 from session.address import any_text, bound, one_of, some_of
 from session.navigation import open_elsewhere
-from views.train import recipes
 from views.train.live_heads import TALL, knobs_of, time_left, with_training
 from workbench.catalogue import LOSSES, RECIPES, SETTINGS
 from workbench.datasets import DATASETS, HorizontalFlip, PaddedCrop, recipe_class
