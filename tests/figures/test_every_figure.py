@@ -44,6 +44,24 @@ SUMMARY = pd.DataFrame(
     ],
     columns=["loss.epsilon", "loss.K", "split", "metric", "mean", "seeds", "low", "high"],
 )
+MIXTURES = pd.DataFrame(
+    [
+        (
+            (1 - weight, 0.0, 0.0, 0.0, weight),
+            operator,
+            "test",
+            f"top_k_accuracy, K = {K}",
+            0.5 + weight / 10,
+            3,
+            0.45,
+            0.66,
+        )
+        for K in (1, 5)
+        for operator in ("splitter", "soft_sort")
+        for weight in (0.0, 0.5, 1.0)
+    ],
+    columns=["loss.p_k", "loss.operator", "split", "metric", "mean", "seeds", "low", "high"],
+)
 HISTORY = pd.DataFrame(
     {
         "epoch": [0, 1, 2],
@@ -62,7 +80,7 @@ TABLES = {
 }
 OF_LOSSES = {
     *("binary_surrogates", "calibration_map", "conditional_risk", "gallery", "gradient_sparsity", "level_sets"),
-    *("against_knob", "learning_curves", "line_profile", "smoothing_bounds", "weight_plane"),
+    *("against_knob", "against_mixture", "learning_curves", "line_profile", "smoothing_bounds", "weight_plane"),
 }
 OF_TABLES = (
     *(
@@ -84,8 +102,8 @@ NAMES = (*sorted(OF_LOSSES), *OF_TABLES)
 WITHOUT_LABELS = {"lorenz", "none_of_these", "samples", "set_sizes", "shared_sets", "size_against_threshold"}
 
 
-def namespace(table: wb.LogitTable) -> dict[str, object]:
-    """What a reader of `figure.code` has at hand."""
+def namespace(table: wb.LogitTable, name: str = "") -> dict[str, object]:
+    """What a reader of the `code` of the figure of that name has at hand."""
     val, test = (table, table) if table.n == 1 else table.split()
     images = np.random.default_rng(1).integers(0, 256, (test.n, 12, 10, 3), dtype=np.uint8)
     blurred = {
@@ -101,7 +119,7 @@ def namespace(table: wb.LogitTable) -> dict[str, object]:
         "images": images,
         "plane": PLANE,
         "history": HISTORY,
-        "summary": SUMMARY,
+        "summary": MIXTURES if name == "against_mixture" else SUMMARY,
         **blurred,
     }
 
@@ -113,7 +131,7 @@ def comparison_of(at_hand: dict[str, object]) -> pd.DataFrame:
 
 
 def made(name: str, table: wb.LogitTable) -> wb.figures.Figure:
-    at_hand = namespace(table)
+    at_hand = namespace(table, name)
     val, test = at_hand["val"], at_hand["test"]
     match name:
         case "level_sets":
@@ -137,6 +155,8 @@ def made(name: str, table: wb.LogitTable) -> wb.figures.Figure:
             return wb.figures.weight_plane(at_hand["plane"])
         case "against_knob":
             return wb.figures.against_knob(at_hand["summary"], "loss.epsilon")
+        case "against_mixture":
+            return wb.figures.against_mixture(at_hand["summary"])
         case "learning_curves":
             return wb.figures.learning_curves(at_hand["history"], epochs=5)
         case "lorenz":
@@ -254,7 +274,7 @@ def test_the_words_are_sentences_with_numbers(figure):
 @pytest.mark.parametrize(("name", "size"), CASES)
 def test_its_code_makes_the_same_frame_again(name, size):
     figure = made(name, TABLES[size])
-    at_hand = namespace(TABLES[size])
+    at_hand = namespace(TABLES[size], name)
     if name in ("on_two_metrics", "paired_differences"):
         at_hand["comparison"] = comparison_of(at_hand)
     exec(figure.code, at_hand)

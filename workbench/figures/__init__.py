@@ -16,6 +16,7 @@ from workbench.figures.of_probabilities.temperature import temperatures
 from workbench.figures.of_runs.comparisons import on_two_metrics, paired_differences
 from workbench.figures.of_runs.improvement import most_improved
 from workbench.figures.of_runs.learning import learning_curves
+from workbench.figures.of_runs.mixtures import against_mixture
 from workbench.figures.of_runs.sweeping import against_knob
 from workbench.figures.of_runs.weights import weight_plane
 from workbench.figures.of_sets.agreement import f1_against_threshold
@@ -53,6 +54,7 @@ FIGURES = (
     none_of_these,
     learning_curves,
     against_knob,
+    against_mixture,
     weight_plane,
     on_two_metrics,
     paired_differences,
@@ -66,6 +68,7 @@ __all__ = [  # written out for type checkers; a test holds it to FIGURES
     "accuracy_against_count",
     "accuracy_against_size",
     "against_knob",
+    "against_mixture",
     "binary_surrogates",
     "calibration_map",
     "conditional_risk",
