@@ -1,9 +1,10 @@
-"""What it costs to read images from files, and how long training waits for them.
+"""What it costs to read images from files and to augment images, and how long training waits for them.
 
     python benchmarks/images.py
 
 Reading is told in multiples of what Pillow needs to decode the whole file; threads in multiples of one; waiting as the
-share of an epoch, with images decoded ahead of the network and without.
+share of an epoch, with images decoded ahead of the network and without; augmentation as images a second on one core, and
+as the share of a training step of the smallest network that looks at images.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ import numpy as np
 import torch
 from PIL import Image
 
-from workbench.datasets import ImageFiles
+from workbench.datasets import HorizontalFlip, ImageFiles, PaddedCrop
 from workbench.losses import CrossEntropy
 from workbench.networks.network import build_network
+from workbench.training.batches import Augmented
 
 SHAPES = {"640 × 480": (640, 480, 160), "3000 × 2000": (3000, 2000, 8)}  # width, height, number of files
 BATCH = 32
@@ -78,8 +80,23 @@ def waiting(batches: Iterator[np.ndarray]) -> tuple[float, float]:
         loss(network(inputs), torch.zeros(len(inputs), dtype=torch.int64)).mean().backward()
 
 
+def augmenting(side: int, n: int = 128, repeats: int = 20) -> None:
+    """Flips and padded crops of a batch, beside a step of the small network with it."""
+    images = torch.from_numpy(np.random.default_rng(0).integers(0, 256, (n, side, side, 3), dtype=np.uint8))
+    augmented, rows = Augmented((HorizontalFlip(), PaddedCrop(4)), n, seed=0, epoch=0), torch.arange(n)
+    network, loss = build_network("cnn", CrossEntropy(), input_shape=(side, side, 3), n_classes=10), CrossEntropy()
+    changing = min(seconds(lambda: augmented(images, rows)) for _ in range(repeats))
+    labels = torch.zeros(n, dtype=torch.int64)
+    step = min(seconds(lambda: loss(network(images), labels).mean().backward()) for _ in range(repeats))
+    print(
+        f"{side} × {side}: {n / changing:,.0f} images a second flipped and cropped, {changing / step:.1%} of a step of cnn"
+    )
+
+
 def main() -> None:
     torch.set_num_threads(1)
+    for side in (32, 224):
+        augmenting(side)
     with tempfile.TemporaryDirectory() as place:
         found = {name: write_photographs(Path(place), *shape) for name, shape in SHAPES.items()}
         print(f"{'':14}{'ms each':>9}{'whole':>9}{'key, ms':>9}")

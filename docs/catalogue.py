@@ -18,15 +18,7 @@ README, FILE = ROOT / "README.md", ROOT / "workbench" / "catalogue.json"
 
 def written() -> str:
     """What `workbench/catalogue.json` should hold."""
-    recipes = {
-        name: {
-            "settings": {key: value for key, value in recipe.settings.items() if key in ("model", *wb.Run.knobs())},
-            "paper": recipe.paper,
-            "place": recipe.place,
-            "note": recipe.note,
-        }
-        for name, recipe in wb.recipes.RECIPES.items()
-    }
+    recipes = {name: recipe.described() for name, recipe in wb.recipes.RECIPES.items()}
     declared = {"losses": [_loss(loss) for loss in LOSSES], "settings": _knobs(wb.Run.knobs()), "recipes": recipes}
     return json.dumps(declared, indent=1, ensure_ascii=False) + "\n"
 

@@ -21,11 +21,13 @@ SHARED = {
     "knobs",
     "knob_kinds",
     "glossary",
+    "literature",
     "counts",
     "progress",
     "lookup",
     "cards",
     "catalogue",
+    "schedules",
 }  # words that every stage uses
 READING = {"tables", "store", "sets", "calibration", "metrics"}
 # Folder (or module) → the other folders it may use. Data flows one way: what reads tables knows nothing of what writes them.
@@ -42,9 +44,10 @@ MAY_USE: dict[str, set[str]] = {
     "figures": {*READING, "losses", "operators"},  # losses: the figures of losses, when they are drawn
     "training": {*READING, "operators", "losses", "datasets", "networks", "workers"},  # workers: what a plane is
     "workers": {*READING, "losses", "datasets", "networks", "training"},
+    "claims": {*READING, "operators", "losses", "datasets", "training", "figures"},
     "lessons": {*READING, "losses"},
     "launching": {*READING, "training"},
-    "cli": {*READING, "losses", "datasets", "networks", "training", "workers", "figures", "launching"},
+    "cli": {*READING, "losses", "datasets", "networks", "training", "workers", "figures", "launching", "claims"},
 }
 # What is used, stage after stage, in one process: after each stage only these folders, and none of these packages, are there.
 FLOW = (

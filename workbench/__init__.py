@@ -35,6 +35,7 @@ _HOMES = {
     "cache_features": "training.features",
     "sweep": "training.sweeps",
     "bayes": "metrics.bayes",
+    "claims": "claims",
     "comparison": "metrics.comparison",
     "counts": "counts",
     "figures": "figures",
@@ -44,6 +45,7 @@ _HOMES = {
     "metrics": "metrics",
     "operators": "operators",
     "recipes": "training.recipes",
+    "schedules": "schedules",
     "votes": "metrics.votes",
 }
 
@@ -66,6 +68,7 @@ __all__ = [
     "VectorScaling",
     "bayes",
     "cache_features",
+    "claims",
     "comparison",
     "counts",
     "figures",
@@ -79,13 +82,14 @@ __all__ = [
     "operators",
     "recipes",
     "report",
+    "schedules",
     "sweep",
     "train",
     "votes",
 ]
 
 if TYPE_CHECKING:
-    from workbench import counts, figures, glossary, knobs, losses, metrics, operators
+    from workbench import claims, counts, figures, glossary, knobs, losses, metrics, operators, schedules
     from workbench.calibration import TemperatureScaling, VectorScaling
     from workbench.datasets import Dataset, load_dataset
     from workbench.launching import open_app

@@ -15,12 +15,13 @@ declarations it worked 1.8 s and held 405 MB (`benchmarks/app.py`), and where to
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workbench.knobs import Knob
+from workbench import schedules
+from workbench.knobs import Knob, shown
 
 FILE = Path(__file__).with_suffix(".json")
 
@@ -53,18 +54,47 @@ class DeclaredLoss:
 
     def spec(self, **given: Any) -> dict[str, Any]:
         """What `Loss.spec()` writes for these knobs, the others at their default."""
-        checked = {name: knob.checked(name, given.get(name, knob.default)) for name, knob in self.knobs.items()}
-        return {"loss": self.name, "knobs": checked}
+        values = {name: given.get(name, knob.default) for name, knob in self.knobs.items()}
+        checked = {name: schedules.checked(knob, name, values[name]) for name, knob in self.knobs.items()}
+        return {"loss": self.name, "knobs": {name: schedules.stored(value) for name, value in checked.items()}}
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeclaredRecipe:
-    """Model and settings of a run as a paper gives them, where it does, and what differs here."""
+    """Settings of runs as a paper gives them, each as `run.json` has it, where it does, and what differs here.
 
+    The rest is explained in `workbench.training.recipes.Recipe`.
+    """
+
+    trains: str
     settings: Mapping[str, Any]
+    compared: Sequence[Mapping[str, Any]]
+    grid: Sequence[Mapping[str, Any]]
+    K: Sequence[int]
     paper: str
     place: str
     note: str
+    untold: Sequence[str]
+
+    def told(self) -> str:
+        """Where it comes from, what differs here and what is not told, in one sentence."""
+        untold = f"not told: {', '.join(self.untold)}" if self.untold else ""
+        return "; ".join(filter(None, (self.paper, self.place, self.note, untold)))
+
+
+def in_words(field: str, value: Any) -> str:
+    """A field of a run, as `run.json` has it, for people: a loss and transforms as Python writes them.
+
+    >>> in_words("loss", {"loss": "NoisedTopK", "knobs": {"K": 3, "epsilon": 0.5}}), in_words("drops", [0.5, 0.75])
+    ('NoisedTopK(K=3, epsilon=0.5)', '0.5, 0.75')
+    """
+    if isinstance(value, list):
+        return ", ".join(in_words(field, each) for each in value) or "none"
+    if isinstance(value, Mapping) and "knobs" in value:
+        name = value.get("loss", value.get("transform", "")).rpartition(":")[2]
+        knobs = {knob: tuple(each) if isinstance(each, list) else each for knob, each in value["knobs"].items()}
+        return f"{name}({', '.join(f'{knob}={shown(each)}' for knob, each in knobs.items())})"
+    return "none" if value is None else shown(value)
 
 
 def _knobs(written: Mapping[str, Mapping[str, Any]]) -> dict[str, Knob]:

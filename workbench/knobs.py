@@ -217,8 +217,11 @@ class Knobbed:
 
     def __post_init__(self) -> None:
         for name, declared in self.knobs().items():
-            checked = declared.checked(name, getattr(self, name), owner=type(self).__name__)
-            object.__setattr__(self, name, checked)
+            object.__setattr__(self, name, self._checked(name, declared))
+
+    def _checked(self, name: str, declared: Knob) -> Any:
+        """What was given for a knob, in its own type."""
+        return declared.checked(name, getattr(self, name), owner=type(self).__name__)
 
 
 Thing = TypeVar("Thing", bound=Knobbed)
@@ -240,8 +243,9 @@ def from_text(text: str, kinds: Sequence[type[Thing]], noun: str) -> Thing:
         ) from None
     if name not in known:
         raise ValueError(f"there is no {noun} named {name!r}; known: {', '.join(known)}")
-    if unknown := {knob: value for knob, value in knobs.items() if knob not in known[name].knobs()}:
-        raise ValueError(f"{_unknown(known[name], unknown)} It has {', '.join(known[name].knobs())}")
+    fields = [field.name for field in dataclasses.fields(known[name]) if field.init]
+    if unknown := {knob: value for knob, value in knobs.items() if knob not in fields}:
+        raise ValueError(f"{_unknown(known[name], unknown)} It has {', '.join(fields)}")
     return known[name](**knobs)
 
 

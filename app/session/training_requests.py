@@ -5,19 +5,21 @@ A run is described here as in its `run.json`: making a `Run` would need torch, w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import streamlit as st
 
-from workbench.datasets import recipe_class, transforms
+from workbench.datasets import ImageTransform, recipe_class, transforms
 from workbench.figures import Code
 from workbench.knobs import shown
+from workbench.lookup import allowed_modules
 from workbench.workers.heads import WarmWorker
 
 UNTOLD = ("n_samples",)  # knobs that nobody wants to read in a title
 # What a page asks about a run besides its data, model and loss.
 SETTINGS = ("epochs", "batch_size", "optimizer", "learning_rate", "schedule", "weight_decay", "seed")
+SET_BY_RECIPES = ("drops", "monitor", "patience")  # what it never asks about, and a recipe may set
 
 
 @st.cache_resource(show_spinner=False)
@@ -35,7 +37,8 @@ def long_worker() -> WarmWorker:
 def title(described: Mapping[str, Any]) -> str:
     """A short name for people: `garden · cnn · NoisedTopK(K=3, epsilon=0.9)`."""
     model = described["model"] if described.get("features") is None else f"head of {described['model']}"
-    return f"{described['dataset']['name']} · {model} · {loss_in_words(described['loss'])}"
+    changes = "".join(f" · {each!r}" for each in of_images(described.get("transforms", ())))
+    return f"{described['dataset']['name']} · {model} · {loss_in_words(described['loss'])}{changes}"
 
 
 def loss_in_words(loss: Mapping[str, Any]) -> str:
@@ -50,7 +53,11 @@ def code(described: Mapping[str, Any]) -> Code:
     data = _data_in_code(described["dataset"], imports)
     loss = _loss_in_code(described["loss"], imports)
     fields = [data, f"model={described['model']!r}", f"loss={loss}"]
-    fields += [f"{name}={described[name]!r}" for name in ("features", *SETTINGS) if described.get(name) is not None]
+    if changes := of_images(described.get("transforms", ())):
+        fields.append(f"transforms=({', '.join(map(repr, changes))},)")
+        imports.append(_import_of(changes))
+    told = ("features", *SETTINGS, *SET_BY_RECIPES)
+    fields += [f"{name}={_tuple(described[name])!r}" for name in told if described.get(name) is not None]
     lines = [
         "run = wb.Run(",
         *(f"    {field}," for field in fields),
@@ -61,6 +68,16 @@ def code(described: Mapping[str, Any]) -> Code:
     return Code(setup=lines, imports=imports)
 
 
+def of_images(specs: Iterable[Mapping[str, Any]]) -> list[ImageTransform]:
+    """The transforms of a run that change images on their way into the network; its data tell of the others."""
+    made = [transforms.from_spec(spec, allowed=allowed_modules()) for spec in specs]
+    return [each for each in made if isinstance(each, ImageTransform)]
+
+
+def _import_of(changes: Iterable[transforms.Transform]) -> str:
+    return f"from workbench.datasets import {', '.join(sorted({type(each).__name__ for each in changes}))}"
+
+
 def _data_in_code(spec: Mapping[str, Any], imports: list[str]) -> str:
     knobs = recipe_class(spec["name"]).knobs()
     changed = [f"{name}={value!r}" for name, value in spec["knobs"].items() if value != knobs[name].default]
@@ -69,7 +86,7 @@ def _data_in_code(spec: Mapping[str, Any], imports: list[str]) -> str:
         return repr(spec["name"])
     data = f"wb.load_dataset({', '.join([repr(spec['name']), *changed])})"
     if changes:
-        imports.append(f"from workbench.datasets import {', '.join(sorted({type(each).__name__ for each in changes}))}")
+        imports.append(_import_of(changes))
         data += f".transformed({', '.join(map(repr, changes))})"
     return data
 

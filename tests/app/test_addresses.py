@@ -32,11 +32,12 @@ VIEWS = [
     ("landscapes", {"part": "Level sets", "beside": "Average-K two-head"}, ()),
     ("landscapes", {"part": "Conditional risk"}, ()),
     ("landscapes", {"part": "Along a line"}, ()),
+    ("landscapes", {"part": "The moat"}, ()),
     ("landscapes", {"part": "Weight space"}, ()),
     ("lessons", {}, ("lesson", "K")),
 ]
 TEXTS = ("find", "path")  # of which any one can be read
-NONE_CHOSEN = ("holds", "apart_NoisedTopK_AverageKTwoHead")  # which are empty where nothing is chosen
+NONE_CHOSEN = ("holds", "augmentation", "apart_NoisedTopK_AverageKTwoHead")  # which are empty where nothing is chosen
 
 
 @pytest.fixture

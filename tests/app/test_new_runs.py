@@ -34,16 +34,17 @@ def asked_for(monkeypatch):
     """
     monkeypatch.syspath_prepend(str(APP))
 
-    def page(part):
+    def page(part, key):
         import streamlit as st
 
-        from views.train import new_run
+        from views.train import new_run, recipes
 
-        st.session_state["asked for"] = new_run.chosen_loss() if part == "chosen_loss" else new_run.whole(None)
+        start = recipes.Start("quick-rows", {}, "quick-rows")
+        st.session_state["asked for"] = new_run.chosen_loss(start) if part == "chosen_loss" else new_run.whole(key)
 
-    def compose(part="whole", **address):
-        app = AppTest.from_function(page, args=(part,), default_timeout=600)
-        app.query_params = {name: str(value) for name, value in address.items()}
+    def compose(part="whole", key=None, **address):
+        app = AppTest.from_function(page, args=(part, key), default_timeout=600)
+        app.query_params = {name: value if isinstance(value, list) else str(value) for name, value in address.items()}
         app.run()
         assert not app.exception
         return json.loads(json.dumps(app.session_state["asked for"]))
@@ -59,6 +60,30 @@ def in_json(value):
 def test_data_whose_knobs_nobody_moved_have_their_default_knobs(asked_for, data):
     defaults = {name: knob.default for name, knob in recipe_class(data).knobs().items()}
     assert asked_for(data=data)["dataset"] == {"name": data, "knobs": in_json(defaults)}
+
+
+def test_augmentations_are_chosen_for_a_new_run_and_kept_with_the_data_of_a_run(asked_for, tmp_path, monkeypatch):
+    from session import training_requests
+    from workbench.datasets import HorizontalFlip, Normalise, PaddedCrop
+    from workbench.training import Run, train
+
+    chosen = [PaddedCrop(), HorizontalFlip()]
+    described = asked_for(data="digits", augmentation=[repr(each) for each in chosen], **QUICK)
+    assert described["transforms"] == [each.spec() for each in chosen]
+    assert run_described(described).transforms == tuple(chosen)
+    assert asked_for(data="digits", **QUICK)["transforms"] == []
+    made = {}
+    exec(training_requests.code(described).partition("trained =")[0], made)
+    assert made["run"].key == run_described(described).key
+    assert "PaddedCrop(padding=4) · HorizontalFlip" in training_requests.title(described)
+
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
+    kept = (HorizontalFlip(0.25), Normalise((0.5,), (0.5,)))
+    trained = train(
+        Run("digits", model="linear", epochs=1, device="cpu", transforms=kept), store=Store(tmp_path), progress=False
+    )
+    described = asked_for(key=trained.stored.key, data="those of the chosen run", **QUICK)
+    assert described["transforms"] == in_json([each.spec() for each in kept])
 
 
 @pytest.mark.usefixtures("one_thread")

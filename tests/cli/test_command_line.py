@@ -265,7 +265,10 @@ def test_sets_of_less_than_one_class_on_average_are_judged(capsys, logits):
         (["train", "--dataset", "digits", "--epochs", "none"], "epochs = 'none'"),
         (["train", "--dataset", "digits", "--epochs", "0"], "epochs = 0 is outside [1, "),
         (["train", "--dataset", "digits", "--features", "0000"], "no run has a key that starts with '0000'"),
-        (["train", "--dataset", "digits", "--transforms", "LongTale()"], "known: LabelNoise, LongTail, ZeroLabels"),
+        (
+            ["train", "--dataset", "digits", "--transforms", "LongTale()"],
+            "known: LabelNoise, LongTail, ParetoTail, ZeroLabels, HorizontalFlip",
+        ),
         (["train", "--dataset", "digits", "--transforms", "LongTail(10)"], "write it like LabelNoise(probability=0.2)"),
         (["train", "--dataset", "digits", "--loss", "Quasibinary", "--accumulate", "2"], "couples the rows of a batch"),
         (["train", "--dataset", "digits", "--loss", "ROLE", "--devices", "2"], "ROLE learns estimates"),

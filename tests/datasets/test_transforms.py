@@ -10,7 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.datasets import TRANSFORMS, Dataset, LabelNoise, LongTail, ZeroLabels, load_dataset, load_spec
+from workbench.datasets import (
+    TRANSFORMS,
+    Dataset,
+    LabelNoise,
+    LongTail,
+    ParetoTail,
+    Split,
+    ZeroLabels,
+    load_dataset,
+    load_spec,
+)
 from workbench.datasets.transforms import Transform, from_spec
 from workbench.store import Store
 from workbench.training import Run, TrainedRun, train
@@ -138,6 +148,37 @@ def test_equal_classes_are_ranked_from_the_seed():
     assert len(orders) > 1
 
 
+def test_a_pareto_tail_of_a_thousand_classes_of_1280_images_has_the_sizes_of_imagenet_lt():
+    labels = np.repeat(np.arange(1000), 1280)
+    rows, few = np.zeros((len(labels), 1), dtype=np.float32), np.arange(1000)
+    everything = Dataset("images", Split(rows, labels), *2 * [Split(rows[few], few)], [f"{j}" for j in range(1000)])
+    sizes = np.sort(everything.transformed(ParetoTail()).class_counts)[::-1]
+    assert (sizes[0], sizes[-1]) == (1280, 5)
+    assert abs(sizes.sum() / 115_836 - 1) < 0.02  # Garcin et al. 2022, section 4.5.2; Liu et al. 2019 drew the sizes
+    # The law itself: the share of classes that are larger than n is (1 + n / scale)^(−6); sizes are rounded.
+    scale = 1280 / (1000 ** (1 / 6) - 1)
+    for n in (50, 100, 200, 400, 800):
+        assert abs((sizes > n).mean() - (1 + (n + 0.5) / scale) ** -6) < 0.002
+
+
+@settings(max_examples=25, deadline=None)
+@given(power=st.floats(0.5, 20), smallest=st.integers(1, 9), n_classes=st.integers(2, 8), seed=st.integers(0, 9))
+def test_a_pareto_tail_keeps_the_largest_class_whole_and_at_least_so_many_rows_of_every_other(
+    power, smallest, n_classes, seed
+):
+    clean = dataset((100,) * n_classes, groups=None)
+    tailed = clean.transformed(ParetoTail(power, smallest, seed))
+    sizes = np.sort(tailed.class_counts)[::-1]
+    scale = n_classes ** (1 / power) - 1
+    expected = [
+        max(smallest, round(80 * ((n_classes / rank) ** (1 / power) - 1) / scale)) for rank in range(1, n_classes + 1)
+    ]
+    assert sizes.tolist() == expected
+    assert sizes[0] == clean.class_counts.max()
+    assert len(set(tailed.train.inputs[:, 0])) == tailed.train.n
+    assert (tailed.val, tailed.test) == (clean.val, clean.test)
+
+
 # Rows without a label
 
 
@@ -220,7 +261,7 @@ class Reversed(Transform):
 
 
 def test_a_transform_of_somebody_else_is_stored_with_its_module_and_read_where_that_is_allowed():
-    assert [kind().spec()["transform"] for kind in TRANSFORMS] == ["LabelNoise", "LongTail", "ZeroLabels"]
+    assert [kind().spec()["transform"] for kind in TRANSFORMS] == ["LabelNoise", "LongTail", "ParetoTail", "ZeroLabels"]
     changed = load_dataset("digits").transformed(Reversed())
     assert changed.spec["transforms"] == [{"transform": f"{__name__}:Reversed", "knobs": {}}]
     with pytest.raises(ValueError, match=f"'{__name__}:Reversed' is code of somebody else"):
@@ -235,7 +276,7 @@ def test_what_a_transform_cannot_change_is_refused():
         dataset(groups=None).transformed(LabelNoise(0.1))
     with pytest.raises(ValueError, match="ZeroLabels needs groups"):
         dataset(groups=None).transformed(ZeroLabels())
-    for transform in (LabelNoise(), LongTail(), ZeroLabels()):
+    for transform in (LabelNoise(), LongTail(), ParetoTail(), ZeroLabels()):
         with pytest.raises(ValueError, match="one label per row"):
             dataset().transformed(ZeroLabels(1), transform)
     with pytest.raises(ValueError, match="'LongTail' is no transform; give some such as"):
@@ -244,5 +285,7 @@ def test_what_a_transform_cannot_change_is_refused():
         dataset((20, 20), groups=("g", "g")).transformed(ZeroLabels(1))
     with pytest.raises(ValueError, match=r"probability = 1\.5 is outside"):
         LabelNoise(1.5)
-    with pytest.raises(ValueError, match="there is no transform named 'Blur'; known: LabelNoise, LongTail, ZeroLabels"):
+    with pytest.raises(
+        ValueError, match="there is no transform named 'Blur'; known: LabelNoise, LongTail, ParetoTail, ZeroLabels"
+    ):
         from_spec({"transform": "Blur", "knobs": {}})

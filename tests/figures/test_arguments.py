@@ -60,6 +60,7 @@ def test_code_holds_plain_numbers_whatever_was_given():
         wb.figures.calibration_map(loss, np.int64(1), np.array([0.5, 0.3, 0.2]), np.int64(5), np.int64(5)),
         wb.figures.binary_surrogates(np.float64(2), np.int64(5)),
         wb.figures.smoothing_bounds(np.array([1.0, 2.0, 3.0]), np.int64(2), np.array([0.1, 1.0])),
+        wb.figures.moat(np.array([0.1, 1.0]), np.int64(2), lead=np.float64(2), steps=np.int64(5)),
     ):
         assert "np." not in figure.code
         made: dict[str, Any] = {}

@@ -80,7 +80,7 @@ TABLES = {
 }
 OF_LOSSES = {
     *("binary_surrogates", "calibration_map", "conditional_risk", "gallery", "gradient_sparsity", "level_sets"),
-    *("against_knob", "against_mixture", "learning_curves", "line_profile", "smoothing_bounds", "weight_plane"),
+    *("against_knob", "against_mixture", "learning_curves", "line_profile", "moat", "smoothing_bounds", "weight_plane"),
 }
 OF_TABLES = (
     *(
@@ -147,6 +147,8 @@ def made(name: str, table: wb.LogitTable) -> wb.figures.Figure:
             return wb.figures.gradient_sparsity(losses, epsilons=(0.01, 0.1, 1))
         case "smoothing_bounds":
             return wb.figures.smoothing_bounds(epsilons=(0.1, 1))
+        case "moat":
+            return wb.figures.moat(steps=11)
         case "conditional_risk":
             return wb.figures.conditional_risk(wb.losses.NoisedTopK(K=2), steps=13)
         case "calibration_map":
@@ -319,7 +321,7 @@ def test_it_cannot_be_changed(small):
         small.title = "another"
 
 
-@pytest.mark.parametrize("name", sorted(set(NAMES) - {"binary_surrogates", "smoothing_bounds"}))
+@pytest.mark.parametrize("name", sorted(set(NAMES) - {"binary_surrogates", "moat", "smoothing_bounds"}))
 def test_what_it_is_not_made_of_is_refused_in_words(name):
     draw = getattr(wb.figures, name)
     needed = [each for each in inspect.signature(draw).parameters.values() if each.default is each.empty]

@@ -10,7 +10,8 @@ from scipy import stats
 
 import workbench as wb
 from workbench.cli.main import main
-from workbench.metrics.comparison import _holm, matrices, pairwise
+from workbench.metrics.comparison import matrices, pairwise
+from workbench.metrics.significance import holm
 
 rng = np.random.default_rng(0)
 SCORES = rng.normal(size=(400, 6))
@@ -33,7 +34,7 @@ def test_every_pair_has_its_difference_and_mcnemars_p_value_corrected_by_holm():
         assert row.difference == pytest.approx(one.mean() - other.mean())
         assert row.low <= row.difference <= row.high
         assert row.p == pytest.approx(stats.binomtest(only_one, only_one + only_other).pvalue)
-    assert frame["p_holm"].tolist() == pytest.approx(_holm(frame["p"].to_numpy()).tolist())
+    assert frame["p_holm"].tolist() == pytest.approx(holm(frame["p"].to_numpy()).tolist())
     assert (frame["p_holm"] >= frame["p"]).all()
 
 

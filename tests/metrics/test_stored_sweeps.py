@@ -114,7 +114,7 @@ def test_what_was_not_varied_or_is_no_number_is_refused_in_words(store):
         wb.figures.against_knob(summary, "loss.K")
     with pytest.raises(ValueError, match="the summary has test, val"):
         wb.figures.against_knob(summary, "loss.epsilon", split="train")
-    assert list(mean_over_seeds(summary.assign(value=1.0), []).columns[:2]) == ["split", "metric"]
+    assert list(mean_over_seeds(summary.assign(value=1.0), []).columns[:3]) == ["rule", "split", "metric"]
 
 
 def test_a_run_that_was_trained_again_is_measured_again(store):

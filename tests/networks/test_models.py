@@ -61,6 +61,22 @@ def test_densenet_40_40_has_the_depth_and_the_width_of_its_name():
     assert backbone(torch.zeros(1, 3, 32, 32)).shape == (1, 16 + 36 * 40)
 
 
+def test_vgg16_has_the_depth_of_its_name_without_its_hidden_layers_and_halves_the_resolution_five_times():
+    backbone = build("vgg16", input_shape=(32, 32, 3), n_classes=100).backbone.eval()
+    convolutions = [module for module in backbone.modules() if isinstance(module, nn.Conv2d)]
+    assert len(convolutions) + 3 == 16  # with two hidden layers, which the small one goes without, and the head
+    widths = [module.out_channels for module in convolutions]
+    assert widths == [64, 64, 128, 128, 256, 256, 256, 512, 512, 512, 512, 512, 512]
+    # As published for CIFAR, without the last layer and the biases, which batch normalisation makes idle.
+    assert sum(parameter.numel() for parameter in backbone.parameters()) == 14_723_136 - sum(widths)
+    sides = []
+    backbone[-2].register_forward_hook(
+        lambda module, inputs, output: sides.extend([inputs[0].shape[-1], output.shape[-1]])
+    )
+    assert backbone(torch.zeros(1, 3, 32, 32)).shape == (1, 512)
+    assert sides == [2, 1]
+
+
 @pytest.mark.parametrize(
     ("name", "n_parameters", "width"),  # as published, without the last layer
     [("resnet18", 11_176_512, 512), ("resnet34", 21_284_672, 512), ("resnet50", 23_508_032, 2048)],

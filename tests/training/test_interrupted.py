@@ -21,6 +21,7 @@ from small_runs import CLOUDS, assert_same_weights, clouds, small, weights
 from torch import nn
 
 from workbench import losses
+from workbench.schedules import anneal
 from workbench.store import Store
 from workbench.training import Cancelled, Run, fitting, train
 from workbench.training import learner as learning
@@ -36,13 +37,14 @@ def started(work: Callable[[], object]) -> multiprocessing.Process:
 
 
 def interrupted_run(accumulate: int = 1) -> Run:
-    """Dropout, noise, momentum, a cosine schedule and a monitor: all that a careless resume would get wrong."""
+    """Dropout, noise, momentum, a cosine schedule, a knob with a schedule, monitors: what a careless resume gets wrong."""
     module = nn.Sequential(nn.Flatten(), nn.Linear(5, 8), nn.Dropout(0.5))
     with torch.no_grad():
         module[1].weight.copy_(torch.linspace(-1, 1, 40).view(8, 5))
         module[1].bias.zero_()
-    loss = losses.class_named("NoisedTopK")(K=2)
-    return small(model=module, loss=loss, epochs=8, monitor="val_accuracy", learning_rate=0.01, accumulate=accumulate)
+    loss = losses.NoisedTopK(K=2, epsilon=anneal(3, 0.2))
+    watched = ("val_accuracy", "macro_average_k_accuracy@K=1.5", "top_k_accuracy@K=1")
+    return small(model=module, loss=loss, epochs=8, monitor=watched, learning_rate=0.01, accumulate=accumulate)
 
 
 @pytest.mark.parametrize("accumulate", [1, 2])
@@ -80,6 +82,10 @@ def test_a_killed_run_resumes_and_ends_with_the_same_bits(tmp_path, monkeypatch,
     assert epochs == [3]
     assert_same_weights(weights(resumed), weights(uninterrupted))
     np.testing.assert_array_equal(resumed.tables["test"].scores, uninterrupted.tables["test"].scores)
+    for monitor in run.monitor:
+        kept, wanted = resumed.kept_by(monitor), uninterrupted.kept_by(monitor)
+        assert kept.epoch == wanted.epoch
+        np.testing.assert_array_equal(kept.tables["test"].scores, wanted.tables["test"].scores)
     pd.testing.assert_frame_equal(
         resumed.history.drop(columns="seconds"), uninterrupted.history.drop(columns="seconds")
     )
@@ -219,7 +225,7 @@ def test_a_disk_that_is_too_small_for_what_is_trained_says_so_in_words(store, mo
         try:
             if file == "the best weights":
                 learner = learning.Learner(small(data), store)
-                learner.best, learner.history = learner.weights(), [{}]
+                learner.kept, learner.history = {0: learner.weights()}, [{}]
                 learner.keep_best()
             train(small(data), store=store, progress=False)
         except OSError as error:

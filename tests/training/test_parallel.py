@@ -193,11 +193,16 @@ def dropped(folder: Path, report) -> None:
 
 
 def test_a_run_on_two_ranks_is_the_run_of_one_process(store, tmp_path):
-    run = small(loss=losses.AverageKTwoHead(K=2.0), monitor="val_loss", epochs=4, learning_rate=0.05)
+    watched = ("val_loss", "macro_top_k_accuracy@K=2", "average_k_accuracy@K=1.5")
+    run = small(loss=losses.AverageKTwoHead(K=2.0), monitor=watched, epochs=4, learning_rate=0.05)
     told: list[dict] = []
     one, two = trained(run, store), trained(on(2, run), Store(tmp_path / "ranks"), on_epoch=told.append)
     assert one.run.key == two.run.key == two.path.name
     assert_nearly_the_same(one, two)
+    for monitor in watched:
+        kept = one.kept_by(monitor), two.kept_by(monitor)
+        assert kept[0].epoch == kept[1].epoch
+        np.testing.assert_allclose(kept[0].tables["test"].scores, kept[1].tables["test"].scores, atol=1e-4)
     pd.testing.assert_frame_equal(pd.DataFrame(told), two.history)
     assert two.stored.record.devices == 2
     names = [{path.relative_to(found.path).as_posix() for path in found.path.rglob("*")} for found in (one, two)]

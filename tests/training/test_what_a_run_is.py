@@ -223,7 +223,7 @@ def test_transforms_of_the_dataset_and_of_the_run_are_told_apart():
         ({"precision": "16"}, "precision = '16'.*32, bf16"),
         ({"device": "tpu"}, "device = 'tpu'.*auto, cpu, cuda"),
         ({"monitor": "test_accuracy"}, "monitor = 'test_accuracy'.*val_loss, val_accuracy, val_average_K_accuracy"),
-        ({"monitor": ["val_loss"]}, r"monitor = \['val_loss'\].*val_loss, val_accuracy"),
+        ({"monitor": ["val_lost"]}, "monitor = 'val_lost'.*val_loss, val_accuracy"),
         ({"drops": (0.75, 0.5)}, r"drops = \(0.75, 0.5\); give rising shares"),
         ({"drops": 0.5}, "drops = 0.5; give rising shares"),
         ({"drops": ("half",)}, "drops = .*; give rising shares"),

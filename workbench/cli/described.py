@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
-from workbench.datasets import DATASETS, TRANSFORMS, load_dataset, recipe_class
+from workbench import schedules
+from workbench.datasets import AUGMENTATIONS, DATASETS, TRANSFORMS, Transform, load_dataset, recipe_class
 from workbench.knobs import Knob, from_text
 from workbench.lookup import allowed_modules
-from workbench.losses import class_named
+from workbench.losses import CrossEntropy, class_named
 from workbench.networks import BACKBONES
 from workbench.networks.network import backbone_named, foreign
 from workbench.store import Store
-from workbench.training import MONITORS, Run
+from workbench.training import MONITORS, Run, recipes
 from workbench.training.features import check_trained
+
+CHANGES: tuple[type[Transform], ...] = (*TRANSFORMS, *AUGMENTATIONS)
 
 
 def described_run(parser: argparse.ArgumentParser, arguments: list[str]) -> tuple[Run, argparse.Namespace]:
@@ -23,46 +28,65 @@ def described_run(parser: argparse.ArgumentParser, arguments: list[str]) -> tupl
     names = argparse.ArgumentParser(add_help=False)
     for reader in (names, parser):
         reader.add_argument(
-            "--loss", default="CrossEntropy", metavar="NAME", help="a loss, or module:Class (default: CrossEntropy)"
+            "--recipe", metavar="NAME", help="settings of a paper (see workbench recipes); options given beside it win"
         )
         reader.add_argument(
-            "--dataset", default="garden", metavar="NAME", help=f"{', '.join(DATASETS)}, or a path (default: garden)"
+            "--loss", metavar="NAME", help="a loss, or module:Class (default: that of --recipe, else CrossEntropy)"
+        )
+        reader.add_argument(
+            *("--dataset", "--data"),
+            default="garden",
+            metavar="NAME",
+            help=f"{', '.join(DATASETS)}, or a path (default: garden)",
         )
     chosen, _rest = names.parse_known_args(arguments)
-    loss_class = class_named(chosen.loss)
-    data_knobs = recipe_class(chosen.dataset).knobs()
+    start = _start(chosen)
+    loss, data_knobs = start["loss"], recipe_class(chosen.dataset).knobs()
 
     _add_options(parser)
-    _add_knobs(parser, "training", "", Run.knobs())
-    _add_knobs(parser, f"knobs of {loss_class.__name__}", "", loss_class.knobs())
+    _add_knobs(parser, "training", "", Run.knobs(), start)
+    _add_knobs(parser, f"knobs of {type(loss).__name__}", "", loss.knobs(), loss.settings())
     _add_knobs(parser, f"knobs of {chosen.dataset}", "data.", data_knobs)
     options = parser.parse_args(arguments)
 
     if options.model is not None:
         backbone_named(options.model)  # better to fail now than when the data are drawn
-    data = load_dataset(chosen.dataset, **_turned(options, "data.", data_knobs))
-    model = "cnn" if len(data.input_shape) == 3 else "mlp"
-    features, settings = options.features, _turned(options, "", Run.knobs())
-    if features not in (None, "cached"):
-        source = Store().open(features)
+    data = load_dataset(chosen.dataset, **turned(options, "data.", data_knobs))
+    given = given_fields(options)
+    if given.get("features", "cached") != "cached":
+        source = Store().open(given["features"])
         check_trained(source)
-        features, model = source.key, str(source.record.model)
+        given = {"model": str(source.record.model), **given, "features": source.key}
         if options.model is None:
-            backbone_named(model, allowed=allowed_modules(options.allow))  # a stored run is only data
-        if foreign(options.model or model):
-            settings.setdefault("head", source.record.head or "new")
-    run = Run(
-        dataset=data,
-        model=options.model or model,
-        loss=loss_class(**_turned(options, "", loss_class.knobs())),
-        features=features,
-        transforms=tuple(from_text(text, TRANSFORMS, "transform") for text in options.transforms),
-        monitor=options.monitor,
-        patience=options.patience,
-        drops=tuple(options.drops),
-        **settings,
-    )
-    return run, options
+            backbone_named(given["model"], allowed=allowed_modules(options.allow))  # a stored run is only data
+        if foreign(given["model"]):
+            given.setdefault("head", source.record.head or "new")
+    given["loss"] = dataclasses.replace(loss, **turned(options, "", loss.knobs(), schedules.parsed))
+    if chosen.recipe is not None:
+        return recipes.named(chosen.recipe).run(data, **{**start, **given}), options
+    return Run(data, **{"model": "cnn" if len(data.input_shape) == 3 else "mlp", **given}), options
+
+
+def _start(chosen: argparse.Namespace) -> dict[str, Any]:
+    """The settings that a run starts from: a loss at least, and those of a recipe."""
+    kind = None if chosen.loss is None else class_named(chosen.loss)
+    if chosen.recipe is None:
+        return {"loss": CrossEntropy() if kind is None else kind()}
+    recipe = recipes.named(chosen.recipe)
+    return {"loss": CrossEntropy(), **recipe.settings} if kind is None else recipe.with_loss(kind)
+
+
+def given_fields(options: argparse.Namespace) -> dict[str, Any]:
+    """The fields of a run that were given on the command line; the loss is another matter."""
+    given = {name: getattr(options, name) for name in ("model", "features", "patience")}
+    if options.monitor is not None:
+        given["monitor"] = tuple(name for names in options.monitor for name in names.split(","))
+    if options.drops is not None:
+        given["drops"] = tuple(options.drops)
+    if options.transforms is not None:
+        given["transforms"] = tuple(from_text(text, CHANGES, "transform") for text in options.transforms)
+    given |= turned(options, "", Run.knobs())
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -70,8 +94,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model",
         metavar="NAME",
-        help=f"{', '.join(BACKBONES)}, torchvision:name or module:factory (default: that of --features, else cnn for "
-        "images and mlp for rows)",
+        help=f"{', '.join(BACKBONES)}, torchvision:name or module:factory (default: that of --features or --recipe, "
+        "else cnn for images and mlp for rows)",
     )
     parser.add_argument(
         "--features",
@@ -79,23 +103,28 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help="train a head only, on the features of this run (its key, or the beginning of it; see workbench runs), or of "
         "the weights that the model comes with (cached)",
     )
+    known = ", ".join(repr(kind()) for kind in CHANGES)
     parser.add_argument(
         "--transforms",
         nargs="+",
-        default=(),
         metavar="CHANGE",
-        help=f"changes of the data, as Python prints them: {', '.join(repr(kind()) for kind in TRANSFORMS)}",
+        help=f"changes of the data, or of images on their way into the network, as Python prints them: {known}",
     )
     parser.add_argument(
         "--drops",
         type=float,
         nargs="+",
-        default=Run.drops,
         metavar="SHARE",
         help="with --schedule steps: the shares of the training after which the learning rate is divided by ten (default: "
-        f"{' '.join(map(str, Run.drops))})",
+        f"those of --recipe, else {' '.join(map(str, Run.drops))})",
     )
-    parser.add_argument("--monitor", choices=MONITORS, help="keep the weights of the epoch that was best in this")
+    parser.add_argument(
+        "--monitor",
+        action="append",
+        metavar="NAME",
+        help=f"keep the epoch that was best in this: {', '.join(MONITORS)}. Given several times, or with commas between "
+        "them, the first chooses the weights and each of the others keeps the tables of its own best epoch",
+    )
     parser.add_argument("--patience", type=int, metavar="N", help="stop after N epochs without a better one")
     parser.add_argument(
         "--allow",
@@ -107,11 +136,17 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the result as JSON, and no progress")
 
 
-def _add_knobs(parser: argparse.ArgumentParser, title: str, prefix: str, knobs: Mapping[str, Knob]) -> None:
-    """One option per knob, with its meaning, range and default."""
+def _add_knobs(
+    parser: argparse.ArgumentParser,
+    title: str,
+    prefix: str,
+    knobs: Mapping[str, Knob],
+    start: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
+    """One option per knob, with its meaning, its range and where it stands unless it is given."""
     group = parser.add_argument_group(title)
     for name, declared in knobs.items():
-        default = str(declared.default).strip("()")
+        default = str(start.get(name, declared.default)).strip("()")
         meaning = f"{declared.meaning}; {declared.accepts()} (default: {default})".replace("%", "%%")
         try:
             group.add_argument(f"--{prefix}{name}", metavar="VALUE", help=meaning)
@@ -119,7 +154,12 @@ def _add_knobs(parser: argparse.ArgumentParser, title: str, prefix: str, knobs: 
             raise ValueError(f"{title}: --{prefix}{name} means something else here already; rename the knob") from None
 
 
-def _turned(options: argparse.Namespace, prefix: str, knobs: Mapping[str, Knob]) -> dict[str, Any]:
+def turned(
+    options: argparse.Namespace,
+    prefix: str,
+    knobs: Mapping[str, Knob],
+    parsed: Callable[[Knob, str, str], Any] = Knob.parsed,
+) -> dict[str, Any]:
     """The knobs that were given on the command line, read and checked."""
     given = {name: getattr(options, prefix + name) for name in knobs}
-    return {name: knobs[name].parsed(prefix + name, text) for name, text in given.items() if text is not None}
+    return {name: parsed(knobs[name], prefix + name, text) for name, text in given.items() if text is not None}

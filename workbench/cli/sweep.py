@@ -3,41 +3,135 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import math
 import sys
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from workbench.cli.base import Command
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from workbench.losses import Loss
+    from workbench.metrics import Metric
     from workbench.training import Run
+    from workbench.training.best import Best, BestOfEach
+    from workbench.training.swept import Sweep
+
+EACH = ("K", "loss")  # what is never tuned: the best of each is told
 
 
 def _sweep(arguments: list[str]) -> int:
     from workbench.cli.described import described_run
     from workbench.sets import rule_from_text
-    from workbench.training.sweeps import ranking_metric, sweep
+    from workbench.training.sweeps import sweep
+    from workbench.training.swept import METRICS
 
-    run, options = described_run(_parser(), arguments)
-    ranking_metric(options.metric)
-    rule = rule_from_text(options.rule, foreign=True) if options.rule else None
-    found = sweep(run, _over(run, options), rule=rule, progress=not options.json)
+    # --K is a knob of some losses; here it may have several values, and any loss may be judged at each of them.
+    reader = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    reader.add_argument("--K", nargs="+", type=_number)
+    sizes, rest = reader.parse_known_args(arguments)
+    run, options = described_run(_parser(), rest)
+    if options.recipe is None and sizes.K and len(sizes.K) == 1 and "K" in run.loss.knobs():
+        run, sizes.K = dataclasses.replace(run, loss=dataclasses.replace(run.loss, **{"K": sizes.K[0]})), None
+    ranking = _metric(options.metric)
+    metrics = {metric.stated().name: metric for metric in (*METRICS, ranking, *map(_metric, options.measure))}
+    rules = [rule_from_text(text, foreign=True) for text in options.rule]
+    over = _over(run, options, sizes.K)
+    if options.recipe is not None:
+        over = [{**setting, **grid} for setting in _of_recipe(run, options) for grid in over]
+    if not any(over):
+        raise ValueError(
+            "nothing is varied; say what to try: --over NAME VALUE …, --setting NAME=VALUE …, --K 2 3 5, or --recipe NAME of a "
+            "paper that compares some (workbench recipes NAME says what)"
+        )
+    each = options.each or [
+        name for name in EACH if len({repr(value) for grid in over for value in grid.get(name, [])}) > 1
+    ]
+
+    found = sweep(run, over, rule=rules or None, metrics=list(metrics.values()), progress=not options.json)
     for setting, message in found.failed:
         print(f"diverged: {setting}: {message}", file=sys.stderr)
-    best = found.best(options.metric)
+    bests = found.best_of_each(each, ranking.stated().name, group=options.group, rule=rules[0] if rules else None)
+    pairs = _pairs(bests) if each else None
     if options.json:
-        test = {name: None if math.isnan(value) else value for name, value in best.test.items()}  # JSON has no NaN
-        result = {"settings": best.settings, "test": test, "runs": [done.stored.key for done in best.runs]}
-        lines = json.loads(found.frame.to_json(orient="records"))
-        print(json.dumps({"best": result, "frame": lines}, indent=2, ensure_ascii=False))
+        print(json.dumps(_as_json(found, bests, pairs), indent=2, ensure_ascii=False, default=repr))
     else:
-        print(found.summary().to_string(index=False, float_format="{:.4g}".format))
-        chosen = ", ".join(f"{name} = {value}" for name, value in best.settings.items()) or "the only setting"
-        print(f"best {best.metric} on val: {chosen}")
-        interval = "[{low:.4g}, {high:.4g}], 95 % interval of the mean over {seeds} seeds".format(**best.test)
-        print(f"on test: {best.test['mean']:.4g} {interval if best.test['seeds'] > 1 else '(one seed: no interval)'}")
+        print(_as_text(found, bests, pairs))
     return 0
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    return int(number) if number.is_integer() else number
+
+
+def _metric(text: str) -> Metric:
+    """A metric by its name, which may say its K: top_k_accuracy@K=3."""
+    from workbench.metrics import METRICS
+    from workbench.training.swept import ranking_metric
+
+    name, _, K = text.partition("@K=")
+    metric = ranking_metric(name, [metric for metric in METRICS if metric.subject in ("sets", "table")])
+    if not K:
+        return metric
+    if metric.stated() is metric:
+        raise ValueError(f"metric = {text!r}: {name} has no K")
+    return metric.at(K=_number(K))
+
+
+def _pairs(bests: BestOfEach) -> pd.DataFrame | None:
+    """How the best settings differ; None where they cannot be paired, which is said."""
+    if len(bests) < 2:
+        return None
+    try:
+        return bests.differences()
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return None
+
+
+def _as_json(found: Sweep, bests: BestOfEach, pairs: pd.DataFrame | None) -> dict[str, Any]:
+    from workbench.metrics.hierarchical import multiplicity
+
+    def lines(frame: pd.DataFrame) -> Any:
+        return json.loads(frame.to_json(orient="records"))
+
+    def told(best: Best) -> dict[str, Any]:
+        test = {name: None if math.isnan(value) else value for name, value in best.test.items()}  # JSON has no NaN
+        return {"settings": best.settings, "test": test, "runs": [done.stored.key for done in best.runs]}
+
+    result: dict[str, Any] = {}
+    if bests.by:
+        result |= {"best_of_each": [told(best) for best in bests.values()], "side_by_side": lines(bests.frame)}
+    else:
+        result["best"] = told(bests[()])
+    if pairs is not None:
+        result |= {"differences": lines(pairs), "multiplicity": multiplicity(pairs)}
+    return result | {"frame": lines(found.frame)}
+
+
+def _as_text(found: Sweep, bests: BestOfEach, pairs: pd.DataFrame | None) -> str:
+    from workbench.metrics.hierarchical import multiplicity
+
+    def table(frame: pd.DataFrame) -> str:
+        return frame.to_string(index=False, float_format="{:.4g}".format)
+
+    parts = [table(found.summary().dropna(subset="mean"))]
+    if bests.by:
+        parts += [f"the best on val for each {' and '.join(bests.by)}, with intervals over seeds and rows"]
+        parts += [table(bests.frame)]
+        parts += [] if pairs is None else [table(pairs), multiplicity(pairs)]
+        return "\n\n".join(parts)
+    best = bests[()]
+    of = f"{best.metric} ({best.group})" if best.group else best.metric
+    chosen = ", ".join(f"{name} = {value}" for name, value in best.settings.items()) or "the only setting"
+    interval = "[{low:.4g}, {high:.4g}], 95 % interval of the mean over {seeds} seeds".format(**best.test)
+    interval = interval if best.test["seeds"] > 1 else "(one seed: no interval)"
+    return "\n".join([*parts, f"best {of} on val: {chosen}", f"on test: {best.test['mean']:.4g} {interval}"])
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -46,62 +140,131 @@ def _parser() -> argparse.ArgumentParser:
         description="Train a model in every combination of some settings, choose the best one on validation rows and "
         "report it on test rows. Runs that are stored are not trained again, so an interrupted sweep goes on.",
         epilog="--loss NAME --help lists the knobs of that loss, which --over loss.KNOB varies; those of the dataset, --over "
-        "data.KNOB.",
+        "data.KNOB. --K 2 3 5 sets K of the loss, the rules and the monitors together, also for a loss without K.",
     )
-    settings = parser.add_mutually_exclusive_group(required=True)
-    settings.add_argument(
+    parser.add_argument(
         "--over",
         action="append",
+        default=[],
         nargs="+",
         metavar=("NAME", "VALUE"),
-        help="a training option, loss.KNOB or data.KNOB, and the values to try; given several times, every combination is "
-        "trained",
+        help="a training option, loss, K, loss.KNOB or data.KNOB, and the values to try; given several times, every "
+        "combination is trained",
     )
-    settings.add_argument(
+    parser.add_argument(
         "--setting",
         action="append",
+        default=[],
         nargs="+",
         metavar="NAME=VALUE",
-        help="one setting of a list in place of a grid, such as learning_rate=0.1 seed=0; may be given several times",
+        help="one setting of a list in place of a grid, such as learning_rate=0.1 seed=0; may be given several times, and "
+        "--over is then varied in each. A name given several times is a grid of this setting: loss=NoisedTopK "
+        "loss.epsilon=0.1 loss.epsilon=1",
+    )
+    parser.add_argument(
+        "--search",
+        action="store_true",
+        help="with --recipe: train what the paper searched, in place of what it compares; K are those of the paper",
     )
     parser.add_argument(
         "--rule",
+        action="append",
+        default=[],
         metavar="RULE",
-        help="the rule that makes sets, or module:Rule for one of yours (default: AverageK(K=5))",
+        help="the rule that makes sets, or module:Rule for one of yours (default: AverageK(K=5)); may be given several "
+        "times: all are measured, and settings are chosen by the first",
     )
-    parser.add_argument("--metric", default="accuracy", help="what to choose by on validation rows (default: accuracy)")
+    parser.add_argument(
+        "--metric",
+        default="accuracy",
+        help="what to choose by on validation rows, such as top_k_accuracy@K=3 (default: accuracy)",
+    )
+    parser.add_argument(
+        "--group", default="", help="which of a metric that is a number for each: few, of shot_accuracy"
+    )
+    parser.add_argument("--measure", nargs="+", default=[], metavar="METRIC", help="further metrics to measure")
+    parser.add_argument(
+        "--each", nargs="+", metavar="NAME", help="choose the best for each value of these (default: K and loss)"
+    )
     return parser
 
 
-def _over(run: Run, options: argparse.Namespace) -> dict[str, list[Any]] | list[dict[str, Any]]:
-    """What a sweep varies, as a person typed it: a list of settings, or a grid."""
+def _over(run: Run, options: argparse.Namespace, sizes: list[float] | None) -> list[dict[str, list[Any]]]:
+    """What a sweep varies, as a person typed it: a grid for each --setting, or one grid."""
+    shared = [(name, text) for name, *texts in options.over for text in texts]
+    grids = []
+    for pairs in options.setting or [[]]:
+        typed: dict[str, list[str]] = {}
+        for name, text in [*(pair.partition("=")[::2] for pair in pairs), *shared]:
+            typed.setdefault(name, []).append(text)
+        losses = [_loss(text) for text in typed.get("loss", [])]
+        knobs = _knobs(run, losses or [run.loss], options.dataset)
+        grid: dict[str, list[Any]] = {"K": sizes} if sizes else {}
+        for name, texts in typed.items():
+            grid[name] = losses if name == "loss" else [_value(name, text, knobs) for text in texts]
+        grids.append(grid)
+    return grids
+
+
+def _of_recipe(run: Run, options: argparse.Namespace) -> list[dict[str, list[Any]]]:
+    """What the paper of a recipe compares, or searched, at each of its K; what was given beside it stays as it was given."""
+    from workbench.cli.described import given_fields, turned
+    from workbench.training import recipes
+
+    recipe, given, kind = recipes.named(options.recipe), given_fields(options), type(run.loss)
+    settings = []
+    for setting in (recipe.grid if options.search else recipe.compared) or [{}]:
+        loss = setting.get("loss", run.loss)
+        if options.loss is None or type(loss) is kind:
+            left = {name: [value] for name, value in setting.items() if name not in given}
+            if "loss" in setting and type(loss) is kind:
+                left["loss"] = [dataclasses.replace(loss, **turned(options, "", kind.knobs()))]
+            settings.append(({"K": list(recipe.K)} if recipe.K else {}) | left)
+    return settings
+
+
+def _loss(text: str) -> Loss:
+    """The loss a person wrote the way Python prints it, or its name alone; `module:Class` finds one of theirs."""
+    from workbench.knobs import from_text
+    from workbench.losses import class_named
+
+    name, *knobs = text.partition("(")
+    found = class_named(name.strip())
+    return from_text(found.__name__ + "".join(knobs), (found,), "loss")
+
+
+def _knobs(run: Run, losses: Iterable[Loss], dataset: str) -> dict[str, Any]:
+    """Name → knob of everything that may be varied, and None for what is no knob."""
     from workbench.datasets import recipe_class
 
-    knobs = {
+    return {
+        "model": None,
         **run.knobs(),
-        **{f"loss.{name}": declared for name, declared in run.loss.knobs().items()},
-        **{f"data.{name}": declared for name, declared in recipe_class(options.dataset).knobs().items()},
+        "K": None,
+        **{f"loss.{name}": declared for loss in losses for name, declared in loss.knobs().items()},
+        **{f"data.{name}": declared for name, declared in recipe_class(dataset).knobs().items()},
     }
 
-    def value(name: str, text: str) -> Any:
-        if name == "model":
-            return text
-        if name not in knobs:
-            raise ValueError(f"{name} is nothing that a sweep varies; give one of model, {', '.join(knobs)}")
-        return knobs[name].parsed(name, text)
 
-    if options.setting:
-        settings = [dict(pair.partition("=")[::2] for pair in pairs) for pairs in options.setting]
-        return [{name: value(name, text) for name, text in setting.items()} for setting in settings]
-    grid: dict[str, list[Any]] = {}
-    for name, *texts in options.over:
-        grid.setdefault(name, []).extend(value(name, text) for text in texts)
-    return grid
+def _value(name: str, text: str, knobs: Mapping[str, Any]) -> Any:
+    from workbench import schedules
+    from workbench.knobs import Knob
+
+    if name not in knobs:
+        raise ValueError(f"{name} is nothing that a sweep varies; give one of {', '.join(knobs)}, loss")
+    if name == "K":
+        return _number(text)
+    if knobs[name] is None:
+        return text
+    return (schedules.parsed if name.startswith("loss.") else Knob.parsed)(knobs[name], name, text)
 
 
 SWEEP = Command(
     "sweep",
     "train a model in many settings",
     reads=_sweep,
-    examples=(("workbench sweep --loss NoisedTopK --over loss.epsilon 0.1 0.5 1 --over seed 0 1 2", ""),),
+    examples=(
+        ("workbench sweep --loss NoisedTopK --over loss.epsilon 0.1 0.5 1 --over seed 0 1 2", ""),
+        ("workbench sweep --recipe cifar100-densenet --data PATH", "what a paper compares"),
+    ),
 )

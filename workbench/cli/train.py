@@ -35,12 +35,18 @@ def _train(arguments: list[str]) -> int:
         return 0
     if options.json:
         found = {"key": run.key, "path": str(done.path), "title": run.title, **done.kept}
+        if done.stored.record.best_epochs is not None:
+            found["best_epochs"] = dict(done.stored.record.best_epochs)
         print(json.dumps(found, indent=2, ensure_ascii=False))
     else:
         print(f"{run.title}: kept as {run.key[:12]} in {done.path.parent}")
         measured = {name: value for name, value in done.kept.items() if name != "epoch"}
         print(f"epoch {done.kept['epoch'] + 1:.0f} of {len(done.history)}, whose weights were kept: ", end="")
         print(", ".join(f"{name} {value:.4g}" for name, value in measured.items()))
+        for monitor in run.monitors[1:]:
+            epoch = done.kept_by(monitor.name).epoch
+            value = done.history[monitor.column][epoch]
+            print(f"best in {monitor.name}: epoch {epoch + 1} of {len(done.history)}, {monitor.column} {value:.4g}")
         print(f"next: workbench evaluate {run.key[:12]}, or workbench app")
     return 0
 

@@ -10,10 +10,14 @@ load_dataset("path/to/data")  your own files:
     train/<class>/…, val/<class>/…, test/<class>/…        images; also <class>/… alone
     labels.csv: file,label                                images with one label, several (a;b;c) or none
     plantnet300K_species_id_2_name.json, images/, …       Pl@ntNet-300K
+    annotations/instances_train2017.json, train2017/, …   COCO, many labels
+    Groundtruth/TrainTestLabels/, ImageList/, Flickr/     NUS-WIDE, many labels
+    ImageNet_LT_train.txt: path label, …                  lists of images, as those of ImageNet-LT
     data_batch_1.bin, …  or  train.bin, test.bin, …       CIFAR-10 and CIFAR-100, binary version
     train-images-idx3-ubyte.gz, …                         MNIST and Fashion-MNIST
 
 data.transformed(LabelNoise(0.2), LongTail(100), ZeroLabels(2)) changes a dataset, and its key, name and spec tell so;
+Run(data, transforms=(HorizontalFlip(), PaddedCrop(4), Normalise())) changes images on their way into the network;
 data.with_groups([…]) gives its classes groups, within which labels get noisy.
 """
 
@@ -25,6 +29,15 @@ from pathlib import Path
 from typing import Any
 
 from workbench.datasets import transforms
+from workbench.datasets.augmentations import (
+    AUGMENTATIONS,
+    Augmentation,
+    HorizontalFlip,
+    ImageTransform,
+    Normalise,
+    PaddedCrop,
+    Torchvision,
+)
 from workbench.datasets.base import Dataset, Split
 from workbench.datasets.bundled import Digits, Letters
 from workbench.datasets.files import kind_at
@@ -32,21 +45,29 @@ from workbench.datasets.files.base import OnDisk
 from workbench.datasets.image_files import ImageFiles
 from workbench.datasets.plants.garden import Garden
 from workbench.datasets.plants.meadow import Meadow
-from workbench.datasets.transforms import TRANSFORMS, Groups, LabelNoise, LongTail, Transform, ZeroLabels
+from workbench.datasets.transforms import TRANSFORMS, Groups, LabelNoise, LongTail, ParetoTail, Transform, ZeroLabels
 
 __all__ = [
+    "AUGMENTATIONS",
     "DATASETS",
     "TRANSFORMS",
+    "Augmentation",
     "Dataset",
     "Digits",
     "Garden",
     "Groups",
+    "HorizontalFlip",
     "ImageFiles",
+    "ImageTransform",
     "LabelNoise",
     "Letters",
     "LongTail",
     "Meadow",
+    "Normalise",
+    "PaddedCrop",
+    "ParetoTail",
     "Split",
+    "Torchvision",
     "Transform",
     "ZeroLabels",
     "load_dataset",
@@ -68,8 +89,9 @@ def load_dataset(name_or_path: str | Path, **knobs: Any) -> Dataset:
 
     - `name_or_path`: which dataset.
 
-    Names are garden, meadow, letters and digits; a path is a folder of images, a CSV of labels, Pl@ntNet-300K, CIFAR's
-    binary version or MNIST's files, as the module says. A knob that is not there lists those that are.
+    Names are garden, meadow, letters and digits; a path is a folder or lists of images, a CSV of labels, Pl@ntNet-300K,
+    COCO, NUS-WIDE, CIFAR's binary version or MNIST's files, as the module says. A knob that is not there lists those that
+    are.
 
     >>> load_dataset("letters")
     Dataset('letters': 15 974 / 2 013 / 2 013 rows of 16, 26 classes)

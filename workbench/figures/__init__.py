@@ -7,6 +7,7 @@ from workbench.figures.code import Code
 from workbench.figures.of_data.inequality import lorenz
 from workbench.figures.of_data.sprites import sprite_sheet
 from workbench.figures.of_losses.landscapes import gallery, level_sets
+from workbench.figures.of_losses.moat import moat
 from workbench.figures.of_losses.profiles import binary_surrogates, line_profile
 from workbench.figures.of_losses.risks import calibration_map, conditional_risk
 from workbench.figures.of_losses.smoothing import gradient_sparsity, smoothing_bounds
@@ -17,6 +18,7 @@ from workbench.figures.of_runs.comparisons import on_two_metrics, paired_differe
 from workbench.figures.of_runs.improvement import most_improved
 from workbench.figures.of_runs.learning import learning_curves
 from workbench.figures.of_runs.mixtures import against_mixture
+from workbench.figures.of_runs.reproduced import reproduced
 from workbench.figures.of_runs.sweeping import against_knob
 from workbench.figures.of_runs.weights import weight_plane
 from workbench.figures.of_sets.agreement import f1_against_threshold
@@ -40,6 +42,7 @@ FIGURES = (
     calibration_map,
     gradient_sparsity,
     smoothing_bounds,
+    moat,
     set_sizes,
     accuracy_against_size,
     size_against_threshold,
@@ -59,6 +62,7 @@ FIGURES = (
     on_two_metrics,
     paired_differences,
     most_improved,
+    reproduced,
 )
 
 __all__ = [  # written out for type checkers; a test holds it to FIGURES
@@ -80,12 +84,14 @@ __all__ = [  # written out for type checkers; a test holds it to FIGURES
     "level_sets",
     "line_profile",
     "lorenz",
+    "moat",
     "most_improved",
     "none_of_these",
     "on_two_metrics",
     "paired_differences",
     "per_class",
     "reliability",
+    "reproduced",
     "samples",
     "set_sizes",
     "shared_sets",

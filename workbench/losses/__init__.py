@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from workbench import schedules
 from workbench.lookup import named
 from workbench.losses.average_k import ROLE, AssumeNegative, AverageKTwoHead, ExpectedPositive
 from workbench.losses.base import PAPERS, Loss
@@ -93,5 +94,7 @@ def class_named(
 
 def from_spec(spec: dict[str, Any], *, allowed: Iterable[str] = ()) -> Loss:
     """The loss that `loss.spec()` described. A foreign one must live in one of the `allowed` modules."""
+    kind = class_named(spec["loss"], allowed=allowed)
+    declared = kind.knobs()
     knobs = {name: tuple(value) if isinstance(value, list) else value for name, value in spec["knobs"].items()}
-    return class_named(spec["loss"], allowed=allowed)(**knobs)
+    return kind(**{name: schedules.read(declared.get(name), value) for name, value in knobs.items()})

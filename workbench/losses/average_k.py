@@ -154,6 +154,7 @@ class ROLE(Loss):
             )
         else:
             estimates = state(rows, labels)
+            state.learning_rate_factor = self.estimate_rate  # type: ignore[assignment]  # it may follow a schedule
         return (self._taught_by(estimates, scores, labels) + self._taught_by(scores, estimates, labels)) / 2
 
     def _taught_by(self, teacher: Tensor, student: Tensor, labels: Tensor) -> Tensor:

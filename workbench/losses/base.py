@@ -6,6 +6,7 @@ heads, labels, link); every table, slider, command-line option, gallery and cont
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -13,22 +14,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from workbench.knobs import Knobbed
+from workbench import schedules
+from workbench.knobs import Knob, Knobbed
+from workbench.literature import PAPERS as PAPERS
 from workbench.lookup import stored_name
 from workbench.operators.applying import is_mapped
 from workbench.operators.order import at_least_float32
 
-# Short citation → full one. A loss names the short one.
-PAPERS = {
-    "Garcin et al. 2022": "C. Garcin, M. Servajean, A. Joly, J. Salmon. Stochastic smoothing of the top-K calibrated hinge "
-    "loss for deep imbalanced classification. ICML 2022",
-    "Garcin et al. 2023": "C. Garcin, M. Servajean, A. Joly, J. Salmon. A two-head loss function for deep average-K "
-    "classification. 2023",
-    "Petersen et al. 2022": "F. Petersen, H. Kuehne, C. Borgelt, O. Deussen. Differentiable top-k classification learning. "
-    "ICML 2022",
-    "Liao et al.": "S. Liao, E. Gavves, C. Oh, C. Snoek. Quasibinary classifier for images with zero and multiple labels",
-    "Garcin, thesis": "C. Garcin. PhD thesis on set-valued classification and Pl@ntNet-300K, Université de Montpellier, 2023",
-}
+FACTS = ("convex", "smooth", "calibrated", "proper")  # that may depend on knobs
 
 
 @dataclass(frozen=True)
@@ -39,9 +32,18 @@ class Loss(Knobbed):
     fields, and its formula in `values`. It is called as `loss(scores, labels)`; the call checks shapes and labels and
     computes half precision in float32, so that `values` is nothing but the formula.
 
+    A numeric knob may follow a schedule (`wb.schedules`): `at(done)` is the loss at that share of the training. Its facts,
+    and what a call returns, are those of the loss at the end.
+
     Inside `torch.func.vmap` or `grad` shapes and K are checked as everywhere. Labels that are mapped have no values to look
     at there: whoever maps a loss over labels checks before that they lie from 0 to L − 1.
     """
+
+    def __init_subclass__(cls, **facts: Any) -> None:
+        super().__init_subclass__(**facts)
+        for name in FACTS:
+            if isinstance(fact := vars(cls).get(name), property):
+                setattr(cls, name, _at_the_end(fact))
 
     # Facts of the class.
     title: ClassVar[str]
@@ -97,9 +99,24 @@ class Loss(Knobbed):
         state: nn.Module | None = None,
         rows: Tensor | None = None,  # indices of the rows in the training set, for losses with a state
     ) -> Tensor:  # (n,); its mean is the paper's batch loss
-        scores = self._checked_scores(scores)
-        labels = self._checked_labels(scores, labels)
-        return self.values(scores, labels, noise=noise, generator=generator, state=state, rows=rows)
+        loss = self.at(1)
+        scores = loss._checked_scores(scores)
+        labels = loss._checked_labels(scores, labels)
+        return loss.values(scores, labels, noise=noise, generator=generator, state=state, rows=rows)
+
+    def at(self, done: float) -> Self:
+        """The loss when the share `done` of the training is behind: schedules give way to numbers; itself without any."""
+        moving = self.scheduled()
+        if not moving:
+            return self
+        knobs = self.knobs()
+        return dataclasses.replace(
+            self, **{name: schedules.value_at(knobs[name], moving[name], done) for name in moving}
+        )
+
+    def scheduled(self) -> dict[str, schedules.Schedule]:
+        """Knob → the schedule that it follows; empty for most."""
+        return {name: value for name, value in vars(self).items() if isinstance(value, schedules.Schedule)}
 
     def logits(self, scores: Tensor) -> Tensor:
         """(n, L): what a table caches. The predicting head of two; `scale` times the cosine for a cosine head."""
@@ -131,7 +148,11 @@ class Loss(Knobbed):
 
     def spec(self) -> dict[str, Any]:
         """What `run.json` keeps: the name of the class and its knobs. `losses.from_spec` makes the loss again."""
-        return {"loss": stored_name(type(self)), "knobs": self.settings()}
+        knobs = {name: schedules.stored(value) for name, value in self.settings().items()}
+        return {"loss": stored_name(type(self)), "knobs": knobs}
+
+    def _checked(self, name: str, declared: Knob) -> Any:
+        return schedules.checked(declared, name, getattr(self, name), owner=type(self).__name__)
 
     def _checked_scores(self, scores: Tensor) -> Tensor:
         name = type(self).__name__
@@ -178,3 +199,10 @@ class Loss(Knobbed):
                     f"{name}: labels go from {low} to {high}; with {n_classes} classes give 0 to {n_classes - 1}"
                 )
         return labels.long()
+
+
+def _at_the_end(fact: property) -> property:
+    """A fact that depends on knobs, of the loss at the end of its schedules."""
+    of_loss = fact.fget
+    assert of_loss is not None
+    return property(lambda loss: of_loss(loss.at(1)), doc=fact.__doc__)

@@ -99,7 +99,7 @@ class DifferentiableTopK(Loss):
             object.__setattr__(self, "p_k", p_k)
         else:
             super().__post_init__()
-        if (k := largest_k(self.p_k)) > self.m:
+        if (k := largest_k(self.p_k)) > min(self.at(0).m, self.at(1).m):
             raise ValueError(
                 f"DifferentiableTopK: p_k reaches rank {k} and m = {self.m} classes are ranked; raise m or shorten p_k"
             )
@@ -116,8 +116,9 @@ class DifferentiableTopK(Loss):
         rows: Tensor | None = None,
     ) -> Tensor:
         """As every loss; `p_k` (n, k) is P_K for each row, in place of the knob."""
-        scores = self._checked_scores(scores)
-        return self.values(scores, self._checked_labels(scores, labels), p_k=p_k)
+        loss = self.at(1)
+        scores = loss._checked_scores(scores)
+        return loss.values(scores, loss._checked_labels(scores, labels), p_k=p_k)
 
     def values(self, scores: Tensor, labels: Tensor, *, p_k: Tensor | None = None, **_: Any) -> Tensor:
         of_softmax, of_ranks = self._weights(scores, labels, p_k)

@@ -25,6 +25,7 @@ from workbench.metrics import (
 from workbench.metrics.base import checked_metrics, in_full, intervals_of, named, resampled
 from workbench.metrics.intervals import bootstrap_interval, paired_share_interval
 from workbench.metrics.of_probabilities import top_classes
+from workbench.metrics.significance import holm
 from workbench.progress import slow
 from workbench.sets import PredictionSets, Rule, Threshold, checked_rule
 from workbench.tables import LogitTable, checked_table
@@ -118,7 +119,7 @@ def pairwise(
         for group in measured[0].found:
             pairs = [pair for pair in itertools.combinations(measured, 2) if all(group in each.found for each in pair)]
             p_values = np.array([one.p_value(other, group) for one, other in pairs])
-            for (one, other), p, corrected in zip(pairs, p_values, _holm(p_values), strict=True):
+            for (one, other), p, corrected in zip(pairs, p_values, holm(p_values), strict=True):
                 record: dict[str, Any] = {"metric": one.metric.name, "group": group}
                 record |= {"first": one.table, "second": other.table}
                 record["difference"] = one.found[group] - other.found[group]
@@ -328,18 +329,3 @@ def _measured(
         for (metric, name), part, of_resamples in zip(wanted, parts, drawn, strict=True)
     ]
     return [lines[start : start + len(tables)] for start in range(0, len(lines), len(tables))]
-
-
-def _holm(p_values: np.ndarray) -> np.ndarray:
-    """p-values that hold for all comparisons together (Holm 1979): the smallest times m, the next times m − 1, …
-
-    >>> _holm(np.array([0.01, 0.04, 0.03])).round(3).tolist()
-    [0.03, 0.06, 0.06]
-    """
-    rising = np.argsort(p_values)  # NaN last
-    corrected = np.maximum.accumulate(
-        p_values[rising] * (np.count_nonzero(~np.isnan(p_values)) - np.arange(len(rising)))
-    )
-    found = np.empty_like(p_values)
-    found[rising] = np.minimum(corrected, 1)
-    return found

@@ -15,29 +15,37 @@ from workbench.sets import Rule
 from workbench.tables import LogitTable
 
 CONFIDENCE = 0.95
+MEASURED = ["rule", "split", "metric", "group", "value", "n"]
 
 
-def measured_splits(tables: Mapping[str, LogitTable], rule: Rule, metrics: Sequence[Metric]) -> pd.DataFrame:
-    """`split`, `metric`, `group`, `value` and `n` of one run, on val and on test; the rule is fitted on val."""
+def measured_splits(
+    tables: Mapping[str, LogitTable], rules: Mapping[str, Rule], metrics: Sequence[Metric]
+) -> pd.DataFrame:
+    """`rule`, `split`, `metric`, `group`, `value` and `n` of one run, on val and on test; rules are fitted on val.
+
+    - `rules`: name → rule. A metric of the probabilities alone has the rule "".
+    """
+    names = {"": "", **{repr(rule): name for name, rule in rules.items()}}
     parts = []
     for split in ("val", "test"):
-        found = report(tables[split], rules=[rule], metrics=metrics, val=tables["val"])
-        parts.append(pd.DataFrame(found[["metric", "group", "value", "n"]]).assign(split=split))
-    return pd.concat(parts, ignore_index=True)
+        found = pd.DataFrame(report(tables[split], rules=rules.values(), metrics=metrics, val=tables["val"]))
+        parts.append(found.assign(split=split, rule=found["rule"].map(names)))
+    return pd.concat(parts, ignore_index=True)[MEASURED]
 
 
 def sweep_frame(runs: Iterable[tuple[str, Mapping[str, Any], pd.DataFrame]], varied: Sequence[str]) -> pd.DataFrame:
     """The tidy frame of a sweep, of the key, the setting and the `measured_splits` of each run.
 
-    One line per run, split, metric and group; columns: what was varied, `run`, `split`, `metric`, `group`, `value`, `n`.
+    One line per run, rule, split, metric and group; columns: what was varied, `run`, `rule` ("" for metrics of the
+    probabilities alone), `split`, `metric`, `group`, `value`, `n`.
     """
-    columns = [*varied, "run", "split", "metric", "group", "value", "n"]
+    columns = [*varied, "run", *MEASURED]
     parts = [measured.assign(run=key, **{name: setting[name] for name in varied}) for key, setting, measured in runs]
     return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
 
 
 def mean_over_seeds(frame: pd.DataFrame, names: Sequence[str], metrics: Iterable[Metric] = METRICS) -> pd.DataFrame:
-    r"""Mean over seeds with its 95 % interval: one line per setting of `names`, split, metric and group.
+    r"""Mean over seeds with its 95 % interval: one line per setting of `names`, rule, split, metric and group.
 
     $$ \bar v \pm t_{0.975,\, n-1} \, s / \sqrt n $$
 
@@ -51,7 +59,7 @@ def mean_over_seeds(frame: pd.DataFrame, names: Sequence[str], metrics: Iterable
     """
     from scipy import stats  # only here: it takes longer to load than all other modules of the app
 
-    by = [*names, "split", "metric", *(["group"] if "group" in frame else [])]
+    by = [*names, *(name for name in ("rule", "split", "metric", "group") if name in frame)]
     groups = frame.groupby(by, sort=False, dropna=False)["value"]
     found = groups.agg(mean="mean", deviation="std", seeds="size").reset_index()
     n = found["seeds"].to_numpy()

@@ -40,7 +40,7 @@ class StoredSweep:
     def frame(self, rule: Rule | None = None, metrics: Sequence[Metric] | None = None) -> pd.DataFrame:
         """Tidy: one line per run, split, metric and group ("" or few, medium, many, …).
 
-        Columns: what was varied, `run` (its key), `split`, `metric`, `group`, `value`, `n`.
+        Columns: what was varied, `run` (its key), `rule`, `split`, `metric`, `group`, `value`, `n`.
         Sets are made by `rule`, fitted on val (default: average-K for K = 5, or fewer where there are few classes).
         """
         of = tuple(metric for metric in METRICS if metric.name in SHOWN) if metrics is None else tuple(metrics)
@@ -60,7 +60,7 @@ class StoredSweep:
         return sweep_frame(parts, self.varied)
 
     def summary(self, rule: Rule | None = None, metrics: Sequence[Metric] | None = None) -> pd.DataFrame:
-        """Mean over seeds with its 95 % interval (`mean_over_seeds`): one line per setting, split, metric and group."""
+        """Mean over seeds with its 95 % interval (`mean_over_seeds`): one line per setting, rule, split, metric and group."""
         means = mean_over_seeds(self.frame(rule, metrics), self.varied, METRICS if metrics is None else metrics)
         return means.sort_values(self.varied, kind="stable", ignore_index=True)
 
@@ -77,8 +77,8 @@ def _opens(run: StoredRun) -> bool:
 def _measured(
     run: StoredRun, content: frozenset[tuple[str, str]], rule: Rule, metrics: tuple[Metric, ...]
 ) -> pd.DataFrame:
-    """split, metric, group, value and n of one run, whose `content` changes when it is trained again."""
-    return measured_splits(run.tables, rule, metrics)
+    """What `measured_splits` says of one run, whose `content` changes when it is trained again."""
+    return measured_splits(run.tables, {rule.short(): rule}, metrics)
 
 
 def stored_sweeps(runs: Iterable[StoredRun]) -> list[StoredSweep]:
@@ -96,7 +96,7 @@ def stored_sweeps(runs: Iterable[StoredRun]) -> list[StoredSweep]:
         varied = {knob, "seed"} | ({"dataset_key"} if knob.startswith("data.") else set())
         families: dict[Any, dict[Any, list[StoredRun]]] = defaultdict(lambda: defaultdict(list))
         for run, settings in trained.items():
-            if knob in settings:
+            if _is_number(settings.get(knob)):  # not what follows a schedule
                 rest = {name: value for name, value in settings.items() if name not in varied}
                 family = tuple(rest.get(name) for name in ("loss", "data", "dataset_key", "model", "features"))
                 families[family][tuple(sorted(rest.items()))].append(run)

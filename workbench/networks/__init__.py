@@ -13,6 +13,7 @@ from workbench.networks.backbones import (
     resnet18_small,
     resnet34,
     resnet50,
+    vgg16,
 )
 from workbench.networks.base import Backbone
 from workbench.networks.pretrained import efficientnet_lite0
@@ -26,6 +27,7 @@ BACKBONES: dict[str, Backbone] = {
         cnn,
         resnet18_small,
         densenet40_40,
+        vgg16,
         resnet18,
         resnet34,
         resnet50,

@@ -83,6 +83,23 @@ def densenet40_40(input_shape: tuple[int, ...], growth: int = 40) -> nn.Module:
     return nn.Sequential(*layers, nn.BatchNorm2d(width), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten())
 
 
+@backbone(inputs=IMAGES)
+def vgg16(input_shape: tuple[int, ...]) -> nn.Module:
+    """VGG16 for small images: thirteen convolutions with batch normalisation, and no hidden layers behind them.
+
+    Column D of Simonyan and Zisserman 2015, as is usual on CIFAR. The one for photographs of 224 pixels, with its hidden
+    layers and its weights for ImageNet, is `torchvision:vgg16:DEFAULT` where torchvision is installed.
+    """
+    n_in, layers = input_shape[0], list[nn.Module]()
+    for stage, (width, n_convolutions) in enumerate(((64, 2), (128, 2), (256, 3), (512, 3), (512, 3))):
+        if stage > 0:
+            layers.append(nn.MaxPool2d(2))
+        for _ in range(n_convolutions):
+            layers.append(_activated(n_in, width))
+            n_in = width
+    return nn.Sequential(*layers, nn.AdaptiveMaxPool2d(1), nn.Flatten())
+
+
 class BasicBlock(nn.Module):
     """Two convolutions beside a shortcut."""
 

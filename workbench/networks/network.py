@@ -63,9 +63,15 @@ class Network(nn.Module):
             self.deviation.copy_(torch.from_numpy(deviation))
             self.deviation[self.deviation == 0] = 1.0  # a constant column stays as it is
 
+    def normalise(self, mean: Tensor, deviation: Tensor) -> None:
+        """Gives each channel of photographs in [0, 1] this mean and deviation, or takes over those of stored weights."""
+        self.mean, self.deviation = mean, deviation
+
     def features(self, inputs: Tensor) -> Tensor:  # (n, height, width, channels) uint8 or (n, d) → (n, width)
         if self.images and not self.prepared:
             inputs = inputs.permute(0, 3, 1, 2).float() / 255
+            if self.mean.ndim:  # a number for each channel; without `normalise` there is none to subtract
+                inputs = (inputs - self.mean[:, None, None]).div_(self.deviation[:, None, None])
         elif not self.prepared:
             inputs = (inputs - self.mean).div_(self.deviation)
         features: Tensor = self.backbone(inputs)

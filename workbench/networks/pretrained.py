@@ -41,6 +41,11 @@ class Prepared(nn.Module):
         self.register_buffer("mean", torch.tensor(mean)[:, None, None])
         self.register_buffer("deviation", torch.tensor(deviation)[:, None, None])
 
+    @property
+    def normalises(self) -> bool:
+        """Whether the colours that go in are changed."""
+        return bool((self.mean != 0).any() or (self.deviation != 1).any())
+
     def forward(self, images: Tensor) -> Tensor:  # (n, 1 or 3, height, width) in [0, 1] → (n, d)
         if min(images.shape[-2:]) < self.smallest:
             images = F.interpolate(images, size=_enlarged(images.shape, self.smallest), mode="bilinear")

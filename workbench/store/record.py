@@ -20,6 +20,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from workbench import schedules
+
 FORMAT = 2  # of run.json; the key of a run does not depend on it
 READS = (1, FORMAT)
 ALWAYS_TOLD = ("dataset", "features", "monitor", "patience", "repeatable")  # of a trained run, also where there is none
@@ -62,6 +64,10 @@ def _list_of(accepts: Accepts) -> Accepts:
     return lambda value: isinstance(value, (list, tuple)) and all(map(accepts, value))
 
 
+def _mapping_to(accepts: Accepts) -> Accepts:
+    return lambda value: isinstance(value, dict) and all(map(accepts, value.values()))
+
+
 _transforms = _list_of(_spec("transform"))
 
 
@@ -79,7 +85,12 @@ def _or_none(accepts: Accepts) -> Accepts:
 
 _dataset_or_none, _loss_or_none = _or_none(_dataset), _or_none(_spec("loss"))
 _text_or_none, _count_or_none = _or_none(_text), _or_none(is_count)
+_epochs = _mapping_to(is_count)
 _texts, _numbers, _counts = _list_of(_text), _list_of(_number), _list_of(is_count)
+
+
+def _monitor(value: Any) -> bool:
+    return _text_or_none(value) or (_texts(value) and len(value) > 0)
 
 
 def _setting(accepts: Accepts) -> Any:
@@ -119,7 +130,7 @@ class RunRecord:
     weight_decay: float | None = _setting(_number)
     seed: int | None = _setting(is_count)
     features: str | None = _setting(_text_or_none)
-    monitor: str | None = _setting(_text_or_none)
+    monitor: str | Sequence[str] | None = _setting(_monitor)  # several: the first chose the weights
     patience: int | None = _setting(_count_or_none)
     precision: str | None = _setting(_text)
     accumulate: int | None = _setting(is_count)
@@ -128,12 +139,14 @@ class RunRecord:
     device: str | None = _fact(_text)  # where a run is trained does not change what it is
     devices: int | None = _fact(is_count)
     nodes: int | None = _fact(is_count)
+    together: int | None = _fact(_positive)  # how many runs were trained at the same time, on stacked weights
     repeatable: bool = _fact(_switch, default=False)  # from this file alone: data and model have names
     imported: bool = _fact(_switch, default=False)
     note: str = _fact(_text, default="")
     input_shape: Sequence[int] | None = _fact(_counts)
     n_classes: int | None = _fact(_positive)
     kept_epoch: int | None = _fact(is_count)
+    best_epochs: Mapping[str, int] | None = _fact(_epochs)  # of each monitor, where there are several
     versions: Mapping[str, str] | None = _fact(_facts)
     rounded: str | None = _fact(_text)
     finished: str = _fact(_text, default="")  # ISO 8601, UTC
@@ -220,7 +233,7 @@ def target_K(loss_knobs: Mapping[str, Any], n_classes: float) -> float:
     >>> target_K({"K": 3}, n_classes=10), target_K({}, n_classes=10), target_K({}, n_classes=4)
     (3.0, 5.0, 3.0)
     """
-    K = loss_knobs.get("K", USUAL_K)
+    K = schedules.end_of_stored(loss_knobs.get("K", USUAL_K))
     return float(min(max(K if _number(K) else USUAL_K, 1), n_classes - 1))
 
 

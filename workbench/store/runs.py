@@ -22,6 +22,20 @@ from workbench.store.record import TRAINED, RunRecord, is_count
 from workbench.tables import LogitTable
 
 WEIGHTS = "weights.safetensors"
+EPOCHS = "epochs/"  # where the tables of further kept epochs are
+
+
+def folder_of_epoch(epoch: int) -> str:
+    """Where the tables of an epoch are that a further monitor kept, inside the folder of a run."""
+    return f"{EPOCHS}{epoch}/"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An epoch that a monitor kept, from 0 as in the history, and its tables: "val", "test", and of two heads the others."""
+
+    epoch: int
+    tables: Mapping[str, LogitTable]
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,6 +81,17 @@ class StoredRun(CheckedFolder):
     def tables(self) -> Mapping[str, LogitTable]:
         """Name ("val", "test", …) → table, loaded when it is first asked for."""
         return _Tables(self)
+
+    def kept_by(self, monitor: str) -> Kept:
+        """The epoch that was best in one of the monitors of the run, and its tables."""
+        record = self.record
+        watched = [record.monitor] if isinstance(record.monitor, str) else list(record.monitor or ())
+        if monitor not in watched:
+            kept = f"it watched {', '.join(watched)}" if watched else "it has no monitor and kept its last epoch"
+            raise ValueError(f"{self.named} kept no epoch by {monitor!r}: {kept}")
+        epoch = (record.best_epochs or {}).get(monitor, record.kept_epoch or 0)
+        tables = self.tables if epoch == record.kept_epoch else _Tables(self, folder_of_epoch(epoch))
+        return Kept(epoch, tables)
 
     def sizes(self) -> dict[str, int]:
         """Name of each table → its number of rows, read without the table itself."""
@@ -123,23 +148,25 @@ class StoredRun(CheckedFolder):
 class _Tables(Mapping[str, LogitTable]):
     """The tables of a run, by name; each is verified and memory-mapped when it is first asked for."""
 
-    def __init__(self, run: StoredRun) -> None:
-        self._run = run
+    def __init__(self, run: StoredRun, folder: str = "") -> None:
+        self._run, self._folder = run, folder
         self._loaded: dict[str, LogitTable] = {}
-        self._names = sorted(file.removesuffix("/table.json") for file in run.checksums if file.endswith("/table.json"))
+        found = sorted(file.removesuffix("/table.json") for file in run.checksums if file.endswith("/table.json"))
+        inside = [name.removeprefix(folder) for name in found if name.startswith(folder)]
+        self._names = [name for name in inside if not name.startswith(EPOCHS)]
 
     def __getitem__(self, name: str) -> LogitTable:
         if name not in self._names:
             raise KeyError(f"no table {name!r}; this run has {', '.join(self._names)}")
         if name not in self._loaded:
             for file in self._run.checksums:
-                if file.rpartition("/")[0] == name:
+                if file.rpartition("/")[0] == self._folder + name:
                     self._run.verified(file)
             try:
-                self._loaded[name] = LogitTable.load(self._run.path / name)
+                self._loaded[name] = LogitTable.load(self._run.path / self._folder / name)
             except (OSError, ValueError) as error:
                 told = str(error).replace(f"{self._run.path}/", "")  # the run is named already
-                raise ValueError(self._run.wrong(name, told)) from None
+                raise ValueError(self._run.wrong(self._folder + name, told)) from None
         return self._loaded[name]
 
     def __contains__(self, name: object) -> bool:  # without reading it

@@ -1,6 +1,6 @@
 """From a `Run` to tables: how a network learns, its features, sweeps and the papers' settings."""
 
-from workbench.training.checks import MONITORS
+from workbench.training.monitors import MONITORS
 from workbench.training.run import Run, TrainedRun
 from workbench.training.trainer import Cancelled, train
 from workbench.training.weight_planes import weight_plane

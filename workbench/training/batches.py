@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import math
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from workbench.datasets import ImageFiles
+from workbench.datasets import Augmentation, ImageFiles
 from workbench.training.ranks import together as parallel
 
 
@@ -24,6 +24,22 @@ def seed_of(seed: int, epoch: int, purpose: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed} {epoch} {purpose}".encode()).digest()[:8], "big") >> 1
 
 
+class Augmented:
+    """What becomes of the training images in one epoch: every augmentation has drawn for every row before it begins."""
+
+    def __init__(self, augmentations: Sequence[Augmentation], n: int, seed: int, epoch: int) -> None:
+        self.steps = [
+            (each, each.draws(n, np.random.default_rng(seed_of(seed, epoch, f"{type(each).__name__} {place}"))))
+            for place, each in enumerate(augmentations)
+        ]
+
+    def __call__(self, inputs: Tensor, rows: Tensor) -> Tensor:
+        """The inputs of these rows, changed."""
+        for each, draws in self.steps:
+            inputs = torch.from_numpy(each.augmented(inputs.numpy(), draws[rows.numpy()]))
+        return inputs
+
+
 Batch = tuple[Tensor, Tensor, Tensor, float]  # inputs, labels, rows, share
 
 
@@ -33,7 +49,7 @@ class Batches:
     Batches differ by at most one row in size, so that none is too small for batch statistics. With `parts` each comes in
     that many pieces, and `share` is how much of its batch a piece is. On several ranks the inputs are those of this
     rank's part of the rows; labels and rows are those of all. `places` (n, 2) says where a square is cut out of each
-    image in a file; without it, from the middle.
+    image in a file; without it, from the middle. `augmented` changes the inputs of some rows.
     """
 
     def __init__(
@@ -44,8 +60,9 @@ class Batches:
         order: Tensor | None = None,
         places: Tensor | None = None,
         parts: int = 1,
+        augmented: Callable[[Tensor, Tensor], Tensor] | None = None,
     ) -> None:
-        self.inputs, self.labels, self.places = inputs, labels, places
+        self.inputs, self.labels, self.places, self.augmented = inputs, labels, places, augmented
         order = torch.arange(len(inputs)) if order is None else order
         batches = order.tensor_split(math.ceil(len(inputs) / batch_size))
         pieces = [(rows, len(rows) / len(batch)) for batch in batches for rows in batch.tensor_split(parts)]
@@ -57,7 +74,8 @@ class Batches:
     def __iter__(self) -> Iterator[Batch]:
         of_this_rank = [parallel.part(rows) for rows in self.rows]
         ready = in_turn(self.inputs, of_this_rank, self.places)
-        for inputs, rows, share in zip(ready, self.rows, self.shares, strict=True):
+        for inputs, mine, rows, share in zip(ready, of_this_rank, self.rows, self.shares, strict=True):
+            inputs = inputs if self.augmented is None else self.augmented(inputs, mine)
             yield inputs, self.labels[rows], rows, share
 
 

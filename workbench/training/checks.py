@@ -10,17 +10,15 @@ from torch import nn
 from torch.nn.parameter import is_lazy
 
 from workbench.counts import whole
-from workbench.datasets import Dataset, Transform, transforms
+from workbench.datasets import AUGMENTATIONS, TRANSFORMS, Dataset, ImageTransform, Normalise, Transform
 from workbench.losses import Loss
 from workbench.networks import BACKBONES
 from workbench.networks.network import backbone_named, foreign
 from workbench.training.features import check_weights
+from workbench.training.monitors import monitors_named
 
 if TYPE_CHECKING:
     from workbench.training.run import Run
-
-# What a run may watch: column of the history → whether more is better.
-MONITORS = {"val_loss": False, "val_accuracy": True, "val_average_K_accuracy": True}
 
 
 def check_parts(run: Run) -> None:
@@ -40,14 +38,16 @@ def check_parts(run: Run) -> None:
     if not isinstance(run.dataset, (str, os.PathLike, Dataset)):
         raise ValueError(f"dataset = {run.dataset!r}; give a name, a path or a Dataset")
     if not isinstance(run.transforms, (tuple, list)) or not all(isinstance(t, Transform) for t in run.transforms):
-        known = ", ".join(f"{kind.__name__}()" for kind in transforms.TRANSFORMS)
+        known = ", ".join(f"{kind.__name__}()" for kind in (*TRANSFORMS, *AUGMENTATIONS))
         raise ValueError(f"transforms = {run.transforms!r}; give a tuple of some of {known}")
+    if sum(isinstance(each, Normalise) for each in run.transforms) > 1:
+        raise ValueError(f"transforms = {run.transforms!r} normalise images twice; give one Normalise")
 
 
 def check_course(run: Run) -> None:
     """What is watched, how long, and when the learning rate drops."""
-    if run.monitor is not None and run.monitor not in tuple(MONITORS):
-        raise ValueError(f"monitor = {run.monitor!r} is not watched; give one of {', '.join(MONITORS)}, or None")
+    names = tuple(monitor.name for monitor in monitors_named(run.monitor))
+    object.__setattr__(run, "monitor", names if len(names) > 1 else names[0] if names else None)
     if run.patience is not None:
         try:
             object.__setattr__(run, "patience", whole("patience", run.patience))
@@ -63,6 +63,11 @@ def check_features(run: Run) -> None:
     """Whose features a head is trained on: the weights that the model comes with, or a run, by its key."""
     if run.features is not None and run.head == "own":
         raise ValueError("head = 'own' with features: then only a head learns, and there would be none; leave head out")
+    if run.features is not None and (of_images := [t for t in run.transforms if isinstance(t, ImageTransform)]):
+        raise ValueError(
+            f"transforms = ({of_images[0]!r}, …) with features: those are computed once, of images as they are; leave the "
+            "transforms of images to the run that trains the backbone"
+        )
     if run.features == "cached":
         check_weights(run.model)
     elif run.features is not None and not re.fullmatch("[0-9a-f]{64}", str(run.features)):

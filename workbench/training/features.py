@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from workbench.datasets import Dataset, ImageFiles, load_dataset
 from workbench.losses import CrossEntropy
 from workbench.networks.network import Network, build_network, foreign, random_weights, weights_digest
+from workbench.networks.pretrained import Prepared
 from workbench.progress import slow
 from workbench.store import Store, StoredRun, chosen_store
 from workbench.store.atomic import room_for
@@ -112,7 +113,15 @@ def features_of(
 def network_of(run: Run) -> Network:
     """The network of a run, with its initial weights."""
     shape, n_classes = run.data.input_shape, run.data.n_classes
-    return build_network(run.model, run.loss, input_shape=shape, n_classes=n_classes, seed=run.seed, head=run.head)
+    network = build_network(run.model, run.loss, input_shape=shape, n_classes=n_classes, seed=run.seed, head=run.head)
+    if (wanted := run.normalisation) is not None:
+        if isinstance(network.backbone, Prepared) and network.backbone.normalises:
+            raise ValueError(
+                f"{run.model_name} brings the mean and deviation of the colours that its weights were trained on; leave "
+                f"{wanted!r} out of the transforms"
+            )
+        network.normalise(torch.tensor(wanted.mean), torch.tensor(wanted.std))
+    return network
 
 
 def whole_network(run: Run, store: Store) -> Network:
@@ -145,8 +154,10 @@ def stored_weights(source: StoredRun) -> dict[str, Tensor]:
         raise ValueError(f"{source.title}: {WEIGHTS} is damaged ({error}); train the run again") from None
 
 
-def take_weights(network: nn.Module, weights: Mapping[str, Tensor], source: StoredRun) -> None:
+def take_weights(network: Network, weights: Mapping[str, Tensor], source: StoredRun) -> None:
     """Gives a network the weights of a stored run."""
+    if network.images and "mean" in weights and "deviation" in weights:
+        network.normalise(weights["mean"], weights["deviation"])  # of the shape that they have here
     try:
         network.load_state_dict(weights)
     except RuntimeError as error:

@@ -40,7 +40,7 @@ def fit(learner: Learner, *, progress: bool) -> torch.device:
             _out_of_memory_explained(run),
             _single_row_explained(run),
             _interruptions_explained(learner),
-            _best_kept(learner),
+            best_kept(learner),
             # A module with dropout draws from the global generators: the user gets them back as they were.
             torch.random.fork_rng(devices=range(torch.cuda.device_count()) if device.type == "cuda" else []),
             learner.progress_bar(disable=not progress or parallel.rank() > 0) as learner.bar,
@@ -136,7 +136,7 @@ def one_thread_for_small_steps(learner: Learner) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _best_kept(learner: Learner) -> Iterator[None]:
+def best_kept(learner: Learner) -> Iterator[None]:
     """A loss that diverges does not take the epochs before it along."""
     try:
         yield

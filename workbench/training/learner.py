@@ -26,10 +26,12 @@ from workbench.datasets import ImageFiles, Split
 from workbench.networks.network import Network, copied
 from workbench.store import Store
 from workbench.store.record import target_K
+from workbench.store.runs import folder_of_epoch
 from workbench.tables import LogitTable
-from workbench.training.batches import Batch, Batches, Epoch, generator, readable, seed_of, tensor_of
+from workbench.training.batches import Augmented, Batch, Batches, Epoch, generator, readable, seed_of, tensor_of
 from workbench.training.features import features_of, network_of, standardise, whole_network
 from workbench.training.hardware import device_named
+from workbench.training.monitors import measured
 from workbench.training.ranks import together as parallel
 from workbench.training.run import Run
 from workbench.training.scoring import normalisers, rows_at_once, split_tables, tables_of, validated
@@ -71,13 +73,16 @@ class Learner(pl.LightningModule):
         # get lost, and Lightning's automatic step costs more than a small head does.
         self.automatic_optimization = False
         self.run, self.data = run, run.data
-        self.loss = run.loss.for_classes(self.data.class_counts)
+        self.scheduled = run.loss.for_classes(self.data.class_counts)  # each step takes it at the share that is done
+        self.loss = self.scheduled.at(1)  # validation and tables take it at the end, so that epochs can be compared
+        self.fixed: dict[str, Tensor] = {}  # weights of the whole network that do not learn, copied once
         if run.features is None:
             self.network = self.whole = network_of(run)
             standardise(self.network, self.data)
         else:  # what learns is the head alone, and the features are its data
             self.whole = whole_network(run, store)
             self.whole.backbone.requires_grad_(False)  # ranks would wait for its gradients
+            self.fixed = copied(self.whole.backbone.state_dict(prefix="backbone."))
             device = device_named(run.device)
             self.data = features_of(
                 self.whole, self.data, run.model_name, store, device, progress=progress, on_batch=on_batch
@@ -91,7 +96,8 @@ class Learner(pl.LightningModule):
         self.K = target_K(self.loss.settings(), self.data.n_classes)  # of the average-K accuracy
         self.store, self.checkpoint, self.saved_at = store, store.unfinished(run.key), time.monotonic()
         self.history: list[dict[str, float]] = []
-        self.best: dict[str, Tensor] = {}  # weights of the best epoch so far, or of the last one without a monitor
+        # Epoch → its weights: of those that are best so far in one of the monitors, or of the last one without a monitor.
+        self.kept: dict[int, dict[str, Tensor]] = {}
         self.optimizer_state: dict[str, Any] | None = None
         self.reached: dict[str, Any] | None = None  # the checkpoint of the last epoch, as long as it is not written
         self.first_epoch = 0  # this process trains the epochs from here on
@@ -111,29 +117,41 @@ class Learner(pl.LightningModule):
             return self.loss.state(self.data.train.n, self.data.n_classes)
 
     @property
+    def state_speed(self) -> float:
+        """How many times as fast as the network the loss's state learns."""
+        return float(getattr(self.state, "learning_rate_factor", 1.0))
+
+    @property
     def epoch(self) -> int:
         """The epoch of the whole run; Lightning counts those of this process only."""
         return self.first_epoch + self.current_epoch
+
+    def done(self, step: int) -> float:
+        """The share of the training that is behind when a step of this epoch begins."""
+        return (self.epoch * self.n_batches + step) / (self.run.epochs * self.n_batches)
 
     # Data and optimizer
 
     def train_dataloader(self) -> Epoch:
         order = torch.randperm(self.data.train.n, generator=generator(self.run.seed, self.epoch, "order"))
         places = torch.rand((self.data.train.n, 2), generator=generator(self.run.seed, self.epoch, "crops"))
-        batches = Batches(*self.train_rows, self.run.batch_size, order, places, parts=self.run.accumulate)
+        augmented = Augmented(self.run.augmentations, self.data.train.n, self.run.seed, self.epoch)
+        batches = Batches(*self.train_rows, self.run.batch_size, order, places, self.run.accumulate, augmented)
         return Epoch(batches, alone=parallel.n_ranks() > 1)
 
     def val_dataloader(self) -> Batches:
         return Batches(*self.val_rows, rows_at_once(self.data.input_shape))
 
-    def configure_optimizers(self) -> torch.optim.Optimizer:
-        groups: list[dict[str, Any]] = [{"params": list(self.network.parameters()), "speed": 1.0}]
+    def parameter_groups(self) -> list[dict[str, Any]]:
+        """What the optimizer changes, and how fast: the weights and, of some losses, what they remember of each row."""
+        rates = {"lr": self.run.learning_rate, "weight_decay": self.run.weight_decay}
+        groups = [{"params": list(self.network.parameters()), "speed": 1.0, **rates}]
         if self.state is not None and (estimates := list(self.state.parameters())):
-            speed = getattr(self.state, "learning_rate_factor", 1.0)
-            groups.append({"params": estimates, "speed": speed, "weight_decay": 0.0})
-        optimizer = OPTIMIZERS[self.run.optimizer](
-            groups, lr=self.run.learning_rate, weight_decay=self.run.weight_decay
-        )
+            groups.append({"params": estimates, "speed": self.state_speed, **rates, "weight_decay": 0.0})
+        return groups
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        optimizer = OPTIMIZERS[self.run.optimizer](self.parameter_groups())
         if self.optimizer_state is not None:
             optimizer.load_state_dict(self.optimizer_state)
         return optimizer
@@ -145,11 +163,14 @@ class Learner(pl.LightningModule):
 
     # One epoch
 
-    def on_train_epoch_start(self) -> None:
-        self.started_at = time.perf_counter()
+    def begin_epoch(self) -> None:
         self.train_losses.clear()
         self.nonzero_gradients.clear()
         self.noise = generator(self.run.seed, self.epoch, "noise", self.device)
+
+    def on_train_epoch_start(self) -> None:
+        self.started_at = time.perf_counter()
+        self.begin_epoch()
         # A module with dropout draws from the global generator, which `fit` has set aside for the user. Each rank drops
         # other features: it sees other rows.
         dropout = seed_of(
@@ -175,13 +196,9 @@ class Learner(pl.LightningModule):
                 "requires_grad on some, or give head='new' to train a new head"
             )
         scores.retain_grad()
-        values = self.loss(
-            scores, self.loss.readable(labels, self.data.n_classes), generator=self.noise, state=self.state, rows=rows
-        )
-        loss = share * values.mean()
+        loss = share * self.losses(scores, labels, rows, step).mean()
         value = loss.item()
-        if not math.isfinite(value):
-            raise FloatingPointError(self._diverged(f"the loss is {value} in batch {step + 1} of {self.n_batches}"))
+        self.check_finite(value, step)
         optimizer = self._optimizer()
         if piece == 0:
             optimizer.zero_grad()
@@ -193,12 +210,27 @@ class Learner(pl.LightningModule):
         assert scores.grad is not None
         self.nonzero_gradients.append(int(scores_pulled(scores.grad).sum()) / len(scores))
         if piece == self.run.accumulate - 1:
-            done = (self.epoch * self.n_batches + step) / (self.run.epochs * self.n_batches)
-            rate = self.run.learning_rate * SCHEDULES[self.run.schedule](done, self.run.drops)
-            for group in optimizer.param_groups:
-                group["lr"] = rate * group["speed"]
+            self.set_rates(optimizer.param_groups, step)
             optimizer.step()
             self.bar.update()
+
+    def losses(self, scores: Tensor, labels: Tensor, rows: Tensor, step: int) -> Tensor:
+        """What the loss says of each row of a step; its schedules stand where the step does."""
+        labels = self.loss.readable(labels, self.data.n_classes)
+        loss = self.scheduled.at(self.done(step))
+        return loss(scores, labels, generator=self.noise, state=self.state, rows=rows)
+
+    def check_finite(self, value: float, step: int) -> None:
+        if not math.isfinite(value):
+            raise FloatingPointError(self._diverged(f"the loss is {value} in batch {step + 1} of {self.n_batches}"))
+
+    def set_rates(self, groups: Sequence[dict[str, Any]], step: int) -> None:
+        """The learning rate of this step of the epoch."""
+        rate = self.run.learning_rate * SCHEDULES[self.run.schedule](self.done(step), self.run.drops)
+        for group in groups[1:]:
+            group["speed"] = self.state_speed
+        for group in groups:
+            group["lr"] = rate * group["speed"]
 
     def on_validation_epoch_start(self) -> None:
         self.val_losses.clear()
@@ -208,40 +240,48 @@ class Learner(pl.LightningModule):
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         inputs, labels, rows, _ = batch
         scores = parallel.together(self.network(inputs), len(rows))
-        self.val_losses.append(
-            self.loss(
-                scores, self.loss.readable(labels, self.data.n_classes), generator=self.val_noise, state=self.state
-            )
-        )
+        self.val_losses.append(self.validation_losses(scores, labels))
         self.val_scores.append(scores.float())
 
-    def on_train_epoch_end(self) -> None:
+    def validation_losses(self, scores: Tensor, labels: Tensor) -> Tensor:
+        labels = self.loss.readable(labels, self.data.n_classes)
+        return self.loss(scores, labels, generator=self.val_noise, state=self.state)
+
+    def end_epoch(self, seconds: float) -> dict[str, float]:
+        """Judges the epoch by its scores of val, keeps its weights if it is the best, and returns its line of the history."""
         scores = torch.cat(self.val_scores).cpu()
         if not torch.isfinite(scores).all():
             raise FloatingPointError(self._diverged("some validation scores are not finite"))
+        val = split_tables("val", self.data, self.loss, self.state, scores)["val"]
         self.history.append(
             {
                 "epoch": self.epoch,
                 "train_loss": math.fsum(self.train_losses) / self.n_batches,
                 "val_loss": torch.cat(self.val_losses).mean().item(),
-                **validated(split_tables("val", self.data, self.loss, self.state, scores)["val"], self.K),
+                **validated(val, self.K),
+                **measured(self.run.monitors, val),
                 **normalisers(self.loss, self.state, scores),
                 "nonzero_gradients": math.fsum(self.nonzero_gradients) / len(self.nonzero_gradients),
-                "seconds": time.perf_counter() - self.started_at,
+                **self._scheduled_knobs(),
+                "seconds": seconds,
             }
         )
-        last = self.history[-1]
+        best = {self.run.best_epoch(self.history), *self.run.best_epochs(self.history).values()}
+        self.kept = {epoch: weights for epoch, weights in self.kept.items() if epoch in best}
+        if self.epoch in best:
+            self.kept[self.epoch] = self.weights()
+        return self.history[-1]
+
+    def on_train_epoch_end(self) -> None:
+        last = self.end_epoch(time.perf_counter() - self.started_at)
         self.bar.set_postfix(val_loss=f"{last['val_loss']:.3f}", val_accuracy=f"{last['val_accuracy']:.1%}")
-        weights = self.weights()
-        if self.run.best_epoch(self.history) == self.epoch:
-            self.best = weights
         finished = self.trainer.strategy.broadcast(self.run.finished(self.history))  # all ranks stop, or none
         self.trainer.should_stop = finished
         due = finished or time.monotonic() - self.saved_at >= CHECKPOINT_SECONDS
         optimizer = self._optimizer().state_dict()
         self.reached = {
-            "weights": weights,
-            "best": self.best if self.run.monitor is not None else {},
+            "weights": self.kept[self.epoch] if self.epoch in self.kept else self.weights(),
+            "kept": self.kept if self.run.monitor is not None else {},
             "history": list(self.history),
             "optimizer": optimizer if due else copy.deepcopy(optimizer),  # the next step would change it
         }
@@ -249,6 +289,11 @@ class Learner(pl.LightningModule):
             self.on_epoch(dict(last))
         if due:
             self.save()
+
+    def _scheduled_knobs(self) -> dict[str, float]:
+        """What the knobs that follow a schedule had become in the last step of the epoch."""
+        last = self.scheduled.at(self.done(self.n_batches - 1))
+        return {f"loss.{name}": getattr(last, name) for name in self.scheduled.scheduled()}
 
     def _diverged(self, what: str) -> str:
         run = self.run
@@ -267,9 +312,24 @@ class Learner(pl.LightningModule):
         )
 
     def tables(self, device: torch.device) -> dict[str, LogitTable]:
-        """What the kept weights say about val and test."""
+        """What the kept weights say about val and test; and, each in its folder, those of further kept epochs."""
+        tables = self._tables(device)
+        others = {epoch: weights for epoch, weights in self.kept.items() if weights is not self.best}
+        for epoch, weights in others.items():
+            self.load(weights)
+            tables |= {folder_of_epoch(epoch) + name: table for name, table in self._tables(device).items()}
+        if others:
+            self.load(self.best)
+        return tables
+
+    def _tables(self, device: torch.device) -> dict[str, LogitTable]:
         chosen = self.run.monitor is not None
         return tables_of(self.network, self.loss, self.state, self.data, device=device, chosen_on_val=chosen)
+
+    @property
+    def best(self) -> dict[str, Tensor]:
+        """The weights of the best epoch so far, or of the last one without a monitor."""
+        return self.kept[self.run.best_epoch(self.history)]
 
     # Checkpoints
 
@@ -278,7 +338,7 @@ class Learner(pl.LightningModule):
         learnt = dict(self.whole.state_dict())
         if self.state is not None:
             learnt |= {f"loss_state.{name}": value for name, value in self.state.state_dict().items()}
-        return copied(learnt)
+        return copied({name: value for name, value in learnt.items() if name not in self.fixed}) | self.fixed
 
     def load(self, weights: dict[str, Tensor]) -> None:
         """Takes back what `weights` gave."""
@@ -311,13 +371,15 @@ class Learner(pl.LightningModule):
             return
         try:
             content = torch.load(self.checkpoint, map_location="cpu", weights_only=True)
-            history, optimizer, best = list(content["history"]), content["optimizer"], content["best"]
+            history, optimizer = list(content["history"]), content["optimizer"]
+            # An earlier version kept one epoch, as "best".
+            kept = content["kept"] if "kept" in content else {self.run.best_epoch(history): content["best"]}
             self.load(content["weights"])
         except Exception as error:  # torch raises many kinds, and none of them is worth losing the run
             name = type(error).__name__
             warnings.warn(f"{self.checkpoint} cannot be read ({name}): training starts anew", stacklevel=2)
             return
-        self.best = best or content["weights"]
+        self.kept = kept if self.run.monitor is not None else {len(history) - 1: content["weights"]}
         self.history, self.optimizer_state = history, optimizer
         self.first_epoch = len(self.history)
 

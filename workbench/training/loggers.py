@@ -98,7 +98,7 @@ def recorded(logger: Any, run: Run, store: Store, on_epoch: OnEpoch | None) -> I
 def _settings(run: Run) -> dict[str, Any]:
     """The run in words and numbers, as tools show it beside its curves."""
     facts = {"key": run.key, "dataset": run.data.name, "model": run.model_name, "loss": repr(run.loss)}
-    knobs = {f"loss.{name}": value for name, value in run.loss.settings().items()}
+    knobs = {f"loss.{name}": value for name, value in run.loss.spec()["knobs"].items()}
     return {**facts, **knobs, "monitor": run.monitor, "patience": run.patience, **run.settings()}
 
 

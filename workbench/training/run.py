@@ -15,16 +15,27 @@ import pandas as pd
 from torch import Tensor, nn
 
 from workbench.cards import card, run_card
-from workbench.datasets import Dataset, Transform, load_dataset, load_spec, transforms
+from workbench.datasets import (
+    Augmentation,
+    Dataset,
+    ImageTransform,
+    Normalise,
+    Transform,
+    load_dataset,
+    load_spec,
+    transforms,
+)
 from workbench.knobs import Knobbed, knob, shown
 from workbench.lookup import allowed_modules
 from workbench.losses import CrossEntropy, Loss, from_spec
 from workbench.networks.network import Network, backbone_named, build_network, foreign, weights_digest
 from workbench.store import Store, StoredRun, chosen_store
+from workbench.store.runs import Kept
 from workbench.tables import LogitTable
-from workbench.training.checks import MONITORS, check_course, check_features, check_parts, check_ranks
+from workbench.training.checks import check_course, check_features, check_parts, check_ranks
 from workbench.training.features import check_trained, stored_weights, take_weights
 from workbench.training.keys import former_key_of, key_of
+from workbench.training.monitors import Monitor, monitor_named, monitors_named
 
 
 @dataclass(frozen=True)
@@ -32,19 +43,26 @@ class Run(Knobbed):
     """Everything that decides what a training run gives: the data, the model, the loss, and how long and how fast.
 
     - `dataset`: a name, a path or a `Dataset`; `transforms` change it before anything is learnt, such as
-      `transforms=(LabelNoise(0.2),)`. A dataset that was `transformed` with the same ones gives the same run.
+      `transforms=(LabelNoise(0.2),)`. A dataset that was `transformed` with the same ones gives the same run. Others change
+      images on their way into the network: `HorizontalFlip()`, `PaddedCrop(4)` and `Torchvision("RandAugment")` those of
+      training, anew in every epoch, and `Normalise(mean, std)` all.
     - `model`: a name, `"module:factory"` or a torch Module. One of your own returns features, to which the loss adds its
       head; or, if it ends in a linear layer with one score for each class, it is the whole classifier: that layer is the
       head (a loss that asks for two heads or for cosines replaces it). `head` says so where it cannot be seen: "new" for
       features, "own" for scores that are taken as they are.
-    - `loss`: one of `wb.losses`, or one of your own.
+    - `loss`: one of `wb.losses`, or one of your own. A numeric knob of it may follow a schedule over the training:
+      `NoisedTopK(K=5, epsilon=wb.schedules.anneal(3, 0.2))`. Validation, tables and figures take it at its end.
     - `epochs`, `batch_size`: passes over the training rows, and rows in a step.
     - `optimizer` (adamw, adam, or sgd with Nesterov's momentum of 0.9), `learning_rate`, `weight_decay`.
     - `schedule`: the course of the learning rate: "cosine" to zero, "constant", or "steps", which divides it by ten after
       each of the shares of the training in `drops`, numbers between 0 and 1.
     - `seed`: of the first weights, the order of the rows and the noise of the loss.
-    - `monitor` (val_loss, val_accuracy or val_average_K_accuracy): the weights of the best epoch are kept instead of the
-      last; with `patience` training stops after that many epochs without a better one.
+    - `monitor`: the weights of the epoch that is best in it are kept instead of the last: "val_loss", "val_accuracy",
+      "val_average_K_accuracy" (at the K of the loss, or 5), or a metric with its K, such as "average_k_accuracy@K=3" or
+      "top_k_accuracy@K=5"; with "macro_" before it, of classes, with "few_", "medium_" or "many_", of the classes with so
+      many training images. Where rows have many labels, all of a row must be in its set; of classes, each counts. With
+      `patience` training stops after that many epochs without a better one. Of several, as a tuple, the first decides
+      all this; each of the others keeps the tables of its own best epoch (`TrainedRun.kept_by`).
     - `features`: only the head learns, on features that are computed once (`cache_features`): those of a trained run
       (given as such or by its key, and with the same `model`), or with "cached" those of the weights that `model` comes
       with, a Module or `module:factory`. What is kept is the whole network, with the backbone as it was.
@@ -85,7 +103,7 @@ class Run(Knobbed):
     weight_decay: float = knob(1e-4, low=0.0, high=0.1, maximum=1e3, meaning="pull of the weights towards zero")
     seed: int = knob(0, low=0, high=20, maximum=2**31 - 1, meaning="seed of weights, order and noise")
     features: str | TrainedRun | None = None
-    monitor: str | None = None
+    monitor: str | tuple[str, ...] | None = None
     patience: int | None = None
     transforms: tuple[Transform, ...] = ()
     precision: str = knob("32", choices=("32", "bf16"), meaning="arithmetic of the network while it trains")
@@ -117,7 +135,17 @@ class Run(Knobbed):
     def data(self) -> Dataset:
         """The dataset itself with its transforms, loaded when it is first needed."""
         data = self.dataset if isinstance(self.dataset, Dataset) else load_dataset(str(self.dataset))
-        return data.transformed(*self.transforms)
+        return data.transformed(*(each for each in self.transforms if not isinstance(each, ImageTransform)))
+
+    @property
+    def augmentations(self) -> tuple[Augmentation, ...]:
+        """The transforms that change the training images anew in every epoch."""
+        return tuple(each for each in self.transforms if isinstance(each, Augmentation))
+
+    @property
+    def normalisation(self) -> Normalise | None:
+        """The transform that says which mean and deviation the colours of all images get."""
+        return next((each for each in self.transforms if isinstance(each, Normalise)), None)
 
     @property
     def n_ranks(self) -> int:
@@ -133,8 +161,9 @@ class Run(Knobbed):
     def title(self) -> str:
         """A short name for people."""
         model = self.model_name if self.features is None else f"head of {self.model_name}"
+        of_images = "".join(f" · {each!r}" for each in self.transforms if isinstance(each, ImageTransform))
         seed = f" · seed {self.seed}" if self.seed else ""
-        return f"{self.data.name} · {model} · {self.loss!r}{seed}"
+        return f"{self.data.name} · {model} · {self.loss!r}{of_images}{seed}"
 
     @cached_property
     def key(self) -> str:
@@ -186,9 +215,10 @@ class Run(Knobbed):
         backbone_named(facts["model"], allowed=allowed)
         loss = from_spec(facts["loss"], allowed=allowed)
         changes = tuple(transforms.from_spec(transform, allowed=allowed) for transform in facts["transforms"])
-        # The spec tells of all transforms; those of the run are its last ones, and the run applies them itself.
+        # The spec tells of all transforms of the data; those of the run are its last ones, and the run applies them itself.
         before = facts["dataset"].get("transforms", [])
-        data = load_spec({**facts["dataset"], "transforms": before[: len(before) - len(changes)]}, allowed=allowed)
+        of_run = sum(not isinstance(each, ImageTransform) for each in changes)
+        data = load_spec({**facts["dataset"], "transforms": before[: len(before) - of_run]}, allowed=allowed)
         fields: dict[str, Any] = {"head": "new"}  # as it was when run.json did not tell
         fields |= {field.name: facts[field.name] for field in dataclasses.fields(cls) if field.name in facts}
         run = cls(**fields | {"dataset": data, "loss": loss, "transforms": changes})
@@ -201,15 +231,25 @@ class Run(Knobbed):
         rest = [f"{name} {shown(value)}" for name, value in self.settings().items()]
         return card("Run, not trained yet: train(run)", facts | {"settings": ", ".join(rest)})
 
+    @property
+    def monitors(self) -> tuple[Monitor, ...]:
+        """What is watched; the first decides whose weights are kept and when patience ends."""
+        return monitors_named(self.monitor)
+
     def best_epoch(self, history: Sequence[Mapping[Any, float]]) -> int:
-        """The epoch whose weights are kept: the first best one of the monitor, or the last."""
-        if self.monitor is None:
-            return len(history) - 1
-        values = [row[self.monitor] for row in history]
-        return values.index(max(values) if MONITORS[self.monitor] else min(values))
+        """The epoch whose weights are kept: the first best one of the (first) monitor, or the last."""
+        return next(iter(self.best_epochs(history).values()), len(history) - 1)
+
+    def best_epochs(self, history: Sequence[Mapping[Any, float]]) -> dict[str, int]:
+        """Monitor → its first best epoch."""
+        columns = {monitor: [row[monitor.column] for row in history] for monitor in self.monitors}
+        return {
+            monitor.name: values.index(max(values) if monitor.more_is_better else min(values))
+            for monitor, values in columns.items()
+        }
 
     def finished(self, history: Sequence[Mapping[Any, float]]) -> bool:
-        """Whether all epochs are done, or the monitor's patience has run out."""
+        """Whether all epochs are done, or the patience of the (first) monitor has run out."""
         waited = len(history) - 1 - self.best_epoch(history) if history else 0
         return len(history) >= self.epochs or (self.patience is not None and waited >= self.patience)
 
@@ -247,7 +287,8 @@ class TrainedRun:
         train_loss, val_loss, val_accuracy, val_average_K_accuracy and val_mean_size (of these sets);
         val_log_normaliser, the mean log Σ exp(scores) of a row, for softmax and quasibinary, and log_C for the latter;
         nonzero_gradients, the mean number of scores of a training row, in all heads, that the loss pulls at (by more
-        than rounding: `counts.scores_pulled`; Garcin et al. 2022, Fig. 2); seconds.
+        than rounding: `counts.scores_pulled`; Garcin et al. 2022, Fig. 2); seconds. A knob that follows a schedule has a
+        column, such as loss.epsilon: its value in the last step of the epoch. val_loss takes it at its end in all epochs.
         """
         return self.stored.history
 
@@ -256,6 +297,10 @@ class TrainedRun:
         """The row of the history of the epoch whose weights were kept."""
         row = self.history.iloc[self.stored.record.kept_epoch or 0]
         return {str(name): value for name, value in row.items()}
+
+    def kept_by(self, monitor: str) -> Kept:
+        """The epoch that was best in one of the run's monitors, and its tables: `.epoch`, `.tables["test"]`."""
+        return self.stored.kept_by(monitor_named(monitor).name)
 
     @cached_property
     def model(self) -> Network:

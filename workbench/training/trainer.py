@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import safetensors.torch
@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, distributed
 
 import workbench
+from workbench.datasets import ImageTransform
 from workbench.store import RunRecord, Store, chosen_store
 from workbench.store.atomic import room_for
 from workbench.store.runs import WEIGHTS
@@ -25,12 +26,16 @@ from workbench.tables import LogitTable
 from workbench.training.features import features_of, whole_network
 from workbench.training.hardware import check_devices, device_named
 from workbench.training.loggers import OnEpoch, logger_named, recorded
+from workbench.training.monitors import check_monitors
 from workbench.training.ranks import processes
 from workbench.training.ranks import together as parallel
 from workbench.training.run import Run, TrainedRun
 from workbench.training.weight_planes import weight_plane
 
-__all__ = ["Cancelled", "Run", "TrainedRun", "check_run", "train", "weight_plane", "write_run"]
+if TYPE_CHECKING:
+    from workbench.training.learner import Learner
+
+__all__ = ["Cancelled", "Run", "TrainedRun", "check_run", "train", "weight_plane", "write_learnt", "write_run"]
 
 
 OnBatch = Callable[[], None]
@@ -126,10 +131,16 @@ def _train_here(
     with fitting.one_thread_for_small_steps(learner):
         device = fitting.fit(learner, progress=progress)
         if parallel.rank() == 0:
-            with store.writing(run.key, replace=again) as directory:
-                write_run(directory, run, learner.weights(), learner.history, learner.tables(device))
-            for leftover in (store.unfinished(run.key), store.diverged(run.key)):
-                leftover.unlink(missing_ok=True)
+            write_learnt(learner, device, replace=again)
+
+
+def write_learnt(learner: Learner, device: torch.device, *, replace: bool = False, **facts: Any) -> None:
+    """Writes a run that has learnt to the store, and removes what an interrupted one left there."""
+    run, store = learner.run, learner.store
+    with store.writing(run.key, replace=replace) as directory:
+        write_run(directory, run, learner.weights(), learner.history, learner.tables(device), **facts)
+    for leftover in (store.unfinished(run.key), store.diverged(run.key)):
+        leftover.unlink(missing_ok=True)
 
 
 def _shared_by(run: Run, launched: processes.Place) -> Run:
@@ -196,6 +207,7 @@ def write_run(
         "input_shape": run.data.input_shape,
         "n_classes": run.data.n_classes,
         "kept_epoch": run.best_epoch(history),
+        **({"best_epochs": run.best_epochs(history)} if len(run.monitors) > 1 else {}),
         "versions": {
             "workbench": workbench.__version__,
             "torch": torch.__version__,
@@ -216,12 +228,14 @@ def write_run(
 def check_run(run: Run) -> None:
     """Refuses a run whose loss, data and batches do not go together, before anything is trained."""
     _check_labels(run)
-    _check_monitor(run)
+    check_monitors(run)
     _check_pieces(run)
+    _check_images(run)
     n_classes, loss = run.data.n_classes, run.loss.for_classes(run.data.class_counts)
     scores = torch.zeros(2, 2, n_classes) if loss.heads == 2 else torch.zeros(2, n_classes)
     labels = torch.zeros(2, n_classes).bool() if loss.labels == "many" else torch.zeros(2).long()
-    loss(scores, labels)  # K may be too large for the classes
+    for done in (0, 1):  # K may be too large for the classes, at the beginning or at the end
+        loss.at(done)(scores, labels)
 
 
 def _check_pieces(run: Run) -> None:
@@ -235,12 +249,11 @@ def _check_pieces(run: Run) -> None:
         )
 
 
-def _check_monitor(run: Run) -> None:
-    """An accuracy is of rows with a label."""
-    if run.monitor not in (None, "val_loss") and run.data.many_labels and not run.data.val.labels.any():
-        raise ValueError(
-            f"monitor = {run.monitor!r}, but no validation row of {run.data.name} has a label; use monitor='val_loss' or None"
-        )
+def _check_images(run: Run) -> None:
+    """What changes images needs some, and what it is made with."""
+    for transform in run.transforms:
+        if isinstance(transform, ImageTransform):
+            transform.check(run.data.input_shape)
 
 
 def _check_labels(run: Run) -> None:

@@ -99,7 +99,7 @@ class _Moved:
     def __init__(self, trained: TrainedRun, plane: Plane) -> None:
         data, rows = trained.run.data, plane.rows
         self.network = copy.deepcopy(trained.model)
-        self.loss = trained.run.loss.for_classes(data.class_counts).exact()
+        self.loss = trained.run.loss.for_classes(data.class_counts).at(1).exact()
         self.state = _loss_state(trained, self.loss)
         self.batch_size = trained.run.batch_size
         self.K = plane.K

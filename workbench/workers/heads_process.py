@@ -36,7 +36,7 @@ from typing import Any, TextIO
 
 import torch
 
-from workbench.datasets import Dataset, load_spec
+from workbench.datasets import Dataset, ImageTransform, load_spec, transforms
 from workbench.lookup import allowed_modules
 from workbench.losses import from_spec
 from workbench.networks.network import backbone_named
@@ -158,13 +158,17 @@ def _checked_id(message: Any) -> int | str | None:
 
 
 def run_described(described: Mapping[str, Any]) -> Run:
-    """The run of a request. The dataset's spec tells of its transforms; datasets that were read last stay in memory."""
+    """The run of a request. The dataset's spec tells of its own transforms, so that those of images are left for the run.
+
+    Datasets that were read last stay in memory.
+    """
     try:
         data = _dataset(json.dumps(described["dataset"], sort_keys=True))
         known = {field.name for field in dataclasses.fields(Run)}
         fields = {name: value for name, value in described.items() if name in known}
         if "loss" in fields:
             fields["loss"] = from_spec(fields["loss"], allowed=allowed_modules())
+        changes = [transforms.from_spec(each, allowed=allowed_modules()) for each in fields.get("transforms", ())]
         if isinstance(model := fields.get("model"), str):
             backbone_named(model, allowed=allowed_modules())
     except (KeyError, TypeError, AttributeError) as error:
@@ -174,7 +178,8 @@ def run_described(described: Mapping[str, Any]) -> Run:
         ) from error
     if described.get("dataset_key", data.key) != data.key:
         raise ValueError(f"{data.name} has changed since it was described: its content is not the same")
-    return Run(**fields | {"dataset": data, "transforms": ()})
+    of_images = [each for each in changes if isinstance(each, ImageTransform)]
+    return Run(**fields | {"dataset": data, "transforms": of_images})
 
 
 @lru_cache(maxsize=DATASETS_IN_MEMORY)

@@ -25,6 +25,7 @@ from workbench.figures.of_losses.evaluation import fitting_three_classes
 from workbench.knobs import Knob
 
 STAND_INS, GALLERY, LEVELS, RISK, LINES = "Stand-ins", "Gallery", "Level sets", "Conditional risk", "Along a line"
+MOAT = "The moat"
 WEIGHTS = "Weight space"
 PARTS = {
     STAND_INS: "The error is flat: it says that a classifier is wrong, but not where to go. So one trains with a stand-in, "
@@ -35,6 +36,9 @@ PARTS = {
     RISK: "Now the label is random, with probabilities π. A loss is *calibrated* when the scores of lowest risk (★) rank the "
     "K likeliest classes first, whatever π is. On the left, click a π; the colour is the price of leaving its best set.",
     LINES: "The label's score climbs past the others, and the noise ε decides how many classes share the gradient.",
+    MOAT: "K classes sit at the top, often the commonest ones, and a label waits below a gap. A noised loss pushes only the "
+    "class at place K + 1: with little noise that is the label itself, so nothing moves, and the network answers the same for "
+    "every image. More noise reaches across; so `epsilon=anneal(3, 0.2)` begins with much and ends with little.",
     WEIGHTS: "So far the scores moved. Now the weights of the chosen run do, away from where training left them (✕), along "
     "two random directions as long as the weights themselves; the threshold is fitted anew at every point. A wide pale "
     "valley forgives small changes.",
@@ -44,6 +48,9 @@ SIZES, LABELS, REGIONS = (1, 2), (0, 1, 2), ("–", "1", "2")  # what can be cho
 # Two fixed rows that share the batch of every point, for losses in which rows see each other.
 BACKGROUND = ([[2.0, 1.0, 0.0], [0.0, 0.5, 1.5]], [0, 2])
 Ends = tuple[float, float]  # of an axis or of colours
+LEADS = [0.25, 0.5, 1.0, 2.0, 4.0]
+CROSSING = (1.0, 3.0)  # values of ε that reach across
+MOAT_CLASSES = 60  # as many as the garden has
 PI_STEPS = [round(step / 40, 3) for step in range(41)]
 
 
@@ -63,7 +70,9 @@ def body(dark: bool) -> None:
         "Part of the story", list(PARTS), default=STAND_INS, required=True, **bound("part", one_of(PARTS))
     )
     st.markdown(PARTS[part])
-    views = {STAND_INS: stand_ins, GALLERY: gallery, LEVELS: levels, RISK: risk, LINES: lines, WEIGHTS: weight_space}
+    views = {
+        STAND_INS: stand_ins, GALLERY: gallery, LEVELS: levels, RISK: risk, LINES: lines, MOAT: moat, WEIGHTS: weight_space
+    }  # fmt: skip
     if part == WEIGHTS or not messages.torch_is_missing():
         views[part](dark)
 
@@ -172,6 +181,17 @@ def lines(dark: bool) -> None:
         shown("sparsity", recipe("gradient_sparsity", *reversed(compared.values()), run=run if of_run else None), dark)
         shown("bounds", recipe("smoothing_bounds", K=K + 1 if K < 3 else K), dark)
     about(chosen)
+
+
+def moat(dark: bool) -> None:
+    """What pulls a label across the gap below the K best classes, for an ε of one's own beside two that cross."""
+    declared = LOSSES["ExactNoisedTopK"].knobs
+    with st.container(key="knobs"):
+        K = knobs.widget("K", declared["K"], declared["K"].default, key="moat_K")
+        epsilon = knobs.widget("epsilon", declared["epsilon"], declared["epsilon"].default, key="moat_epsilon")
+        lead = st.select_slider("How far the label is above the rest", LEADS, 1.0, **bound("lead", one_of(LEADS)))
+    epsilons = sorted({epsilon, *CROSSING})
+    shown("moat", recipe("moat", epsilons=epsilons, K=K, n_classes=MOAT_CLASSES, lead=lead), dark)
 
 
 def titles() -> dict[str, str]:

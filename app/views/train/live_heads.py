@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import streamlit as st
@@ -91,8 +92,12 @@ def moved(loss: DeclaredLoss) -> dict[str, Knob]:
     return {name: knob for name, knob in loss.knobs.items() if name not in FIXED}
 
 
-def knobs_of(name: str, n_classes: float = math.inf, prefix: str = "live") -> dict[str, Any]:
-    """Every knob of a loss as a widget; K stays below the number of classes."""
+def knobs_of(
+    name: str, n_classes: float = math.inf, prefix: str = "live", start: Mapping[str, Any] = MappingProxyType({})
+) -> dict[str, Any]:
+    """Every knob of a loss as a widget that stands at `start` at first, or at its default; K stays below the number of
+    classes.
+    """
     chosen = {}
     for knob_name, knob in moved(LOSSES[name]).items():
         if knob_name == "K" and knob.low is not None and knob.high is not None and knob.high >= n_classes:
@@ -100,9 +105,8 @@ def knobs_of(name: str, n_classes: float = math.inf, prefix: str = "live") -> di
                 chosen[knob_name] = knob.low
                 continue
             knob = dataclasses.replace(knob, high=n_classes - 1)
-        value = knob.default
-        if knob.numeric:
-            value = knob.snapped(value)
+        value = knob.snapped(knob.default) if knob.numeric else knob.default
+        value = knob.checked(knob_name, start.get(knob_name, value))
         chosen[knob_name] = knobs.widget(knob_name, knob, value, key=f"{prefix}_{name}_{knob_name}")
     return chosen
 

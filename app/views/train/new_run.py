@@ -6,22 +6,24 @@ It is trained by another process, one run at a time for the whole server, and go
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 import live
+import views.train.recipes as recipes
 import workbench as wb
 from controls import knobs
 from drawing.figures import untitled
 from drawing.handout import handout
 from session import messages, reading, training_requests
-from session.address import any_text, bound, one_of
+from session.address import any_text, bound, one_of, some_of
 from session.navigation import open_elsewhere
 from views.train.live_heads import TALL, knobs_of, time_left, with_training
 from workbench.catalogue import LOSSES, RECIPES, SETTINGS
-from workbench.datasets import DATASETS, recipe_class
+from workbench.datasets import DATASETS, HorizontalFlip, PaddedCrop, recipe_class
 from workbench.workers.heads import CANCELLED, FAILED, FINISHED, IDLE, Progress, head_of
 
 POLL = 1.0  # seconds between two looks at a run that learns
@@ -64,38 +66,73 @@ def has_head(key: str) -> bool:
 def head(key: str) -> dict[str, Any]:
     """A new head for a stored run, as the controls describe it."""
     with st.container(key="settings"):
-        loss = chosen_loss()
-        start = head_of(reading.run(key), loss)
-        return start | {name: setting(name, start[name], key="head") for name in training_requests.SETTINGS}
+        start = recipes.chosen(recipes.OF_HEADS, "head_recipe")
+        described = head_of(reading.run(key), chosen_loss(start), **start.uncontrolled)
+        described |= {each: setting(each, start.fields.get(each), key=start.key) for each in training_requests.SETTINGS}
+    recipes.tell(start, described)
+    return described
 
 
 def whole(key: str | None) -> dict[str, Any] | None:
     """A network with its data, as the controls describe them; None as long as there is no path to the data."""
     with st.container(key="settings"):
-        data = chosen_data(None if key is None else reading.run(key).dataset_spec)
-        name = st.selectbox("Settings as in", list(RECIPES), **bound("recipe", one_of(RECIPES)))
-        start = RECIPES[name].settings
-        models = list(dict.fromkeys(each.settings["model"] for each in RECIPES.values() if "model" in each.settings))
-        model = st.selectbox(
-            "Model", models, models.index(start.get("model", models[0])), **bound(f"model_{name}", one_of(models)),
-            help="one of your own is trained in a notebook or a terminal, by module:factory",
-        )  # fmt: skip
-        loss = chosen_loss()
+        of_run = None if key is None else reading.run(key)
+        spec = None if of_run is None else of_run.dataset_spec
+        data = chosen_data(spec)
+        kept = of_run.record.transforms if of_run is not None and data == spec else None
+        start = recipes.chosen(recipes.OF_NETWORKS, "recipe")
+        model = chosen_model(start)
+        loss = chosen_loss(start)
+        changes = chosen_augmentations(kept or (), start)
     with st.container(key="more-settings"):
-        settings = {each: setting(each, start.get(each), key=name) for each in training_requests.SETTINGS}
-    told = (RECIPES[name].paper, RECIPES[name].place, RECIPES[name].note)
-    st.caption(messages.plain("; ".join(filter(None, told))))
-    return None if data is None else {"dataset": data, "model": model, "loss": loss, **settings}
+        settings = {each: setting(each, start.fields.get(each), key=start.key) for each in training_requests.SETTINGS}
+    described = {"model": model, "loss": loss, "transforms": changes, **settings, **start.uncontrolled}
+    recipes.tell(start, described)
+    if data is None:
+        return None
+    if of_data := start.of_data():
+        data = data | {"transforms": [*data.get("transforms", ()), *of_data]}
+    return {"dataset": data, **described}
 
 
-def chosen_loss() -> dict[str, Any]:
-    """A loss with its knobs, as `run.json` has it."""
+def chosen_model(start: recipes.Start) -> str:
+    """One of the networks that recipes name; at first that of the recipe, or the first that it searched."""
+    own = [each["model"] for each in (start.fields, *RECIPES[start.name].grid) if "model" in each]
+    others = [each.settings["model"] for each in RECIPES.values() if "model" in each.settings]
+    models = list(dict.fromkeys([*others, *own]))
+    model: str = st.selectbox(
+        "Model", models, models.index([*own, *models][0]), **bound(f"model_{start.key}", one_of(models)),
+        help="one of your own is trained in a notebook or a terminal, by module:factory",
+    )  # fmt: skip
+    return model
+
+
+def chosen_augmentations(of_run: Iterable[Mapping[str, Any]], start: recipes.Start) -> list[dict[str, Any]]:
+    """What happens to images on their way into the network: at first what the recipe says, and what the run had whose data
+    these are.
+    """
+    of_recipe = training_requests.of_images(start.fields.get("transforms", ()))
+    chosen = {repr(each): each.spec() for each in (*training_requests.of_images(of_run), *of_recipe)}
+    known = {repr(each): each.spec() for each in (HorizontalFlip(), PaddedCrop())} | chosen
+    name = f"augmentation_{start.key}" if of_recipe else "augmentation_of_run" if chosen else "augmentation"
+    asked = st.multiselect(
+        "Augmentation", list(known), list(chosen), **bound(name, some_of(known)),
+        help="changes of training images, drawn anew in every epoch; for images only",
+    )  # fmt: skip
+    return [known[each] for each in asked]
+
+
+def chosen_loss(start: recipes.Start) -> dict[str, Any]:
+    """A loss with its knobs, as `run.json` has it: at first that of the recipe, if it says one."""
     titles = {name: loss.title for name, loss in LOSSES.items() if loss.trains}
-    first = list(titles).index("CrossEntropy")
+    own = start.fields.get("loss", {"loss": "CrossEntropy", "knobs": {}})
+    apart = f"_{start.key}" if "loss" in start.fields else ""  # otherwise the choice outlives a change of the recipe
     name = st.selectbox(
-        "Loss", list(titles), first, format_func=titles.__getitem__, **bound("new_loss", one_of(titles.values()))
-    )
-    return LOSSES[name].spec(**knobs_of(name, prefix="new"))
+        "Loss", list(titles), list(titles).index(own["loss"]), format_func=titles.__getitem__,
+        **bound(f"new_loss{apart}", one_of(titles.values())),
+    )  # fmt: skip
+    told = own["knobs"] if name == own["loss"] else {}
+    return LOSSES[name].spec(**{**told, **knobs_of(name, prefix=f"new{apart}", start=told)})
 
 
 def setting(name: str, start: Any, *, key: str) -> Any:

@@ -1,4 +1,4 @@
-"""What people have on disk: folders of images, CSV files of labels, Pl@ntNet-300K, CIFAR, MNIST.
+"""What people have on disk: folders and lists of images, CSV files of labels, Pl@ntNet-300K, COCO, NUS-WIDE, CIFAR, MNIST.
 
 `KINDS` lists them. One more is a class derived from `OnDisk` (`base.py`) that tells whether it lies at a path and makes the
 dataset, and a place in the tuple: `load_dataset`, the command line and the app take it up.
@@ -10,12 +10,25 @@ from pathlib import Path
 
 from workbench.datasets.files.base import OnDisk, listed
 from workbench.datasets.files.cifar import Cifar10, Cifar100, refuse_pickle
+from workbench.datasets.files.coco import Coco
 from workbench.datasets.files.idx import IdxFiles
 from workbench.datasets.files.image_folders import ImageFolder, PlantNet300K
+from workbench.datasets.files.image_lists import ImageLists
 from workbench.datasets.files.label_files import LabelFile
+from workbench.datasets.files.nus_wide import NusWide
 
 # The first that says yes has it, so the most particular come first.
-KINDS: tuple[type[OnDisk], ...] = (Cifar10, Cifar100, IdxFiles, PlantNet300K, LabelFile, ImageFolder)
+KINDS: tuple[type[OnDisk], ...] = (
+    Cifar10,
+    Cifar100,
+    IdxFiles,
+    PlantNet300K,
+    Coco,
+    NusWide,
+    LabelFile,
+    ImageLists,
+    ImageFolder,
+)
 
 
 def kind_at(path: Path) -> type[OnDisk]:

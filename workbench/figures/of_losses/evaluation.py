@@ -121,18 +121,22 @@ def losses_in_code(losses: Sequence[type[Loss] | Loss]) -> tuple[list[str], list
 
 
 def listed(losses: Any) -> list[Any]:
-    """The losses as a list; one alone is a list of one."""
-    return list(losses) if isinstance(losses, Iterable) else [losses]
+    """The losses as a list, each at the end of its schedules; one alone is a list of one."""
+    from workbench.losses import Loss
+
+    given = losses if isinstance(losses, Iterable) else [losses]
+    return [loss.at(1) if isinstance(loss, Loss) else loss for loss in given]
 
 
-def check_loss(
+def checked_loss(
     loss: Any, label: int = 0, head: str = "both", background: Background | None = None, *, n_classes: int = 3
-) -> None:
-    """Refuse what cannot be evaluated on three classes (or so many), in words."""
+) -> Loss:
+    """The loss at the end of its schedules; what cannot be evaluated on three classes (or so many) is refused in words."""
     from workbench.losses import Loss
 
     if not isinstance(loss, Loss):
         raise ValueError(f"a landscape is that of a loss such as wb.losses.CrossEntropy(), not {loss!r}")
+    loss = loss.at(1)
     if (K := getattr(loss, "K", 1)) >= n_classes:  # said here, because `exact()` would speak of another loss
         raise ValueError(
             f"{loss!r} on {n_classes} classes: K must be smaller than the number of classes; "
@@ -143,7 +147,7 @@ def check_loss(
     if head not in HEADS:
         raise ValueError(f"head = {head!r}; the head that moves is one of {', '.join(HEADS)}")
     if background is None:
-        return
+        return loss
     if not loss.couples_batch:
         raise ValueError(f"{loss!r} judges each row on its own: a background would change nothing; leave it out")
     shapes = ["(m, 3)", "(m, 2, 3)"][: loss.heads]
@@ -159,3 +163,4 @@ def check_loss(
         raise ValueError(
             f"background = {background!r}; give a pair, scores of shape {' or '.join(shapes)} and as many labels 0, 1 or 2"
         )
+    return loss

@@ -13,7 +13,7 @@ from workbench.figures.base import checked_positive, checked_range, counted
 from workbench.figures.code import Code
 from workbench.figures.of_losses.evaluation import (
     Background,
-    check_loss,
+    checked_loss,
     knobs_in_words,
     listed,
     loss_gradients,
@@ -80,7 +80,7 @@ def level_sets(
 
     Paper: Garcin et al. 2022, Figures 1, 4, 5 and 6.
     """
-    check_loss(loss, label, head, background)
+    loss = checked_loss(loss, label, head, background)
     steps, total = whole("steps", steps, least=2), checked_positive("total", total)
     regions, ends = _checked_regions(regions), _checked_ends(value_range, rescale)
     drawn = loss if sampled else loss.exact()

@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from workbench.counts import whole
 from workbench.figures.base import Figure, checked_positive, checked_range, counted, paper, round_range
 from workbench.figures.code import Code
-from workbench.figures.of_losses.evaluation import check_loss, listed, loss_values, losses_in_code
+from workbench.figures.of_losses.evaluation import checked_loss, listed, loss_values, losses_in_code
 from workbench.figures.style import Theme
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def line_profile(
     if not others or not np.isfinite(others).all():
         raise ValueError(f"others = {others}; give the score of at least one other class")
     for loss in losses:
-        check_loss(loss, n_classes=1 + len(others))
+        checked_loss(loss, n_classes=1 + len(others))
     reach, steps = checked_positive("reach", reach), whole("steps", steps, least=2)
     ends = None if value_range is None else checked_range(value_range)
     scores = np.linspace(-reach, reach, steps)

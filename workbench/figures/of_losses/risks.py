@@ -13,7 +13,7 @@ import pandas as pd
 from workbench.counts import whole
 from workbench.figures.base import counted, round_up
 from workbench.figures.code import Code
-from workbench.figures.of_losses.evaluation import check_loss, knobs_in_words, loss_values, losses_in_code
+from workbench.figures.of_losses.evaluation import checked_loss, knobs_in_words, loss_values, losses_in_code
 from workbench.figures.of_losses.landscapes import simplex_grid
 from workbench.figures.of_losses.triangles import LevelSets, Mark
 
@@ -78,7 +78,7 @@ def conditional_risk(
 
     Paper: Garcin et al. 2022, Definitions A.1 and A.2, Theorem 3.1 (after Yang and Koyejo 2020).
     """
-    check_loss(loss)
+    loss = checked_loss(loss)
     pi, K, steps = _checked_probabilities(probabilities), _checked_K(loss, K), whole("steps", steps, least=2)
     risk = Risk(loss, pi)
     scores = plane_grid(steps)
@@ -152,7 +152,7 @@ def calibration_map(
 
     Paper: Garcin et al. 2022, Definition A.2.
     """
-    check_loss(loss)
+    loss = checked_loss(loss)
     K, steps, grid = _checked_K(loss, K), whole("steps", steps, least=3), whole("grid", grid, least=2)
     marked = None if probabilities is None else tuple(_checked_probabilities(probabilities).tolist())
     laws = simplex_grid(steps, 1.0)

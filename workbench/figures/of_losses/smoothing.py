@@ -17,7 +17,7 @@ from plotly.subplots import make_subplots
 from workbench.counts import ROUNDING, spread_rows
 from workbench.figures.base import Figure, counted, paper
 from workbench.figures.code import Code
-from workbench.figures.of_losses.evaluation import check_loss, listed, loss_gradients, losses_in_code, scores_moved
+from workbench.figures.of_losses.evaluation import checked_loss, listed, loss_gradients, losses_in_code, scores_moved
 from workbench.figures.of_losses.profiles import MOST_LINES, Lines, few_ticks, logarithmic
 from workbench.figures.style import Theme
 from workbench.tables import LogitTable
@@ -64,7 +64,7 @@ def gradient_sparsity(
         raise ValueError(f"there are {len(chosen)} losses; a picture holds 1 to {MOST_LINES}")
     rows, of_rows, named = _rows(scores, labels)
     for loss in chosen:
-        check_loss(loss, n_classes=rows.shape[1])
+        checked_loss(loss, n_classes=rows.shape[1])
     if not any("epsilon" in loss.knobs() for loss in chosen):
         raise ValueError(f"none of {', '.join(map(repr, chosen))} has an ε; give at least one noised loss")
     if grid.ndim != 1 or len(grid) < 2 or not (np.isfinite(grid) & (grid > 0)).all() or (np.diff(grid) <= 0).any():

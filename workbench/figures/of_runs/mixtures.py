@@ -47,7 +47,8 @@ def against_mixture(summary: pd.DataFrame, K: int = 5, split: str = "test") -> A
         )
     weight = f"weight of top-{K}"
     chosen = summary[summary["metric"].isin(wanted)]
-    chosen = chosen.assign(**{weight: [_weight_of(p_k, K) for p_k in chosen[P_K]]}).drop(columns=P_K)
+    chosen = chosen.assign(**{weight: [_weight_of(p_k, K) for p_k in chosen[P_K]]})
+    chosen = chosen.drop(columns=[P_K, "rule"], errors="ignore")  # top-K accuracy is the same by every rule
     figure = against_knob(chosen, weight, split)
     return replace(
         figure,

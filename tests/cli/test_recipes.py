@@ -1,0 +1,129 @@
+"""Recipes on the command line: listed, printed whole, trained and swept."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import workbench as wb
+from workbench.catalogue import RECIPES
+from workbench.cli.main import main
+from workbench.store import Store
+from workbench.training import Run
+
+QUICKLY = ("--data", "digits", "--model", "linear", "--epochs", 1, "--batch_size", 500, "--json")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path / "home"))
+
+
+def run(capsys, *arguments: object) -> str:
+    assert main([str(argument) for argument in arguments]) == 0
+    return capsys.readouterr().out
+
+
+def failed(capsys, *arguments: object) -> str:
+    assert main([str(argument) for argument in arguments]) == 2
+    return capsys.readouterr().err
+
+
+def trained(capsys, *arguments: object) -> Run:
+    """The run that `workbench train` has kept."""
+    key = json.loads(run(capsys, "train", *arguments))["key"]
+    return Run.from_json((Store().open(key).path / "run.json").read_text())
+
+
+def test_recipes_are_listed_with_paper_place_and_what_they_train(capsys):
+    titles, *lines = run(capsys, "recipes").splitlines()
+    assert titles.split()[:3] == ["name", "paper", "place"]
+    assert [line.split()[0] for line in lines] == list(RECIPES)
+    (line,) = (line for line in lines if line.startswith("imagenet-resnet18"))
+    for told in ("Garcin et al. 2022", "appendix D, Table 9", "resnet18, 120 epochs", "SmoothTopKHinge"):
+        assert told in line
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_one_recipe_is_printed_whole(capsys, name):
+    text, recipe = run(capsys, "recipes", name), RECIPES[name]
+    told = [recipe.paper, recipe.place, recipe.note, *recipe.untold, *(f"  {field} = " for field in recipe.settings)]
+    assert not [part for part in told if part not in text]
+    assert text.count("\n    ") == len(recipe.compared) + len(recipe.grid)
+    assert json.loads(run(capsys, "recipes", name, "--json"))["settings"] == recipe.settings
+
+
+def test_as_json_all_recipes_are_there(capsys):
+    assert list(json.loads(run(capsys, "recipes", "--json"))) == list(RECIPES) == list(wb.recipes.RECIPES)
+
+
+def test_a_recipe_that_does_not_exist_lists_those_that_do(capsys):
+    for arguments in (("recipes", "nope"), ("train", "--recipe", "nope"), ("sweep", "--recipe", "nope")):
+        message = failed(capsys, *arguments)
+        assert "there is no recipe named 'nope'; known: quick-photographs" in message
+
+
+def test_the_settings_of_a_recipe_are_the_defaults_and_options_given_beside_win(capsys):
+    made = trained(capsys, "--recipe", "cifar100-resnet18-adam", *QUICKLY, "--learning_rate", 0.5)
+    recipe = wb.recipes.RECIPES["cifar100-resnet18-adam"]
+    given = {"model": "linear", "epochs": 1, "batch_size": 500, "learning_rate": 0.5}
+    assert {field: getattr(made, field) for field in recipe.settings} == {**recipe.settings, **given}
+
+
+def test_drops_of_a_recipe_are_kept_and_can_be_given(capsys):
+    assert trained(capsys, "--recipe", "imagenet-resnet18", *QUICKLY).drops == (0.25, 0.5, 0.75)
+    assert trained(capsys, "--recipe", "imagenet-resnet18", *QUICKLY, "--drops", 0.9).drops == (0.9,)
+
+
+def test_a_loss_that_the_paper_trains_stands_at_the_papers_knobs_and_settings(capsys):
+    made = trained(capsys, "--recipe", "imagenet-resnet18", "--loss", "NoisedTopK", *QUICKLY)
+    assert made.loss == wb.losses.NoisedTopK(epsilon=0.5, n_samples=10)
+    assert made.weight_decay == 1.5e-4
+    made = trained(capsys, "--recipe", "imagenet-resnet18", "--loss", "NoisedTopK", "--epsilon", 1, *QUICKLY)
+    assert made.loss == wb.losses.NoisedTopK(epsilon=1.0, n_samples=10)
+
+
+def test_without_a_recipe_a_run_is_what_it_was(capsys):
+    made = trained(capsys, *QUICKLY, "--loss", "Focal")
+    assert made.key == Run("digits", model="linear", epochs=1, batch_size=500, loss=wb.losses.Focal()).key
+
+
+def test_help_with_a_recipe_tells_its_settings_as_the_defaults(capsys):
+    with pytest.raises(SystemExit):
+        main(["train", "--recipe", "imagenet-resnet18", "--loss", "NoisedTopK", "--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "(default: 120)" in text
+    assert "(default: 0.00015)" in text
+
+
+def test_a_recipe_of_a_head_is_trained_on_the_features_of_a_run(capsys):
+    backbone = json.loads(run(capsys, "train", "--recipe", "quick-rows", "--data", "digits", "--epochs", 1, "--json"))
+    head = ("--recipe", "quick-head", "--data", "digits", "--features", backbone["key"][:12], "--epochs", 1, "--json")
+    made = trained(capsys, *head)
+    assert (made.features, made.model, made.batch_size) == (backbone["key"], "mlp", 256)
+
+
+def test_a_recipe_that_leaves_the_model_to_you_asks_for_it(capsys):
+    message = failed(capsys, "train", "--recipe", "plantnet300k-vit", "--data", "digits")
+    assert "leaves the model to you; give model='torchvision:vit_b_16:IMAGENET1K_V1'" in message
+
+
+def test_a_sweep_of_a_recipe_trains_what_the_paper_compares(capsys):
+    found = json.loads(run(capsys, "sweep", "--recipe", "imagenet-resnet18", *QUICKLY))
+    told = {(line["loss"], line["learning_rate"], line["weight_decay"]) for line in found["frame"]}
+    compared = wb.recipes.RECIPES["imagenet-resnet18"].compared
+    assert told == {(repr(each["loss"]), each["learning_rate"], each["weight_decay"]) for each in compared}
+
+
+def test_a_sweep_of_a_recipe_takes_one_of_its_losses_and_more_to_vary(capsys):
+    recipe = ("--recipe", "imagenet-lt-resnet34", "--search", "--loss", "Focal", "--over", "seed", 0, 1)
+    found = json.loads(run(capsys, "sweep", *recipe, *QUICKLY))
+    told = {(line["loss"], line["seed"]) for line in found["frame"]}
+    assert told == {(f"Focal(gamma={gamma})", seed) for gamma in (0.5, 1.0, 2.0, 5.0) for seed in (0, 1)}
+
+
+def test_a_sweep_without_anything_to_vary_says_what_to_give(capsys):
+    assert "nothing to vary: give --over NAME VALUE" in failed(capsys, "sweep", "--data", "digits")
+    message = failed(capsys, "sweep", "--data", "digits", "--recipe", "quick-rows")
+    assert "quick-rows says nothing of that, so give --over" in message

@@ -1,0 +1,30 @@
+"""The papers' tables and claims as objects that can be run.
+
+`TABLES` holds the tables by the number of the paper and of the table; the numbers of the papers are those of `NUMBERS`.
+
+>>> TABLES["001 Table 2"].printed["AVG-K", "K = 10", "few"].value
+75.75
+"""
+
+from __future__ import annotations
+
+from workbench.claims.printed import garcin_2022, garcin_2023, garcin_thesis, liao, petersen_2022
+from workbench.claims.reproduction import Reproduction
+from workbench.claims.table import PaperTable, Tables
+
+NUMBERS = {
+    "000": "Garcin, thesis",
+    "001": "Garcin et al. 2023",
+    "002": "Garcin et al. 2022",
+    "003": "Petersen et al. 2022",
+    "004": "Liao et al.",
+}
+TABLES = Tables(
+    {
+        table.name: table
+        for paper in (garcin_thesis, garcin_2023, garcin_2022, petersen_2022, liao)
+        for table in paper.TABLES
+    }
+)
+
+__all__ = ["NUMBERS", "TABLES", "PaperTable", "Reproduction", "Tables"]

@@ -1,0 +1,56 @@
+"""What data must have to stand in for those of a paper, and what is said of data that lack it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from workbench.counts import FEW, MANY
+from workbench.datasets import Dataset
+
+
+class Need(NamedTuple):
+    """Whether a dataset has something, and what it is in words."""
+
+    met: Callable[[Dataset], bool]
+    words: str
+
+
+def _shots(data: Dataset) -> bool:
+    counts = np.asarray(data.class_counts)
+    return all(map(np.any, (counts < FEW, (counts >= FEW) & (counts <= MANY), counts > MANY)))
+
+
+def _unlabelled(data: Dataset) -> bool:
+    return all(data.many_labels and not split.labels.any(axis=1).all() for split in (data.train, data.test))
+
+
+NEEDS: dict[str, Need] = {
+    "one label": Need(lambda data: not data.many_labels, "one label a row"),
+    "many labels": Need(lambda data: data.many_labels, "many labels a row: (n, L) of true and false"),
+    "groups": Need(
+        lambda data: data.groups is not None,
+        "groups of classes, within which labels are mixed up: data.with_groups([…]), or groups='shape' of letters",
+    ),
+    "shots": Need(
+        _shots,
+        f"counts of training rows that make few-shot (< {FEW}), medium-shot and many-shot (> {MANY}) classes: a long "
+        "tail, such as data.transformed(LongTail(100))",
+    ),
+    "rows without a label": Need(_unlabelled, "rows without a label, in training and in test: ZeroLabels() makes some"),
+    "photographs": Need(lambda data: len(data.input_shape) == 3, "photographs, (n, height, width, 3)"),
+}
+
+
+def check_needs(data: Dataset, needs: Iterable[str], where: str) -> None:
+    """Refuses data that lack something, and says all that they lack."""
+    if lacking := [NEEDS[need].words for need in needs if not NEEDS[need].met(data)]:
+        raise ValueError(f"{where} cannot be run on {data.name}, which lacks: {'; '.join(lacking)}")
+
+
+def check_classes(data: Dataset, K: int, where: str) -> None:
+    """Refuses data with too few classes for sets of K of them."""
+    if data.n_classes <= K:
+        raise ValueError(f"{where} has sets of K = {K}, and {data.name} has {data.n_classes} classes; it needs more")

@@ -1,0 +1,283 @@
+"""From a table to its runs: what is trained for every cell, checked before anything is, trained by a sweep, measured."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from workbench import calibration, losses
+from workbench.claims.measures import measured
+from workbench.claims.needs import check_classes, check_needs
+from workbench.claims.reproduction import Reproduction, with_ours
+from workbench.claims.table import Column, Data, PaperTable, Part, Place, Row, Setting, Spec
+from workbench.counts import whole
+from workbench.datasets import Dataset, Transform, load_dataset, transforms
+from workbench.losses import Loss
+from workbench.metrics.intervals import over_seeds_interval
+from workbench.store import Store, chosen_store
+from workbench.tables import LogitTable
+from workbench.training import Run, TrainedRun
+from workbench.training.recipes import RECIPES
+from workbench.training.sweeps import sweep
+
+CONFIDENCE = 0.95
+VARIED = ("dataset", "model", "transforms", "loss", "learning_rate", "weight_decay", "monitor", "seed")
+
+
+@dataclass(frozen=True)
+class Try:
+    """A cell with one choice of its knobs: the runs behind it, one per seed, and what chose their epochs."""
+
+    row: Row
+    column: Column
+    place: int  # of the row, from 1
+    setting: Setting
+    monitor: str | None
+    runs: tuple[Run, ...]
+
+    def measure(self, part: Part) -> str:
+        """What is measured of a part."""
+        return part.measure.format(K=self.setting.K, row=self.place)
+
+
+def reproduce(
+    table: PaperTable,
+    data: str | os.PathLike[str] | Dataset | Mapping[str, Any] | None,
+    *,
+    small: bool,
+    tune: bool,
+    seeds: int | None,
+    model: str | None,
+    device: str,
+    devices: int,
+    store: Store | None,
+    progress: bool,
+) -> Reproduction:
+    """`PaperTable.reproduce`, which says what is what."""
+    store = chosen_store(store)
+    started = time.monotonic()
+    tries = planned(table, data, small=small, tune=tune, seeds=seeds, model=model, device=device, devices=devices)
+    runs = list({run.key: run for one in tries for run in one.runs}.values())
+    done = sweep(runs[0], over=_varied(runs), store=store, progress=progress)
+    trained = {one.run.key: one for one in done.runs}
+    reproduction = Reproduction(
+        table,
+        with_ours(table, _measured(table, tries, trained)),
+        small,
+        in_words(table, tries, small, seconds=time.monotonic() - started),
+        tuple(trained),
+        tuple(f"{setting}: {message}" for setting, message in done.failed),
+    )
+    reproduction.save(store)
+    return reproduction
+
+
+def planned(
+    table: PaperTable,
+    data: str | os.PathLike[str] | Dataset | Mapping[str, Any] | None = None,
+    *,
+    small: bool = False,
+    tune: bool = False,
+    seeds: int | None = None,
+    model: str | None = None,
+    device: str = "auto",
+    devices: int = 1,
+) -> list[Try]:
+    """Every run of the table, composed and checked, and none trained; a run serves all the epochs that are asked of it."""
+    seeds = None if seeds is None else whole("seeds", seeds)
+    given = _datasets(table, data, small)
+    if not small and not table.protocol_of.model and model is None:
+        raise ValueError(
+            f"{table.name} fine-tunes networks that others published, and does not come with one: give model=, 'linear' where "
+            "the rows of your data are what such a network sees, or 'torchvision:…' for one whose head is to be trained"
+        )
+    asked: dict[tuple[Any, ...], list[str]] = {}  # what decides a run but for its monitors → those
+    drafts = []
+    for row, column, setting in table.settings():
+        which = _data_of(table, setting)
+        if which.name not in given:
+            continue
+        check_classes(given[which.name], setting.K or 1, table.name)
+        monitor = None if table.protocol_of.monitor is None else table.protocol_of.monitor.format(K=setting.K)
+        for loss in _losses(setting, tune):
+            fixed = _fields(table, which, setting, loss, small, model)
+            alike = (which.name, repr(loss), repr(sorted(fixed.items(), key=lambda item: item[0])))
+            drafts.append((row, column, setting, which, loss, fixed, monitor, alike))
+            monitors = asked.setdefault(alike, [])
+            if monitor is not None and monitor not in monitors:
+                monitors.append(monitor)
+    tries, made = [], {}
+    for row, column, setting, which, loss, fixed, monitor, alike in drafts:
+        for seed in range(_seeds(table, which, small, seeds)):
+            if (alike, seed) not in made:
+                watched = {"monitor": tuple(asked[alike])} if asked[alike] else {}
+                made[alike, seed] = RECIPES[table.recipe_of(which)].run(
+                    given[which.name], **{**fixed, **watched}, loss=loss, seed=seed, device=device, devices=devices
+                )
+        count = _seeds(table, which, small, seeds)
+        place = table.rows.index(row) + 1
+        tries.append(Try(row, column, place, setting, monitor, tuple(made[alike, seed] for seed in range(count))))
+    if not tries:
+        raise ValueError(
+            f"nothing of {table.name} is left to run; its data are {', '.join(one.name for one in table.data)}"
+        )
+    return tries
+
+
+def _datasets(table: PaperTable, data: Any, small: bool) -> dict[str, Dataset]:
+    """Name of the paper's dataset → what stands in for it, checked to have what the table needs."""
+    names = [one.name for one in table.data]
+    if small:
+        if table.small is None:
+            raise ValueError(f"{table.name} has no reduced scale; give its data: {', '.join(names)}")
+        if data is not None:
+            raise ValueError(
+                f"small runs are on {', '.join(name for name, _ in table.small.data.values())}; leave data out"
+            )
+        before = tuple(map(_transform, table.small.transforms))
+        loaded = {name: load_dataset(spec[0], **spec[1]) for name, spec in table.small.data.items()}
+        found = {name: dataset.transformed(*before) if before else dataset for name, dataset in loaded.items()}
+    elif isinstance(data, Mapping):
+        if unknown := [name for name in data if name not in names]:
+            raise ValueError(f"{table.name} has no data {', '.join(map(str, unknown))}; it has {', '.join(names)}")
+        found = {str(name): _loaded(one) for name, one in data.items()}
+    elif data is None or len(names) > 1:
+        several = f"{{{names[0]!r}: PATH, …}} (--data '{names[0]}=PATH')" if len(names) > 1 else "PATH (--data PATH)"
+        raise ValueError(
+            f"{table.name} is about {', '.join(names)}: give data={several}, or small=True (--small) for a reduced scale"
+        )
+    else:
+        found = {names[0]: _loaded(data)}
+    for one in table.data:
+        if one.name in found:
+            check_needs(found[one.name], one.needs, table.name)
+    return found
+
+
+def _loaded(data: Any) -> Dataset:
+    return data if isinstance(data, Dataset) else load_dataset(data)
+
+
+def _data_of(table: PaperTable, setting: Setting) -> Data:
+    (found,) = [one for one in table.data if one.name == setting.data] if setting.data else table.data
+    return found
+
+
+def _seeds(table: PaperTable, data: Data, small: bool, given: int | None) -> int:
+    """How many seeds: those asked for, or those of the scale, or those of the paper."""
+    if given is not None:
+        return given
+    return table.small.seeds if small and table.small is not None else data.seeds or table.protocol_of.seeds
+
+
+def _losses(setting: Setting, tune: bool) -> Iterator[Loss]:
+    """The loss of a cell, with the knobs that were settled on, or with every combination of those that were searched."""
+    kind = losses.class_named(setting.loss)
+    knobs = {**setting.knobs, **({} if setting.K is None else {"K": setting.K})}
+    grid = setting.grid if tune else {}
+    for values in itertools.product(*grid.values()):
+        chosen = {**knobs, **dict(zip(grid, values, strict=True))}
+        yield kind(**{name: value for name, value in chosen.items() if name in kind.knobs()})
+
+
+def _fields(
+    table: PaperTable, data: Data, setting: Setting, loss: Loss, small: bool, model: str | None
+) -> dict[str, Any]:
+    """The fields of a run that are not those of its recipe."""
+    found: dict[str, Any] = dict(table.small.run) if small and table.small is not None else {}
+    own = {name: value for name, value in setting.run.items() if not (small and name == "model")}
+    if model is not None and not small:
+        found["model"] = model
+        if not table.protocol_of.model and model != "linear":
+            found["features"] = "cached"
+    changes = tuple(_transform(spec) for spec in (*table.transforms, *setting.transforms))
+    return {**found, **own, **({"transforms": changes} if changes else {})}
+
+
+def _transform(spec: Spec) -> Transform:
+    name, knobs = spec
+    return transforms.from_spec({"transform": name, "knobs": dict(knobs)})
+
+
+def _varied(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """The fields that differ between the runs, of each: what a sweep is over. The seed always is one."""
+    names = [field.name for field in fields(Run)]
+    first = runs[0]
+    varied = [name for name in names if any(not _same(getattr(run, name), getattr(first, name)) for run in runs)]
+    return [{name: getattr(run, name) for name in dict.fromkeys([*varied, "seed"])} for run in runs]
+
+
+def _same(one: Any, other: Any) -> bool:
+    return one is other or (not isinstance(one, Dataset) and type(one) is type(other) and one == other)
+
+
+def _measured(
+    table: PaperTable, tries: Sequence[Try], trained: Mapping[str, TrainedRun]
+) -> dict[Place, dict[str, float]]:
+    """Mean over seeds with its interval of every part of every cell; of several tries, that which is best on val."""
+    found: dict[Place, dict[str, float]] = {}
+    for (row, column), group in itertools.groupby(tries, key=lambda one: (one.row.label, one.column.label)):
+        values = {
+            one: [_values(table, one, trained[run.key]) for run in one.runs if run.key in trained] for one in group
+        }
+        whole_ones = {one: rows for one, rows in values.items() if len(rows) == len(one.runs)}
+        best = max(whole_ones, key=lambda one: np.mean([row["val"] for row in whole_ones[one]]), default=None)
+        for part in column_parts(table, column):
+            scale = 100 if part.percent else 1
+            of_seeds = [] if best is None else [scale * row[part.name] for row in whole_ones[best]]
+            found[row, column, part.name] = over_seeds(of_seeds)
+    return found
+
+
+def column_parts(table: PaperTable, label: str) -> tuple[Part, ...]:
+    """The parts of the column of this label."""
+    return next(column.parts for column in table.columns if column.label == label)
+
+
+def _values(table: PaperTable, one: Try, trained: TrainedRun) -> dict[str, float]:
+    """What a run gives for a cell: every part, and under "val" what several tries are compared by: the first part, there."""
+    tables = trained.tables if one.monitor is None else trained.kept_by(one.monitor).tables
+    judged: Mapping[str, LogitTable] = {name: tables[name] for name in ("val", "test")}
+    if one.setting.recalibrated:
+        fitted = getattr(calibration, one.setting.recalibrated)().fit(judged["val"])
+        judged = {name: fitted(found) for name, found in judged.items()}
+    split = table.protocol_of.split
+    found = {part.name: measured(one.measure(part), judged, split) for part in one.column.parts}
+    first = one.measure(one.column.parts[0])
+    better = -1 if "error" in first else 1
+    return {**found, "val": better * measured(first, judged, "val")}
+
+
+def over_seeds(values: Sequence[float]) -> dict[str, float]:
+    """Mean over seeds with Student's interval, as the papers print it: mean ± t · s / √n.
+
+    >>> over_seeds([90.0, 91.0])["ours"], over_seeds([])["seeds"]
+    (90.5, 0)
+    """
+    from scipy import stats
+
+    n = len(values)
+    if n == 0:
+        return {"ours": np.nan, "low": np.nan, "high": np.nan, "seeds": 0}
+    mean, deviation = np.mean(values), np.std(values, ddof=1) if n > 1 else np.nan
+    reach = stats.t.ppf((1 + CONFIDENCE) / 2, max(n - 1, 1))
+    bounds = (-np.inf, np.inf)
+    low, high = over_seeds_interval(np.array(mean), np.array(deviation / np.sqrt(n)), np.array(reach), bounds)
+    return {"ours": float(mean), "low": float(low), "high": float(high), "seeds": n}
+
+
+def in_words(table: PaperTable, tries: Sequence[Try], small: bool, *, seconds: float) -> str:
+    """At what scale a table was reproduced, of a small one what is reduced, and how long it took."""
+    run = tries[0].runs[0]
+    counts = sorted({len(one.runs) for one in tries})
+    names = dict.fromkeys(one.runs[0].data.name.partition(" · ")[0] for one in tries)
+    said = f"reduced: {table.reduced}" if small else f"data {', '.join(names)}, {run.model_name}, {run.epochs} epochs"
+    of = "–".join(map(str, counts))
+    took = f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+    return f"{said}; run with {of} seed{'s' if counts[-1] > 1 else ''} a cell in {took}"

@@ -1,0 +1,378 @@
+"""What a table of a paper is: rows, columns, the numbers as they are printed, and how they are made again."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from workbench.claims.layout import as_html, as_latex, as_markdown
+from workbench.catalogue import RECIPES
+from workbench.literature import PAPERS
+
+if TYPE_CHECKING:
+    from workbench.claims.reproduction import Reproduction
+    from workbench.datasets import Dataset
+    from workbench.store import Store
+
+Spec = tuple[str, Mapping[str, Any]]  # the name of something that has knobs, and those that are set
+Place = tuple[str, str, str]  # row, column and part of a cell
+
+NUMBER = re.compile(r"(\d+(?:\.\d+)?(?:e-?\d+)?)(?:\s*±\s*(\d+(?:\.\d+)?))?")
+MARKS = {"✓": 1.0, "✗": 0.0}
+NOTHING = "_"  # stands for a cell that is empty in the paper
+NUMBERS_OF_A_RUN = ("epochs", "batch_size", "learning_rate")
+ABSENT = "—"  # stands in the paper where there is nothing to run
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number as it is printed: its value, the reach of its interval (NaN if none is printed), and its digits.
+
+    >>> Number.read("89.63 ± 0.08")
+    Number(value=89.63, reach=0.08, digits=2)
+    """
+
+    value: float
+    reach: float = float("nan")
+    digits: int = 0
+
+    @classmethod
+    def read(cls, text: str) -> Number:
+        """The number that a text begins with; NaN for ×, — and the like, which stand where there is none."""
+        if text.strip() in MARKS:
+            return cls(MARKS[text.strip()])
+        if (found := NUMBER.match(text.strip().removeprefix("≈").strip())) is None:
+            return cls(float("nan"))
+        value, reach = found.groups()
+        mantissa, _, exponent = value.partition("e")
+        digits = max(0, len(mantissa.partition(".")[2]) - int(exponent or 0))
+        return cls(float(value), float(reach) if reach else float("nan"), digits)
+
+
+def numbers(text: str) -> list[Number]:
+    """The numbers of a cell, such as `89.63 ± 0.08 (27.08/65.83/85.97)` or `61.27 | 85.31`.
+
+    >>> [number.value for number in numbers("89.63 ± 0.08 (27.08/65.83/85.97)")]
+    [89.63, 27.08, 65.83, 85.97]
+    """
+    return [Number.read(part) for part in re.split(r"[|(/]", text)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What a row or a column says of the runs behind its cells; a cell has what both say.
+
+    - `loss`: name of the loss, with the `knobs` that the paper settled on and the `grid` that it searched before.
+    - `K`: size of the sets; the losses that have a K take it.
+    - `run`: other fields of the run.
+    - `transforms`: of the data, each a name and its knobs.
+    - `data`: name of the dataset, where a table has several.
+    - `recalibrated`: name of what is fitted on val before anything is measured.
+    """
+
+    loss: str = ""
+    knobs: Mapping[str, Any] = field(default_factory=dict)
+    grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    K: int | None = None
+    run: Mapping[str, Any] = field(default_factory=dict)
+    transforms: tuple[Spec, ...] = ()
+    data: str = ""
+    recalibrated: str = ""
+
+    def joined(self, other: Setting) -> Setting:
+        """What both say."""
+        return Setting(
+            loss=self.loss or other.loss,
+            knobs={**self.knobs, **other.knobs},
+            grid={**self.grid, **other.grid},
+            K=other.K if self.K is None else self.K,
+            run={**self.run, **other.run},
+            transforms=self.transforms + other.transforms,
+            data=self.data or other.data,
+            recalibrated=self.recalibrated or other.recalibrated,
+        )
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the numbers of a cell: its name ("" for the first), and what is measured.
+
+    In it `{K}` is that of the cell, and `{row}` the place of the row, from 1.
+
+    `measure` is one of `claims.measures`; `percent` tells whether a share is printed as 97.35 or as 0.9735.
+    """
+
+    name: str
+    measure: str
+    percent: bool = True
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row: what stands before it, and what it says of the runs; None where nothing of it is run."""
+
+    label: str
+    setting: Setting | None = Setting()
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: what stands above it, the numbers in each of its cells, and what it says of the runs."""
+
+    label: str
+    parts: tuple[Part, ...]
+    setting: Setting = Setting()
+
+
+@dataclass(frozen=True)
+class Data:
+    """A dataset of a paper: its name, and what data that stand in for it must have (`claims.needs`).
+
+    Its `recipe` and its number of `seeds`, where they are not those of the protocol.
+    """
+
+    name: str
+    needs: tuple[str, ...] = ()
+    recipe: str = ""
+    seeds: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protocol:
+    """How a paper trained: a recipe of `wb.recipes`, how many seeds, which epoch is kept, on which rows it is judged.
+
+    - `monitor`: what chooses the epoch, `{K}` being that of the cell; None leaves it to the recipe.
+    - `seeds_told`: whether the paper says how many seeds there were.
+    - `model`: whether the recipe names the network, or whoever reproduces the table gives it.
+    """
+
+    recipe: str
+    seeds: int
+    monitor: str | None = None
+    split: str = "test"
+    seeds_told: bool = True
+    model: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Small:
+    """The same protocol at a reduced scale: other data that are always here, and what else is changed.
+
+    - `data`: dataset of the paper → one that ships or is drawn, with its knobs; columns of other datasets are not run.
+    - `run`: fields of the run that replace those of the recipe.
+    - `transforms`: of the data, before those of rows and columns.
+    - `seeds`: how many.
+    """
+
+    data: Mapping[str, Spec]
+    run: Mapping[str, Any]
+    transforms: tuple[Spec, ...] = ()
+    seeds: int = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaperTable:
+    """A table of a paper: what is printed, and how it is reproduced.
+
+    `name` is how it is called here, `title` what it shows, `paper` and `place` where it stands. `rows` and `columns` are
+    in the order of the paper, and `text` are its cells, a line a row. Tables with a `protocol` are trained again, at the
+    paper's scale or at that of `small`; others are `computed` at once; of the rest `not_run` says why.
+
+    >>> from workbench.claims import TABLES
+    >>> table = TABLES["001 Table 2"]
+    >>> table.printed["AVG-K", "K = 10", "few"].value
+    75.75
+    """
+
+    name: str
+    title: str
+    paper: str
+    place: str
+    rows: tuple[Row, ...]
+    columns: tuple[Column, ...]
+    text: str
+    corner: str = ""
+    of_cells: Mapping[tuple[str, str], Setting] = field(default_factory=dict)  # where row and column do not say it all
+    data: tuple[Data, ...] = ()
+    transforms: tuple[Spec, ...] = ()  # of the data, for every cell
+    protocol: Protocol | None = None
+    small: Small | None = None
+    computed: Callable[[PaperTable], Mapping[Place, float]] | None = None
+    not_run: str = ""
+    note: str = ""
+
+    @cached_property
+    def cells(self) -> dict[tuple[str, str], str]:
+        """(row, column) → what is printed there."""
+        lines = [re.split(r"\s{2,}", line.strip()) for line in self.text.strip().splitlines()]
+        if [len(line) for line in lines] != [len(self.columns)] * len(self.rows):
+            raise ValueError(
+                f"{self.name} has {len(self.rows)} × {len(self.columns)} cells, and the text has other ones"
+            )
+        return {
+            (row.label, column.label): "" if cell == NOTHING else cell
+            for row, line in zip(self.rows, lines, strict=True)
+            for column, cell in zip(self.columns, line, strict=True)
+        }
+
+    @cached_property
+    def printed(self) -> dict[Place, Number]:
+        """(row, column, part) → the number that is printed there."""
+        found = {}
+        for row in self.rows:
+            for column in self.columns:
+                read = numbers(self.cells[row.label, column.label])
+                if len(read) != len(column.parts):  # ×, — and the like stand for the whole cell
+                    read = [Number(float("nan"))] * len(column.parts)
+                for part, number in zip(column.parts, read, strict=True):
+                    found[row.label, column.label, part.name] = number
+        return found
+
+    def digits(self, place: Place) -> int:
+        """With how many digits after the point a number is printed; where there is none, as its neighbours are."""
+        _, _, part = place
+        if self.printed[place].value == self.printed[place].value:  # not NaN
+            return self.printed[place].digits
+        return max(number.digits for (_, _, other), number in self.printed.items() if other == part)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """Tidy: one line per row, column and part, with `printed` and the ends of its interval, in the units of the paper."""
+        records = [
+            {
+                **dict(zip(("row", "column", "part"), place, strict=True)),
+                "printed": number.value,
+                "printed_low": number.value - number.reach,
+                "printed_high": number.value + number.reach,
+            }
+            for place, number in self.printed.items()
+        ]
+        columns = ["row", "column", "part", "printed", "printed_low", "printed_high"]
+        return pd.DataFrame(records, columns=columns)
+
+    @property
+    def citation(self) -> str:
+        """Authors, title and year of the paper, and the place in it."""
+        return f"{PAPERS[self.paper]}, {self.place}"
+
+    @property
+    def reduced(self) -> str:
+        """What is reduced at the small scale: data, network, epochs, learning rate, seeds."""
+        if self.small is None or self.protocol is None:
+            return ""
+        run, theirs = self.small.run, RECIPES[self.recipe_of(self.data[0])].settings
+        kinds = [
+            " with ".join([name, *(kind for kind, _ in self.small.transforms)]) for name, _ in self.small.data.values()
+        ]
+        data = dict.fromkeys(f"{kind} for {name}" for kind, name in zip(kinds, self.small.data, strict=True))
+        left_out = [one.name for one in self.data if one.name not in self.small.data]
+        said = [
+            f"data: {', '.join(data)}" + (f" ({', '.join(left_out)} left out)" if left_out else ""),
+            f"network: {run['model']} for {theirs.get('model', 'a published one')}",
+        ]
+        seeds = {"seeds": (self.small.seeds, self.data[0].seeds or self.protocol.seeds)}
+        pairs = {name: (run[name], theirs[name]) for name in NUMBERS_OF_A_RUN if name in run} | seeds
+        said += [f"{name.replace('_', ' ')}: {a:g} for {b:.3g}" for name, (a, b) in pairs.items() if a != b]
+        return "; ".join(said)
+
+    def recipe_of(self, data: Data) -> str:
+        """The name of the recipe that is used on one of its datasets."""
+        return data.recipe or self.protocol_of.recipe
+
+    @property
+    def rule(self) -> str:
+        """How sets are made: from what is measured."""
+        measures = " ".join(part.measure for column in self.columns for part in column.parts)
+        made = {"AverageK": "average_k" in measures, "TopK": "top_k" in measures or "macro_f1" in measures}
+        return ", ".join(rule for rule, used in made.items() if used)
+
+    @property
+    def protocol_of(self) -> Protocol:
+        """Its protocol, where something is trained for it."""
+        if self.protocol is None:
+            raise ValueError(f"nothing is trained for {self.name}")
+        return self.protocol
+
+    def settings(self) -> Iterator[tuple[Row, Column, Setting]]:
+        """What every cell that is run says of its runs."""
+        for row in self.rows:
+            for column in self.columns:
+                place = (row.label, column.label)
+                if row.setting is not None and column.parts and self.cells[place] not in ("", ABSENT):
+                    own = self.of_cells.get(place, Setting())
+                    yield row, column, row.setting.joined(column.setting).joined(own)
+
+    def renamed(self, name: str, **changes: Any) -> PaperTable:
+        """The same table at another place, such as in a thesis."""
+        return replace(self, name=name, **changes)
+
+    def reproduce(
+        self,
+        data: str | os.PathLike[str] | Dataset | Mapping[str, Any] | None = None,
+        *,
+        small: bool = False,
+        tune: bool = False,
+        seeds: int | None = None,
+        model: str | None = None,
+        device: str = "auto",
+        devices: int = 1,
+        store: Store | None = None,
+        progress: bool = True,
+    ) -> Reproduction:
+        """Train what stands in the table, and lay ours beside theirs.
+
+        - `data`: a dataset, its name or its path; where the table has several, {name of the paper: one of these}, and
+          columns of those that are left out are not run.
+        - `small`: the same protocol at the reduced scale of `self.small`, on data that are always here.
+        - `tune`: search the grid that the paper searched, choosing on val; otherwise the knobs are those it settled on.
+        - `seeds`: number of seeds, if not that of the paper.
+        - `model`: the network, where the paper fine-tunes one that somebody else published.
+        - `device`, `devices`: as in `Run`.
+        - `store`: where runs and the result are kept; a run that is stored is not trained again.
+        - `progress`: print a line for each run.
+        """
+        if self.protocol is None:
+            from workbench.claims.reproduction import computed
+
+            return computed(self, store)
+        from workbench.claims.reproducing import reproduce
+
+        asked = {"small": small, "tune": tune, "seeds": seeds, "model": model, "device": device, "devices": devices}
+        return reproduce(self, data, **asked, store=store, progress=progress)
+
+    def reproductions(self, store: Store | None = None) -> list[Reproduction]:
+        """What was reproduced before and is stored, the newest first."""
+        from workbench.claims.reproduction import stored
+
+        return stored(self, store)
+
+    def markdown(self) -> str:
+        """The table as it is printed, as Markdown."""
+        return as_markdown(self)
+
+    def latex(self) -> str:
+        """The table as it is printed, for a document that loads booktabs."""
+        return as_latex(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
+
+
+class NoSuchTable(KeyError, ValueError):
+    """A name that no table has; it says which there are."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class Tables(dict[str, PaperTable]):
+    """Tables by their names; one that does not exist lists those that do."""
+
+    def __missing__(self, name: object) -> PaperTable:
+        raise NoSuchTable(f"there is no table {name!r}; there are {', '.join(self)}")
