@@ -18,6 +18,7 @@ from workbench.figures.of_runs.comparisons import on_two_metrics, paired_differe
 from workbench.figures.of_runs.improvement import most_improved
 from workbench.figures.of_runs.intervals import with_intervals
 from workbench.figures.of_runs.learning import learning_curves
+from workbench.figures.of_runs.mixtures import against_mixture
 from workbench.figures.of_runs.normalisers import normalisers
 from workbench.figures.of_runs.reproduced import reproduced
 from workbench.figures.of_runs.sweeping import against_knob
@@ -59,6 +60,7 @@ FIGURES = (
     learning_curves,
     normalisers,
     against_knob,
+    against_mixture,
     weight_plane,
     on_two_metrics,
     paired_differences,
@@ -73,6 +75,7 @@ __all__ = [  # written out for type checkers; a test holds it to FIGURES
     "accuracy_against_count",
     "accuracy_against_size",
     "against_knob",
+    "against_mixture",
     "binary_surrogates",
     "calibration_map",
     "conditional_risk",
