@@ -121,7 +121,8 @@ def row_losses(scaled: np.ndarray, labels: np.ndarray, link: str) -> np.ndarray:
         return log_losses(scaled, labels, link)
     largest = scaled.max(-1)
     losses: np.ndarray = np.log(np.exp(scaled - largest[:, None]).sum(-1)) + largest
-    return losses - (shares(labels, link) * scaled).sum(-1)
+    losses -= (shares(labels, link) * scaled).sum(-1)
+    return losses
 
 
 def mean_loss(table: LogitTable, scale: float = 1.0) -> float:

@@ -35,7 +35,7 @@ def with_intervals(
 
     >>> points = pd.DataFrame({"series": "noised", "x": [0.1, 1.0], "value": [60, 90], "low": [58, 89], "high": [62, 91]})
     >>> with_intervals(points, "ε", "top-5 accuracy, %").text
-    'top-5 accuracy, % against ε: noised 60 [58, 62] at 0.1, 90 [89, 91] at 1.'
+    'top-5 accuracy, % against ε, n = 2 values: noised 60 [58, 62] at 0.1, 90 [89, 91] at 1.'
     """
     checked_frame(frame, COLUMNS, "any frame with these columns will do")
     points = pd.DataFrame(frame[list(COLUMNS)]).reset_index(drop=True)
@@ -53,7 +53,7 @@ def with_intervals(
         title=title or against,
         subtitle=f"n = {counted(len(points), 'value')} of {counted(points['series'].nunique(), 'series', 'series')}; "
         "bars are 95 % intervals",
-        text=f"{against}: {'; '.join(told)}.",
+        text=f"{against}, n = {counted(len(points), 'value')}: {'; '.join(told)}.",
         code=Code(
             f"wb.figures.with_intervals(points, {arguments})", ("# points: a frame of series, x, value, low and high",)
         ),
@@ -69,6 +69,12 @@ def _told(row: Any) -> str:
 
 def _place(x: Any) -> str:
     return x if isinstance(x, str) else f"{x:g}"
+
+
+def _with_room(values: np.ndarray) -> tuple[float, float]:
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    room = 0.06 * (high - low) or 0.05 * abs(high) or 0.05
+    return low - room, high + room
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -95,6 +101,15 @@ class WithIntervals(Figure):
         names = self.places()
         return np.array([names.index(str(x)) for x in part["x"]]) + APART * (place - (n - 1) / 2)
 
+    def limits(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """The ends of both axes: all points and intervals, and a little room; of the logarithm of x where that is drawn."""
+        if self.numeric:
+            across = self.frame["x"].to_numpy(float)
+            across = np.log10(across) if self.logarithmic else across
+        else:
+            across = np.array([-0.5, len(self.places()) - 0.5])
+        return _with_room(across), _with_room(self.frame[["value", "low", "high"]].to_numpy(float))
+
     def _plotly(self, theme: Theme) -> go.Figure:
         figure, series = go.Figure(), self.series()
         for place, (name, part) in enumerate(series):
@@ -107,11 +122,12 @@ class WithIntervals(Figure):
                 error_y={**reach, "color": colour, "thickness": 1.5, "width": 0},
                 customdata=part["x"], hovertemplate=f"<b>{html.escape(name)}</b><br>%{{customdata}}: %{{y:.4g}}<extra></extra>",
             )  # fmt: skip
-        figure.update_xaxes(title=self.names[0], type="log" if self.logarithmic else "linear")
+        across, upward = self.limits()
+        figure.update_xaxes(title=self.names[0], type="log" if self.logarithmic else "linear", range=across)
         if not self.numeric:
             names = [html.escape(name) for name in self.places()]
             figure.update_xaxes(tickvals=list(range(len(names))), ticktext=names, showgrid=False)
-        figure.update_yaxes(title=self.names[1])
+        figure.update_yaxes(title=self.names[1], range=upward)
         legend = {"orientation": "h", "x": 0, "xanchor": "left", "y": -0.28, "yanchor": "top"}
         return figure.update_layout(height=440, showlegend=len(series) > 1, legend=legend)
 
