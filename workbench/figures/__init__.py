@@ -66,6 +66,7 @@ FIGURES = (
     paired_differences,
     most_improved,
     reproduced,
+    with_intervals,
 )
 
 __all__ = [  # written out for type checkers; a test holds it to FIGURES
