@@ -10,6 +10,7 @@ import numpy as np
 from scipy import stats
 
 import workbench.metrics.bayes as bayes
+from workbench.claims import TABLES
 from workbench.claims.arms import Estimate, Measure, arm, found, over_rows, trained
 from workbench.claims.claim import Bench, Claim, Found
 from workbench.claims.data import CIFAR10_MODELS, CIFAR10_VOTES, demo_tables, letters
@@ -27,8 +28,6 @@ ENOUGH_VOTES = 2  # of about 51 people: one alone may have slipped
 
 
 def _depths(_: Bench) -> Found:
-    from workbench.claims.tables import TABLES
-
     found = TABLES["003 Table 7"].reproduce(small=True).frame
     same = float((found["printed"] == found["ours"]).mean())
     return Found((Estimate(same, same, same).expected("share of the printed depths that are ours", above=0.999),), ())
