@@ -68,9 +68,10 @@ def test_a_recipe_that_does_not_exist_lists_those_that_do(capsys):
 
 
 def test_the_settings_of_a_recipe_are_the_defaults_and_options_given_beside_win(capsys):
-    made = trained(capsys, "--recipe", "cifar100-resnet18-adam", *QUICKLY, "--learning_rate", 0.5)
+    beside = ("--learning_rate", 0.5, "--transforms")
+    made = trained(capsys, "--recipe", "cifar100-resnet18-adam", *QUICKLY, *beside)
     recipe = wb.recipes.RECIPES["cifar100-resnet18-adam"]
-    given = {"model": "linear", "epochs": 1, "batch_size": 500, "learning_rate": 0.5}
+    given = {"model": "linear", "epochs": 1, "batch_size": 500, "learning_rate": 0.5, "transforms": ()}
     assert {field: getattr(made, field) for field in recipe.settings} == {**recipe.settings, **given}
 
 

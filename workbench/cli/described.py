@@ -106,9 +106,10 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     known = ", ".join(repr(kind()) for kind in CHANGES)
     parser.add_argument(
         "--transforms",
-        nargs="+",
+        nargs="*",
         metavar="CHANGE",
-        help=f"changes of the data, or of images on their way into the network, as Python prints them: {known}",
+        help=f"changes of the data, or of images on their way into the network, as Python prints them: {known}; none after it: "
+        "none, also not those of --recipe",
     )
     parser.add_argument(
         "--drops",
