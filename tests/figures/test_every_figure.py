@@ -54,6 +54,15 @@ HISTORY = pd.DataFrame(
         "seconds": [1.5, 1.4, 1.4],
     }
 )
+REPRODUCED = pd.DataFrame(
+    [
+        (loss, f"K = {K}", part, 90.0 + K, 89.5 + K, 90.5 + K, 91.0 + K / 2, 90.0, 92.0, 3)
+        for loss in ("CE", "a loss whose name is far too long to stand beside an axis of a picture")
+        for K in (1, 5)
+        for part in ("", "few")
+    ],
+    columns=["row", "column", "part", "printed", "printed_low", "printed_high", "ours", "low", "high", "seeds"],
+)
 ORGANS = np.array(["flower", "leaf", "fruit"])
 TABLES = {
     "seven classes": table_of(300, 7, class_names=[f"species {k}" for k in range(7)], groups=[*"aaabbcc"]),
@@ -62,7 +71,7 @@ TABLES = {
 }
 OF_LOSSES = {
     *("binary_surrogates", "calibration_map", "conditional_risk", "gallery", "gradient_sparsity", "level_sets"),
-    *("against_knob", "learning_curves", "line_profile", "moat", "smoothing_bounds", "weight_plane"),
+    *("against_knob", "learning_curves", "line_profile", "moat", "reproduced", "smoothing_bounds", "weight_plane"),
 }
 OF_TABLES = (
     *(
@@ -102,6 +111,7 @@ def namespace(table: wb.LogitTable) -> dict[str, object]:
         "plane": PLANE,
         "history": HISTORY,
         "summary": SUMMARY,
+        "frame": REPRODUCED,
         **blurred,
     }
 
@@ -139,6 +149,8 @@ def made(name: str, table: wb.LogitTable) -> wb.figures.Figure:
             return wb.figures.weight_plane(at_hand["plane"])
         case "against_knob":
             return wb.figures.against_knob(at_hand["summary"], "loss.epsilon")
+        case "reproduced":
+            return wb.figures.reproduced(at_hand["frame"])
         case "learning_curves":
             return wb.figures.learning_curves(at_hand["history"], epochs=5)
         case "lorenz":

@@ -108,8 +108,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--transforms",
         nargs="*",
         metavar="CHANGE",
-        help=f"changes of the data, or of images on their way into the network, as Python prints them: {known}; none after it: "
-        "none, also not those of --recipe",
+        help=f"changes of the data, or of images on their way into the network, as Python prints them: {known}; alone, "
+        "none at all, not even those of --recipe",
     )
     parser.add_argument(
         "--drops",
