@@ -88,6 +88,11 @@ def test_a_loss_that_the_paper_trains_stands_at_the_papers_knobs_and_settings(ca
     assert made.loss == wb.losses.NoisedTopK(epsilon=1.0, n_samples=10)
 
 
+def test_a_K_given_beside_a_recipe_is_that_of_the_loss_and_of_what_is_watched(capsys):
+    made = trained(capsys, "--recipe", "imagenet-resnet18", "--loss", "NoisedTopK", "--K", 3, *QUICKLY)
+    assert (made.loss.K, made.monitor) == (3, "top_k_accuracy@K=3")
+
+
 def test_without_a_recipe_a_run_is_what_it_was(capsys):
     made = trained(capsys, *QUICKLY, "--loss", "Focal")
     assert made.key == Run("digits", model="linear", epochs=1, batch_size=500, loss=wb.losses.Focal()).key
