@@ -111,10 +111,11 @@ class Normaliser(nn.Module):
     """What the quasibinary loss remembers: log C, the moving average of its constant over training batches.
 
     C ← (1 − α)·C + α·C_t with the averaging rate α, computed on logarithms because C overflows; the first batch sets it.
-    NaN means that no batch was seen yet.
+    NaN means that no batch was seen yet. `batch_log_C` is that of the last batch alone, log C_t.
     """
 
     log_C: Tensor
+    batch_log_C: Tensor | None = None
 
     def __init__(self) -> None:
         super().__init__()
@@ -130,6 +131,7 @@ class Normaliser(nn.Module):
             log_rest = math.log1p(-averaging_rate) if averaging_rate < 1 else -math.inf
             average = torch.logaddexp(self.log_C + log_rest, new + math.log(averaging_rate))
             self.log_C.copy_(torch.where(unseen, new, average))
+            self.batch_log_C = new
         return batch_log_C
 
 

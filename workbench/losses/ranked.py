@@ -38,8 +38,8 @@ class DifferentiableTopK(Loss):
       given in the call, `loss(scores, labels, p_k=…)`, has one distribution per row.
     - `operator`: the relaxed sort. Its temperature is 1 / `steepness`. Networks swap by the distribution function
       `relaxation` (`workbench/operators/relaxations.py` has the formulas), of which `art` has the exponent `art_lambda`;
-      `sinkhorn_sort` alternates `n_iterations` times between rows and columns. It squashes the scores to (0, 1) first, so
-      it wants another steepness than the others.
+      `sinkhorn_sort` alternates `n_iterations` times between rows and columns. It squashes the scores to (0, 1) first and
+      wants a steepness of 10 to 30: flatter it hardly ranks, steeper it gives top-1 away for nothing (`docs/sinkhorn.md`).
     - `m`: only the label and the m − 1 best other classes are ranked: faster, and better. They enter in rising order of
       score, the label last, so the loss does not depend on the order of the classes.
     - `top1`: relaxed sorts are least reliable at rank 1. `softmax` puts the softmax of the m kept classes in place of the

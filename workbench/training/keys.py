@@ -54,19 +54,17 @@ def _key(run: Run, loss: dict[str, Any]) -> str:
     described = {name: value for name, value in run.described().items() if name not in left_out}
     # The key of the dataset tells of the transforms that change it.
     of_images = [each.spec() for each in run.transforms if isinstance(each, ImageTransform)]
-    described |= {"loss": {**loss, "knobs": _knobs(run.loss)}, "transforms": of_images}
+    described |= {"loss": {**loss, "knobs": _knobs(run.loss, loss["knobs"])}, "transforms": of_images}
     described |= {"format": FORMAT, "sources": [_source(type(run.loss)), _model_source(run.model)]}
     canonical = json.dumps(described, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def _knobs(loss: Loss) -> dict[str, Any]:
-    """The knobs of a loss without those that are younger than the key and stand at their default."""
+def _knobs(loss: Loss, stored: dict[str, Any]) -> dict[str, Any]:
+    """The stored knobs of a loss without those that are younger than the key and stand at their default."""
     later = {name for kind, names in LATER_KNOBS.items() if isinstance(loss, kind) for name in names}
     declared = loss.knobs()
-    return {
-        name: value for name, value in loss.settings().items() if name not in later or value != declared[name].default
-    }
+    return {name: value for name, value in stored.items() if name not in later or value != declared[name].default}
 
 
 def _model_source(model: str | nn.Module) -> str | None:
