@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
@@ -11,9 +12,11 @@ from small_runs import clouds, small, stripes, tags, threads, weights
 from torch import nn
 
 from workbench import losses, schedules
+from workbench.operators.applying import is_mapped
 from workbench.store import Store
 from workbench.training import Cancelled, Run, TrainedRun, heads, sweeps, train
 from workbench.training.heads import stackable, train_heads
+from workbench.training.stack import FACTORS
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -117,6 +120,23 @@ def test_members_may_stop_at_different_epochs_and_keep_their_best(tmp_path):
     ]
     for together, alone in trained_both_ways(runs, tmp_path):
         assert_same(together, alone, rounding=1e-4)
+
+
+@pytest.mark.parametrize("loss_class", FACTORS, ids=lambda loss_class: loss_class.__name__)
+def test_losses_that_differ_in_factors_are_evaluated_once_for_all(loss_class, tmp_path, monkeypatch):
+    data = tags() if loss_class.labels == "many" else DATA
+    ends = [
+        loss_class(**{name: loss_class.knobs()[name].ends()[end] for name in FACTORS[loss_class]}) for end in (0, -1)
+    ]
+    some = [dataclasses.replace(loss, K=2) if "K" in loss.knobs() else loss for loss in (*ends, loss_class())]
+    runs = [small(data, loss=loss, epochs=1, learning_rate=0.001, seed=seed) for seed, loss in enumerate(some)]
+    evaluated, values = [], loss_class.values
+    with monkeypatch.context() as patch:
+        patch.setattr(loss_class, "values", lambda *a, **k: evaluated.append(is_mapped(a[1])) or values(*a, **k))
+        together = train_heads(runs, store=Store(tmp_path / "together"), progress=False)
+    assert sum(evaluated) == math.ceil(data.train.n / 64) + 1  # val is one batch
+    for found, run in zip(together, runs, strict=True):
+        assert_same(found, train(run, store=Store(tmp_path / "alone"), progress=False))
 
 
 def test_knobs_that_follow_a_schedule_and_several_monitors_are_those_of_the_run_alone(tmp_path):

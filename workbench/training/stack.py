@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,10 +14,23 @@ import torch
 from torch import Tensor
 from torch.func import functional_call, vmap
 
+from workbench import losses
 from workbench.counts import scores_pulled
+from workbench.losses import Loss
 from workbench.training.fitting import best_kept
 from workbench.training.learner import OPTIMIZERS, Learner
 from workbench.training.stacked_optimizers import RULES
+
+# Knobs that may be tensors, because they enter a formula as factors or exponents: of members that differ in nothing else,
+# one evaluation serves all. Others decide a shape (K), how often something is drawn, or which way a computation takes.
+FACTORS: dict[type[Loss], tuple[str, ...]] = {
+    losses.Focal: ("gamma",),
+    losses.LDAM: ("max_margin", "scale"),
+    losses.SmoothTopKHinge: ("temperature",),
+    losses.ExpectedPositive: ("beta",),
+    losses.SoftmaxUniform: ("no_label_weight",),
+    losses.SoftmaxMaxConfidence: ("no_label_weight",),
+}
 
 OnStep = Callable[[int], None]  # gets the number of members that took it
 
@@ -44,7 +58,7 @@ class Stack:
                 member.network.get_parameter(name).data = own
             stacked.requires_grad_()
         self.decays = torch.tensor([member.run.weight_decay for member in self.members])
-        self.same_loss = _places_of_equal(self.members)
+        self.alike = _places_of_alike(self.members)
 
     def dismiss(self, members: Iterable[Learner]) -> None:
         """Goes on without these."""
@@ -132,17 +146,19 @@ class Stack:
         return scores
 
     def _losses(self, losses_of: Callable[..., Tensor], scores: Tensor, labels: Tensor, rows: Tensor) -> Tensor:
-        """(members, n): what the loss of each member says of its rows. Equal losses are asked at once."""
+        """(members, n): what the loss of each member says of its rows. Losses that are alike are asked at once."""
         values: list[tuple[int, Tensor]] = []
-        for places in self.same_loss:
-            member = self.members[places[0]]
-            if len(places) == len(self.members):
-                return losses_of(member, *(each.flatten(0, 1) for each in (scores, labels, rows))).view(rows.shape)
+        for places in self.alike:
+            members = [self.members[place] for place in places]
+            everyone = len(places) == len(self.members)
+            chosen = (scores, labels, rows) if everyone else tuple(each[places] for each in (scores, labels, rows))
             if len(places) == 1:
-                values.append((places[0], losses_of(member, *(each[places[0]] for each in (scores, labels, rows)))))
+                own = losses_of(members[0], *(each[0] for each in chosen)).unsqueeze(0)
+            elif all(member.loss == members[0].loss for member in members) and not members[0].loss.couples_batch:
+                own = losses_of(members[0], *(each.flatten(0, 1) for each in chosen)).view(len(places), -1)
             else:
-                chosen = (each[places].flatten(0, 1) for each in (scores, labels, rows))
-                values += zip(places, losses_of(member, *chosen).view(len(places), -1), strict=True)
+                own = _mapped([member.loss for member in members], chosen[0], chosen[1])
+            values += zip(places, own, strict=True)
         return torch.stack([own for _, own in sorted(values, key=lambda each: each[0])])
 
     @contextmanager
@@ -174,12 +190,30 @@ def _optimizer_of_state(member: Learner) -> torch.optim.Optimizer | None:
     return OPTIMIZERS[member.run.optimizer](groups) if groups else None
 
 
-def _places_of_equal(members: Sequence[Learner]) -> list[list[int]]:
-    """Places of members whose loss is the same function of a row, so that one evaluation serves them all."""
+def _places_of_alike(members: Sequence[Learner]) -> list[list[int]]:
+    """Places of members whose losses differ in factors at most, so that one evaluation serves them all."""
     places: dict[Any, list[int]] = {}
     for place, member in enumerate(members):
         loss = member.loss
-        of_a_row = not (loss.random or loss.couples_batch or member.state is not None)
-        of_a_row &= member.scheduled is loss  # a schedule stands where the epochs of its run say
-        places.setdefault((type(loss), loss) if of_a_row else place, []).append(place)
+        alone = loss.random or member.state is not None or (loss.couples_batch and type(loss) not in FACTORS)
+        alone |= member.scheduled is not loss  # a schedule stands where the epochs of its run say
+        factors = FACTORS.get(type(loss), ())
+        others = tuple(value for name, value in vars(loss).items() if name not in factors)
+        places.setdefault(place if alone else (type(loss), others), []).append(place)
     return list(places.values())
+
+
+def _mapped(alike: Sequence[Loss], scores: Tensor, labels: Tensor) -> Tensor:
+    """(members, n): one evaluation of losses that differ in factors, which become tensors with a value for each."""
+    one = alike[0]
+    if labels.ndim == 2:
+        labels = one.readable(labels.flatten(), scores.shape[-1]).unflatten(0, labels.shape)
+    factors = {name: torch.tensor([getattr(loss, name) for loss in alike]) for name in FACTORS[type(one)]}
+
+    def values(factors: dict[str, Tensor], scores: Tensor, labels: Tensor) -> Tensor:
+        loss = copy.copy(one)
+        vars(loss).update(factors)  # not by `replace`, which would ask whether they are numbers in range
+        return loss(scores, labels)
+
+    mapped: Tensor = vmap(values)(factors, scores, labels)
+    return mapped

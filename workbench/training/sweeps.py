@@ -43,7 +43,8 @@ def sweep(
     together; a run that it does not change is trained once and judged at each K.
 
     A run that is stored is not trained again, so a sweep that was interrupted goes on where it stopped. A run whose loss
-    diverges is told of in `failed`, and the others go on.
+    diverges is told of in `failed`, and the others go on. Heads on cached features, `linear` and `mlp` are trained together
+    (`heads.train_heads`); each is the run that it would be alone, but for rounding.
 
     Sets are made by `rule`, or by each of several, fitted on val (default: average-K for K = 5, or fewer where there are
     few classes), and judged by `metrics`; `top_k_accuracy.at(K=3)` is top-3 accuracy. `store` is where runs are kept, as in
