@@ -7,6 +7,7 @@ import json
 import pytest
 
 from workbench.cli.main import main
+from workbench.store import Store
 
 DIGITS = ("sweep", "--dataset", "digits", "--model", "linear", "--epochs", "1")
 
@@ -58,6 +59,15 @@ def test_several_K_are_those_of_loss_and_rules_together_and_a_loss_without_K_is_
     text = printed(capsys, *given, "--over", "seed", "0", "1")
     assert "the best on val for each K and loss, with intervals over seeds and rows" in text
     assert found["multiplicity"] in text
+
+
+def test_several_K_are_those_of_the_monitor_too(capsys):
+    found = told(capsys, "--K", "2", "3", "--monitor", "average_k_accuracy@K=5")
+    keys = {row["K"]: row["run"] for row in found["frame"]}
+    assert {K: Store().open(key).record.monitor for K, key in keys.items()} == {
+        2: "average_k_accuracy@K=2",
+        3: "average_k_accuracy@K=3",
+    }
 
 
 def test_one_K_is_the_knob_of_the_loss_as_it_was_and_otherwise_that_of_the_rule(capsys):
