@@ -135,7 +135,7 @@ class Moat(Figure):
         return figure.update_layout(height=460, legend=below, margin={"t": 110})
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
-        figure = paper(8.6, 4.4)
+        figure = paper(7.6, 3.8)
         for axes, (column, name) in zip(figure.subplots(1, 2, sharey=True), PANELS.items(), strict=True):
             for line, colour, dash in self.looks(theme):
                 part = self.frame[self.frame["line"] == line]
