@@ -7,6 +7,7 @@ import json
 import pytest
 
 from workbench.cli.main import main
+from workbench.losses import NoisedTopK
 from workbench.store import Store
 
 DIGITS = ("sweep", "--dataset", "digits", "--model", "linear", "--epochs", "1")
@@ -89,6 +90,12 @@ def test_each_setting_may_be_a_grid_of_its_own_and_over_is_varied_in_each(capsys
     assert noised["settings"]["loss.epsilon"] in (0.1, 1.0)
     assert len(cross_entropy["runs"]) == len(noised["runs"]) == 2
     assert len({row["run"] for row in found["frame"]}) == 2 * 2 + 2 * 2
+
+
+def test_a_loss_by_its_name_alone_begins_as_new_runs_do_and_one_with_brackets_is_what_it_says(capsys):
+    found = told(capsys, "--over", "loss", "NoisedTopK", "NoisedTopK(K=3)")
+    losses = [NoisedTopK.for_new_runs(), NoisedTopK(K=3)]
+    assert [best["settings"]["loss"] for best in found["best_of_each"]] == [repr(loss) for loss in losses]
 
 
 def test_settings_are_chosen_by_a_group_of_a_metric_or_at_a_K_of_it(capsys):

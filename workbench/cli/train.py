@@ -61,6 +61,7 @@ TRAIN = Command(
     reads=_train,
     examples=(
         ("workbench train --dataset garden --loss NoisedTopK --K 3 --epsilon 0.2", ""),
+        ('workbench train --loss NoisedTopK --epsilon "anneal(3, 0.2)"', "a knob that changes while it learns"),
         ("workbench train --features a1b2c3 --loss AverageKTwoHead --K 3", "a new head on the backbone of a run"),
     ),
 )

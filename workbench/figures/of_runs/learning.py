@@ -34,7 +34,7 @@ def learning_curves(history: pd.DataFrame, epochs: int | None = None) -> Learnin
     """How a run learns, epoch by epoch: loss, accuracy, size of the sets, sparsity of the gradient, normaliser.
 
     `history` is that of a trained run, or its first rows while it trains; `epochs` is how many there will be. What a
-    history does not have gets no panel. In the frame epochs count from 1.
+    history does not have gets no panel, and a knob that follows a schedule has one. In the frame epochs count from 1.
 
     >>> history = pd.DataFrame({"epoch": [0, 1], "train_loss": [2.0, 1.0], "val_loss": [2.1, 1.4]})
     >>> learning_curves(history).frame.to_numpy().tolist()[:2]
@@ -44,9 +44,10 @@ def learning_curves(history: pd.DataFrame, epochs: int | None = None) -> Learnin
     et al. 2022 count in Fig. 2, there against ε: `gradient_sparsity` draws that.
     """
     checked_frame(history, ["epoch"], "a trained run has one, wb.train(run).history")
+    scheduled = {name: {name: "in its last step"} for name in map(str, history) if name.startswith("loss.")}
     parts = [
         pd.DataFrame({"panel": panel, "curve": name, "epoch": history["epoch"] + 1, "value": history[column]})
-        for panel, columns in PANELS.items()
+        for panel, columns in {**PANELS, **scheduled}.items()
         for column, name in columns.items()
         if len(history) and column in history
     ]
