@@ -16,6 +16,8 @@ import numpy as np
 
 import workbench as wb
 from workbench.metrics import Metric
+from workbench.metrics.base import bootstrap_weights
+from workbench.metrics.hierarchical import seeds_and_rows_interval
 from workbench.metrics.seeds import mean_over_seeds
 
 REPETITIONS, RESAMPLES = 200, 300
@@ -89,6 +91,30 @@ def over_seeds(spread: float, seeds: int, repetitions: int) -> tuple[float, floa
     return float(inside.mean()), float((means["high"] - means["low"]).mean()), 1.0
 
 
+def over_seeds_and_rows(
+    seeds: int, n: int, spread: float, repetitions: int, stretched: bool = True
+) -> tuple[float, float, float, float]:
+    """The truth, and as `coverage`: rows, seeds and their meetings decide what is hit; seeds differ by `spread` in log-odds."""
+
+    def hits(rng: np.random.Generator, seeds: int, n: int) -> np.ndarray:
+        logits = 1 + 1.5 * rng.normal(size=n) + spread * rng.normal(size=(seeds, 1)) + 0.5 * rng.normal(size=(seeds, n))
+        return rng.uniform(size=n) < 1 / (1 + np.exp(-logits))
+
+    truth = float(np.mean([hits(np.random.default_rng([1, seed]), 1, 2000).mean() for seed in range(500)]))
+    found = []
+    for seed in range(repetitions):
+        rng = np.random.default_rng([2, seed])
+        right = hits(rng, seeds, n)
+        drawn = np.concatenate([right @ weights / n for weights in bootstrap_weights(n, RESAMPLES, seed)], axis=1)
+        low, high = seeds_and_rows_interval(right.mean(axis=1), drawn, (0, 1), seed=seed)
+        if not stretched:
+            times = rng.multinomial(seeds, np.full(seeds, 1 / seeds), size=RESAMPLES).T
+            low, high = np.quantile((times * drawn).mean(axis=0), [0.025, 0.975])
+        found.append((low <= truth <= high, high - low, low <= right.mean() <= high))
+    held, width, own = np.mean(found, axis=0)
+    return truth, held, width, own
+
+
 def main() -> None:
     repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else REPETITIONS
     M = wb.metrics
@@ -113,6 +139,11 @@ def main() -> None:
     for seeds in (3, 10):
         held, width, own = over_seeds(0.4, seeds, 20 * repetitions)
         print(f"{'mean accuracy over seeds, near 0.95':45}{seeds:6}{0.95:8.3f}{held:9.1%}{width:8.3f}{own:18.0%}")
+    for seeds, n, spread in ((3, 300, 0.3), (5, 600, 0.5), (5, 300, 0.0)):
+        for stretched in (True, False):
+            truth, held, width, own = over_seeds_and_rows(seeds, n, spread, 2 * repetitions, stretched)
+            name = f"{seeds} seeds and rows, spread {spread}" + ("" if stretched else ", not stretched")
+            print(f"{name:45}{n:6}{truth:8.3f}{held:9.1%}{width:8.3f}{own:18.0%}", flush=True)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ import json
 import pytest
 
 from workbench.cli.main import main
+from workbench.losses import NoisedTopK
+from workbench.store import Store
 
 DIGITS = ("sweep", "--dataset", "digits", "--model", "linear", "--epochs", "1")
 
@@ -60,6 +62,15 @@ def test_several_K_are_those_of_loss_and_rules_together_and_a_loss_without_K_is_
     assert found["multiplicity"] in text
 
 
+def test_several_K_are_those_of_the_monitor_too(capsys):
+    found = told(capsys, "--K", "2", "3", "--monitor", "average_k_accuracy@K=5")
+    keys = {row["K"]: row["run"] for row in found["frame"]}
+    assert {K: Store().open(key).record.monitor for K, key in keys.items()} == {
+        2: "average_k_accuracy@K=2",
+        3: "average_k_accuracy@K=3",
+    }
+
+
 def test_one_K_is_the_knob_of_the_loss_as_it_was_and_otherwise_that_of_the_rule(capsys):
     found = told(capsys, "--loss", "NoisedTopK", "--K", "2", "--over", "seed", "0", "--rule", "AverageK(K=3)")
     assert "K" not in found["frame"][0]
@@ -79,6 +90,12 @@ def test_each_setting_may_be_a_grid_of_its_own_and_over_is_varied_in_each(capsys
     assert noised["settings"]["loss.epsilon"] in (0.1, 1.0)
     assert len(cross_entropy["runs"]) == len(noised["runs"]) == 2
     assert len({row["run"] for row in found["frame"]}) == 2 * 2 + 2 * 2
+
+
+def test_a_loss_by_its_name_alone_begins_as_new_runs_do_and_one_with_brackets_is_what_it_says(capsys):
+    found = told(capsys, "--over", "loss", "NoisedTopK", "NoisedTopK(K=3)")
+    losses = [NoisedTopK.for_new_runs(), NoisedTopK(K=3)]
+    assert [best["settings"]["loss"] for best in found["best_of_each"]] == [repr(loss) for loss in losses]
 
 
 def test_settings_are_chosen_by_a_group_of_a_metric_or_at_a_K_of_it(capsys):

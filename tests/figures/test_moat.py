@@ -55,7 +55,7 @@ def test_little_noise_neither_pulls_the_label_across_nor_pushes_the_sitting_clas
         assert annealed["push"] > 0.3
 
 
-def test_the_top_K_hinge_moves_two_classes_and_crosses():
+def test_the_top_K_hinge_moves_two_classes_and_reaches_across():
     frame = wb.figures.moat().frame.query("line == 'top-K hinge'")
     assert (frame["pull"] == 1).all()
     assert (frame["push"] == 1).all()

@@ -228,13 +228,16 @@ def _of_recipe(run: Run, options: argparse.Namespace) -> list[dict[str, list[Any
 
 
 def _loss(text: str) -> Loss:
-    """The loss a person wrote the way Python prints it, or its name alone; `module:Class` finds one of theirs."""
+    """The loss a person wrote the way Python prints it; its name alone is the loss as new runs begin with it.
+
+    `module:Class` finds one of theirs.
+    """
     from workbench.knobs import from_text
     from workbench.losses import class_named
 
-    name, *knobs = text.partition("(")
+    name, bracket, knobs = text.partition("(")
     found = class_named(name.strip())
-    return from_text(found.__name__ + "".join(knobs), (found,), "loss")
+    return from_text(found.__name__ + bracket + knobs, (found,), "loss") if bracket else found.for_new_runs()
 
 
 def _knobs(run: Run, losses: Iterable[Loss], dataset: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ c = \sqrt{\tfrac{S}{S-1}} \; t_{S-1} / z $$
 
 S seeds drawn from S scatter too little, and three to five are too few for quantiles of the normal law: c makes up for both, so
 that the interval is Student's where the rows are known by heart, and the bootstrap of rows where seeds make no difference.
+`benchmarks/intervals.py` measures how often it holds the truth, with c and without.
 """
 
 from __future__ import annotations

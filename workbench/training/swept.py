@@ -129,11 +129,16 @@ class Sweep:
         lines.attrs["intervals"] = "seeds and rows"  # for those who draw it
         return lines
 
+    @cached_property
+    def _without_seed(self) -> list[dict[str, Cell]]:
+        """The settings as the frame holds them, without their seeds."""
+        return [cells(setting, seed=False) for setting in self.settings]
+
     def _candidates(self) -> list[dict[str, Cell]]:
         """Every setting of which no run diverged, as the frame holds it and without its seed."""
         unstable = [cells(setting, seed=False) for setting, _ in self.failed]
         found: list[dict[str, Cell]] = []
-        for one in (cells(setting, seed=False) for setting in self.settings):
+        for one in self._without_seed:
             if one not in unstable and one not in found:
                 found.append(one)
         if not found:
@@ -153,7 +158,7 @@ class Sweep:
         name = self._rule_of(metric, rule)
         found = []
         for one in candidates:
-            places = [at for at, setting in enumerate(self.settings) if cells(setting, seed=False) == one]
+            places = [at for at, setting in enumerate(self._without_seed) if setting == one]
             setting = {name: value for name, value in self.settings[places[0]].items() if name != "seed"}
             runs = tuple(self.runs[at] for at in places)
             of_setting = lines_with(summary, one)

@@ -51,14 +51,15 @@ def moat(
 
     The noised loss pushes the holder of place K + 1 only. With little noise that is never one of the K that sit beyond the
     gap, so they stay; and a label that has risen above the rest holds the place itself, so its pull and its push cancel.
-    This keeps a network at the constant answer, not the number of classes with a gradient. The top-K hinge moves two
-    classes and crosses: of the classes other than the label it pushes the K-th, which sits.
+    That, and not the number of classes with a gradient, is what little noise lacks: the top-K hinge moves two classes and
+    reaches across, for of the classes other than the label it pushes the K-th, which sits. Whether a network then learns is
+    another question, which docs/epsilon.md asks.
 
     >>> at_two = moat(epsilons=(0.2, 3.0)).frame.query("gap == 2").set_index("line")
     >>> at_two["pull"].round(3).to_dict()
     {'ε = 0.2': 0.002, 'ε = 3': 0.943, 'top-K hinge': 1.0, 'cross-entropy': 0.977}
 
-    The losses are those of Garcin et al. 2022, Eq. 8; what becomes of it in training is measured in docs/epsilon.md.
+    The noised loss is that of Garcin et al. 2022, Eq. 8.
     """
     from workbench.losses import CrossEntropy, ExactNoisedTopK, TopKHinge
 
@@ -135,7 +136,7 @@ class Moat(Figure):
         return figure.update_layout(height=460, legend=below, margin={"t": 110})
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
-        figure = paper(8.6, 4.4)
+        figure = paper(7.6, 3.8)
         for axes, (column, name) in zip(figure.subplots(1, 2, sharey=True), PANELS.items(), strict=True):
             for line, colour, dash in self.looks(theme):
                 part = self.frame[self.frame["line"] == line]

@@ -62,7 +62,8 @@ class Recipe:
         of_kind = [setting for setting in self.compared if type(setting.get("loss")) is kind]
         own = self.settings.get("loss")
         if type(own) is kind or len(of_kind) != 1:
-            return {**self.settings, "loss": own if type(own) is kind else kind()}
+            asked = kind() if of_kind else kind.for_new_runs()  # the defaults of a loss are those of its paper
+            return {**self.settings, "loss": own if type(own) is kind else asked}
         return {**self.settings, **of_kind[0]}
 
     def at_each_K(self) -> Settings:
