@@ -162,3 +162,38 @@ def test_every_dataset_is_trained_from_the_page(opened, store):
         page.close()
     trained = {run.record.data_name for run in store.runs() if run.record.trained}
     assert trained >= set(DATASETS)
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_a_run_that_ended_with_a_constant_answer_says_what_to_do(tmp_path, monkeypatch):
+    from workbench.store.store import copy_run
+    from workbench.training import Run, train
+
+    monkeypatch.syspath_prepend(str(APP))
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
+    run = train(Run("digits", model="linear", epochs=1, device="cpu"), store=Store(tmp_path), progress=False).stored
+    said = "it gives a constant answer: try epsilon=wb.schedules.anneal(3, 0.2)"
+    with Store(tmp_path).writing(key := 64 * "a") as directory:
+        copy_run(run, directory, warned=said)
+
+    def page(described, key):
+        from types import SimpleNamespace
+
+        import streamlit as st
+
+        from session import training_requests
+        from views.train import new_run
+        from workbench.workers.heads import FINISHED, Progress
+
+        training_requests.long_worker = lambda: SimpleNamespace(progress=Progress(described, FINISHED, 1, (), key))
+        st.session_state["pages"] = ()  # to open the run in
+        new_run.watch(False)
+
+    from session import training_requests
+
+    monkeypatch.setattr(training_requests, "long_worker", training_requests.long_worker)  # given back afterwards
+    described = json.loads(json.dumps(run.record.to_json()))
+    for its_key, warnings in ((key, [said]), (run.key, [])):
+        app = AppTest.from_function(page, args=(described, its_key), default_timeout=600).run()
+        assert not app.exception
+        assert [each.value.replace("\\", "") for each in app.warning] == warnings

@@ -285,3 +285,21 @@ def test_what_stops_one_thread_stops_the_others(store):
 
     with threads(2), pytest.raises(Cancelled):
         train_heads([small(DATA, epochs=10**6, seed=seed) for seed in (0, 1)], store=store, on_epoch=cancels)
+
+
+def test_members_keep_an_epoch_for_each_monitor_and_the_course_of_their_constant(tmp_path):
+    watched = ("top_k_accuracy@K=2", "macro_average_k_accuracy@K=1.5")
+    runs = [small(DATA, loss=loss, monitor=watched) for loss in (losses.CrossEntropy(), losses.Quasibinary())]
+    for together, alone in trained_both_ways(runs, tmp_path):
+        assert_same(together, alone)
+        assert {"val_same_set", "normaliser_variance", *(f"val_{name}" for name in watched)} <= set(together.history)
+        for monitor in watched:
+            kept = together.kept_by(monitor), alone.kept_by(monitor)
+            assert kept[0].epoch == kept[1].epoch
+            np.testing.assert_allclose(kept[0].tables["test"].scores, kept[1].tables["test"].scores, atol=ROUNDING)
+
+
+def test_a_member_with_a_constant_answer_is_told_of(store):
+    run = Run("digits", model="mlp", optimizer="sgd", learning_rate=10.0, epochs=9, device="cpu")
+    with pytest.warns(UserWarning, match=r"digits · mlp · CrossEntropy\(\) gives a constant answer after epoch 9"):
+        train_heads([run], store=store, progress=False)
