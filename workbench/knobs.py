@@ -173,7 +173,7 @@ class Knobbed:
     Traceback (most recent call last):
         ...
     TypeError: AverageK has no knob 'k': did you mean K? It takes
-      K: number of classes in a set on average; a number ≥ 1 (default 5)
+      K: number of classes in a set on average; a number ≥ 0 (default 5)
       min_size: number of classes a set has at least; a whole number ≥ 0 (default 0)
     """
 

@@ -28,6 +28,7 @@ VIEWS = [
     ("train", {"train": "A new run", "new_loss": "Noised top-K"}, ()),
     ("train", {"train": "A new run", "data": "a path on this machine"}, ()),
     ("compare", {}, ()),
+    ("compare", {"compare": "Papers' tables"}, ()),
     ("labels", {}, OF_SLIDERS),
     ("landscapes", {}, ()),
     ("landscapes", {"part": "Level sets", "beside": "Average-K two-head"}, ()),

@@ -68,7 +68,7 @@ def test_augmentations_are_chosen_for_a_new_run_and_kept_with_the_data_of_a_run(
     from workbench.training import Run, train
 
     chosen = [PaddedCrop(), HorizontalFlip()]
-    described = asked_for(data="digits", augmentation=[repr(each) for each in chosen], **QUICK)
+    described = asked_for(data="digits", augmentation=["PaddedCrop", "HorizontalFlip"], **QUICK)
     assert described["transforms"] == [each.spec() for each in chosen]
     assert run_described(described).transforms == tuple(chosen)
     assert asked_for(data="digits", **QUICK)["transforms"] == []

@@ -277,6 +277,13 @@ def test_evaluate_takes_any_rule_as_python_prints_it_and_gives_intervals(capsys,
     assert accuracy["low"] <= accuracy["value"] <= accuracy["high"]
 
 
+def test_sets_of_less_than_one_class_on_average_are_judged(capsys, logits):
+    rows = json.loads(run(capsys, "evaluate", logits, "--K", 0.6, "--json"))
+    (size,) = [row["value"] for row in rows if row["metric"] == "mean_size"]
+    assert {row["rule"] for row in rows} == {"", repr(wb.AverageK(0.6))}  # there is no top-0.6
+    assert size == pytest.approx(0.6, abs=0.05)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -288,7 +295,8 @@ def test_evaluate_takes_any_rule_as_python_prints_it_and_gives_intervals(capsys,
         (["evaluate", "LOGITS", "--rule", "LAC(confidence=2)"], "confidence = 2"),
         (["evaluate", "LOGITS", "--K", "inf"], "K = inf is not allowed"),
         (["evaluate", "LOGITS", "--K", "few"], "K = 'few' is not allowed"),
-        (["evaluate", "LOGITS", "--K", "0"], "K = 0.0 is below 1"),
+        (["evaluate", "LOGITS", "--K", "0"], "K = 0 is below 1"),
+        (["evaluate", "LOGITS", "--K", "0.001"], "K = 0.001 with 200 rows returns no class at all; give K ≥ 0.005"),
         (["import", "missing.npz"], "missing.npz"),
         (["train", "--loss", "CrossEntropie"], "known: "),
         (["train", "--loss", ":"], "write module:name"),

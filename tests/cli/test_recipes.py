@@ -30,10 +30,13 @@ def failed(capsys, *arguments: object) -> str:
     return capsys.readouterr().err
 
 
+def stored_run(key: str) -> Run:
+    return Run.from_json((Store().open(key).path / "run.json").read_text())
+
+
 def trained(capsys, *arguments: object) -> Run:
     """The run that `workbench train` has kept."""
-    key = json.loads(run(capsys, "train", *arguments))["key"]
-    return Run.from_json((Store().open(key).path / "run.json").read_text())
+    return stored_run(json.loads(run(capsys, "train", *arguments))["key"])
 
 
 def test_recipes_are_listed_with_paper_place_and_what_they_train(capsys):
@@ -109,11 +112,22 @@ def test_a_recipe_that_leaves_the_model_to_you_asks_for_it(capsys):
     assert "leaves the model to you; give model='torchvision:vit_b_16:IMAGENET1K_V1'" in message
 
 
-def test_a_sweep_of_a_recipe_trains_what_the_paper_compares(capsys):
+def test_a_sweep_of_a_recipe_trains_what_the_paper_compares_at_each_K(capsys):
     found = json.loads(run(capsys, "sweep", "--recipe", "imagenet-resnet18", *QUICKLY))
-    told = {(line["loss"], line["learning_rate"], line["weight_decay"]) for line in found["frame"]}
-    compared = wb.recipes.RECIPES["imagenet-resnet18"].compared
-    assert told == {(repr(each["loss"]), each["learning_rate"], each["weight_decay"]) for each in compared}
+    told = {(line["loss"].split("(")[0], line["K"], line["learning_rate"]) for line in found["frame"]}
+    rates = {"CrossEntropy": 0.1, "SmoothTopKHinge": 1.0, "NoisedTopK": 0.1}
+    assert told == {(loss, K, rate) for loss, rate in rates.items() for K in (1, 5)}
+    watched = {
+        (run.loss.settings().get("K"), run.monitor) for run in map(stored_run, {line["run"] for line in found["frame"]})
+    }
+    assert watched == {(K, f"top_k_accuracy@K={k}") for k in (1, 5) for K in (k, None)}
+
+
+def test_a_sweep_of_a_recipe_takes_another_K(capsys):
+    recipe = ("--recipe", "imagenet-resnet18", "--loss", "NoisedTopK", "--K", 3)
+    found = json.loads(run(capsys, "sweep", *recipe, *QUICKLY))
+    (trained_run,) = map(stored_run, {line["run"] for line in found["frame"]})
+    assert (trained_run.loss.K, trained_run.monitor) == (3, "top_k_accuracy@K=3")
 
 
 def test_a_sweep_of_a_recipe_takes_one_of_its_losses_and_more_to_vary(capsys):
@@ -124,6 +138,6 @@ def test_a_sweep_of_a_recipe_takes_one_of_its_losses_and_more_to_vary(capsys):
 
 
 def test_a_sweep_without_anything_to_vary_says_what_to_give(capsys):
-    assert "nothing to vary: give --over NAME VALUE" in failed(capsys, "sweep", "--data", "digits")
-    message = failed(capsys, "sweep", "--data", "digits", "--recipe", "quick-rows")
-    assert "quick-rows says nothing of that, so give --over" in message
+    for more in ((), ("--recipe", "quick-rows")):
+        message = failed(capsys, "sweep", "--data", "digits", *more)
+        assert "nothing is varied; say what to try: --over NAME VALUE" in message

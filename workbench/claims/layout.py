@@ -11,10 +11,11 @@ import pandas as pd
 from workbench.metrics.reporting import LATEX
 
 if TYPE_CHECKING:
-    from workbench.claims.table import Column, PaperTable
+    from workbench.claims.parts import Column, Place
+    from workbench.claims.table import PaperTable
 
 OURS = "ours"
-DIVERGED = "×"
+DIVERGED, UNDEFINED = "×", "—"  # no run ended; they ended, and there was nothing to measure
 SIGNS = LATEX | {"±": r"$\pm$", "×": r"$\times$", "✓": r"\checkmark{}", "✗": r"$\times$", "—": "---", "γ": r"$\gamma$"}
 SIGNS |= {"β": r"$\beta$", "<": "$<$", ">": "$>$", "|": r"\textbar{}"}
 
@@ -28,7 +29,7 @@ class Grid(NamedTuple):
 
 def grid(table: PaperTable, ours: pd.DataFrame | None = None) -> Grid:
     """The cells as they are printed, and in the next column what was reproduced of them."""
-    found = {} if ours is None else {(line["row"], line["column"], line["part"]): line for line in _lines(ours)}
+    found = {} if ours is None else _run(ours)
     run = {column for _, column, _ in found}
     heading = [table.corner]
     lines = [[row.label] for row in table.rows]
@@ -41,23 +42,23 @@ def grid(table: PaperTable, ours: pd.DataFrame | None = None) -> Grid:
     return Grid(heading, lines)
 
 
-def _lines(ours: pd.DataFrame) -> list[dict[str, object]]:
-    """The lines of a frame that were run."""
-    return [{str(name): value for name, value in line.items()} for line in ours[ours["run"]].to_dict("records")]
+def _run(ours: pd.DataFrame) -> dict[Place, tuple[float, float, float, int]]:
+    """Place → ours, the ends of its interval and the number of seeds, of the cells that were run."""
+    ran = ours[ours["run"]]
+    places = zip(ran["row"], ran["column"], ran["part"], strict=True)
+    return dict(zip(places, zip(ran["ours"], ran["low"], ran["high"], ran["seeds"], strict=True), strict=True))
 
 
-def _cell(
-    table: PaperTable, row: str, column: Column, found: Mapping[tuple[str, str, str], Mapping[str, object]]
-) -> str:
+def _cell(table: PaperTable, row: str, column: Column, found: Mapping[Place, tuple[float, float, float, int]]) -> str:
     """What was reproduced of a cell, with as many digits as are printed."""
     texts = []
     for part in column.parts:
         place = (row, column.label, part.name)
         if place not in found:
             return ""
-        ours, low, high = (float(str(found[place][name])) for name in ("ours", "low", "high"))
+        ours, low, high, seeds = found[place]
         digits = table.digits(place)
-        text = DIVERGED if pd.isna(ours) else f"{ours:.{digits}f}"
+        text = f"{ours:.{digits}f}" if pd.notna(ours) else UNDEFINED if seeds else DIVERGED
         with_interval = not part.name or len(column.parts) == 1
         texts.append(f"{text} ± {(high - low) / 2:.{digits}f}" if with_interval and pd.notna(high) else text)
     if len(texts) > 1 and not column.parts[0].name:

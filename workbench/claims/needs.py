@@ -34,7 +34,7 @@ NEEDS: dict[str, Need] = {
         lambda data: data.groups is not None,
         "groups of classes, within which labels are mixed up: data.with_groups([…]), or groups='shape' of letters",
     ),
-    "shots": Need(
+    "a long tail": Need(
         _shots,
         f"counts of training rows that make few-shot (< {FEW}), medium-shot and many-shot (> {MANY}) classes: a long "
         "tail, such as data.transformed(LongTail(100))",

@@ -6,7 +6,7 @@ import itertools
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,9 @@ import numpy as np
 from workbench import calibration, losses
 from workbench.claims.measures import measured
 from workbench.claims.needs import check_classes, check_needs
+from workbench.claims.parts import Column, Data, Part, Place, Row, Setting, Spec
 from workbench.claims.reproduction import Reproduction, with_ours
-from workbench.claims.table import Column, Data, PaperTable, Part, Place, Row, Setting, Spec
+from workbench.claims.table import PaperTable
 from workbench.counts import whole
 from workbench.datasets import Dataset, Transform, load_dataset, transforms
 from workbench.losses import Loss
@@ -27,23 +28,26 @@ from workbench.training.recipes import RECIPES
 from workbench.training.sweeps import sweep
 
 CONFIDENCE = 0.95
-VARIED = ("dataset", "model", "transforms", "loss", "learning_rate", "weight_decay", "monitor", "seed")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Try:
-    """A cell with one choice of its knobs: the runs behind it, one per seed, and what chose their epochs."""
+    """A cell with one choice of its knobs, and the runs behind it, one per seed."""
 
+    table: PaperTable
     row: Row
     column: Column
-    place: int  # of the row, from 1
     setting: Setting
-    monitor: str | None
-    runs: tuple[Run, ...]
+    runs: tuple[Run, ...] = ()
 
     def measure(self, part: Part) -> str:
         """What is measured of a part."""
-        return part.measure.format(K=self.setting.K, row=self.place)
+        return part.measure.format(K=self.setting.K, row=self.table.rows.index(self.row) + 1)
+
+    def monitor(self, part: Part) -> str | None:
+        """What chooses the epoch that a part is measured on; None if that is left to the recipe."""
+        monitor = self.table.protocol_of.monitor
+        return None if monitor is None else monitor.format(K=self.setting.K, measure=self.measure(part))
 
 
 def reproduce(
@@ -97,32 +101,29 @@ def planned(
             f"{table.name} fine-tunes networks that others published, and does not come with one: give model=, 'linear' where "
             "the rows of your data are what such a network sees, or 'torchvision:…' for one whose head is to be trained"
         )
-    asked: dict[tuple[Any, ...], list[str]] = {}  # what decides a run but for its monitors → those
+    asked: dict[str, list[str]] = {}  # what decides a run but for its monitors → those
     drafts = []
     for row, column, setting in table.settings():
         which = _data_of(table, setting)
         if which.name not in given:
             continue
         check_classes(given[which.name], setting.K or 1, table.name)
-        monitor = None if table.protocol_of.monitor is None else table.protocol_of.monitor.format(K=setting.K)
         for loss in _losses(setting, tune):
-            fixed = _fields(table, which, setting, loss, small, model)
-            alike = (which.name, repr(loss), repr(sorted(fixed.items(), key=lambda item: item[0])))
-            drafts.append((row, column, setting, which, loss, fixed, monitor, alike))
-            monitors = asked.setdefault(alike, [])
-            if monitor is not None and monitor not in monitors:
-                monitors.append(monitor)
+            fields = {**_fields(table, which, setting, small, model), "loss": loss}
+            alike = f"{which.name} {sorted(fields.items(), key=lambda field: field[0])}"
+            one = Try(table, row, column, setting)
+            drafts.append((one, which, fields, alike))
+            watched = asked.setdefault(alike, [])
+            watched += [name for name in dict.fromkeys(map(one.monitor, column.parts)) if name and name not in watched]
     tries, made = [], {}
-    for row, column, setting, which, loss, fixed, monitor, alike in drafts:
-        for seed in range(_seeds(table, which, small, seeds)):
+    for one, which, fields, alike in drafts:
+        seeded = range(_seeds(table, which, small, seeds))
+        for seed in seeded:
             if (alike, seed) not in made:
-                watched = {"monitor": tuple(asked[alike])} if asked[alike] else {}
-                made[alike, seed] = RECIPES[table.recipe_of(which)].run(
-                    given[which.name], **{**fixed, **watched}, loss=loss, seed=seed, device=device, devices=devices
-                )
-        count = _seeds(table, which, small, seeds)
-        place = table.rows.index(row) + 1
-        tries.append(Try(row, column, place, setting, monitor, tuple(made[alike, seed] for seed in range(count))))
+                fields |= {"seed": seed, "device": device, "devices": devices}
+                fields |= {"monitor": tuple(asked[alike])} if asked[alike] else {}
+                made[alike, seed] = RECIPES[table.recipe_of(which)].run(given[which.name], **fields)
+        tries.append(replace(one, runs=tuple(made[alike, seed] for seed in seeded)))
     if not tries:
         raise ValueError(
             f"nothing of {table.name} is left to run; its data are {', '.join(one.name for one in table.data)}"
@@ -186,18 +187,18 @@ def _losses(setting: Setting, tune: bool) -> Iterator[Loss]:
         yield kind(**{name: value for name, value in chosen.items() if name in kind.knobs()})
 
 
-def _fields(
-    table: PaperTable, data: Data, setting: Setting, loss: Loss, small: bool, model: str | None
-) -> dict[str, Any]:
-    """The fields of a run that are not those of its recipe."""
-    found: dict[str, Any] = dict(table.small.run) if small and table.small is not None else {}
-    own = {name: value for name, value in setting.run.items() if not (small and name == "model")}
-    if model is not None and not small:
-        found["model"] = model
-        if not table.protocol_of.model and model != "linear":
-            found["features"] = "cached"
-    changes = tuple(_transform(spec) for spec in (*table.transforms, *setting.transforms))
-    return {**found, **own, **({"transforms": changes} if changes else {})}
+def _fields(table: PaperTable, data: Data, setting: Setting, small: bool, model: str | None) -> dict[str, Any]:
+    """The fields of a run that are not those of its recipe, but for its loss, its seed and its monitors.
+
+    At a reduced scale images are not augmented, for there are none, and there is no published network to take features of.
+    """
+    own, changes = dict(setting.run), tuple(map(_transform, (*table.transforms, *setting.transforms)))
+    if small and table.small is not None:
+        own.pop("model", None)
+        return {**table.small.run, **own, "transforms": changes, "features": None}
+    augmentation = tuple(RECIPES[table.recipe_of(data)].settings.get("transforms", ()))
+    fields = {"transforms": (*changes, *augmentation), **({} if model is None else {"model": model}), **own}
+    return fields | ({"features": None} if model == "linear" else {})  # the rows are the features
 
 
 def _transform(spec: Spec) -> Transform:
@@ -223,9 +224,7 @@ def _measured(
     """Mean over seeds with its interval of every part of every cell; of several tries, that which is best on val."""
     found: dict[Place, dict[str, float]] = {}
     for (row, column), group in itertools.groupby(tries, key=lambda one: (one.row.label, one.column.label)):
-        values = {
-            one: [_values(table, one, trained[run.key]) for run in one.runs if run.key in trained] for one in group
-        }
+        values = {one: [_values(one, trained[run.key]) for run in one.runs if run.key in trained] for one in group}
         whole_ones = {one: rows for one, rows in values.items() if len(rows) == len(one.runs)}
         best = max(whole_ones, key=lambda one: np.mean([row["val"] for row in whole_ones[one]]), default=None)
         for part in column_parts(table, column):
@@ -240,18 +239,24 @@ def column_parts(table: PaperTable, label: str) -> tuple[Part, ...]:
     return next(column.parts for column in table.columns if column.label == label)
 
 
-def _values(table: PaperTable, one: Try, trained: TrainedRun) -> dict[str, float]:
+def _values(one: Try, trained: TrainedRun) -> dict[str, float]:
     """What a run gives for a cell: every part, and under "val" what several tries are compared by: the first part, there."""
-    tables = trained.tables if one.monitor is None else trained.kept_by(one.monitor).tables
-    judged: Mapping[str, LogitTable] = {name: tables[name] for name in ("val", "test")}
-    if one.setting.recalibrated:
-        fitted = getattr(calibration, one.setting.recalibrated)().fit(judged["val"])
-        judged = {name: fitted(found) for name, found in judged.items()}
-    split = table.protocol_of.split
-    found = {part.name: measured(one.measure(part), judged, split) for part in one.column.parts}
-    first = one.measure(one.column.parts[0])
-    better = -1 if "error" in first else 1
-    return {**found, "val": better * measured(first, judged, "val")}
+    split, found = one.table.protocol_of.split, {}
+    for part in one.column.parts:
+        judged = _judged(one, trained, one.monitor(part))
+        found[part.name] = measured(one.measure(part), judged, split)
+    first = one.column.parts[0]
+    better = -1 if "error" in first.measure else 1
+    return {**found, "val": better * measured(one.measure(first), _judged(one, trained, one.monitor(first)), "val")}
+
+
+def _judged(one: Try, trained: TrainedRun, monitor: str | None) -> Mapping[str, LogitTable]:
+    """The tables of the epoch that was best, recalibrated where the row says so."""
+    tables = trained.tables if monitor is None else trained.kept_by(monitor).tables
+    if not one.setting.recalibrated:
+        return tables
+    fitted = getattr(calibration, one.setting.recalibrated)().fit(tables["val"])
+    return {name: fitted(tables[name]) for name in ("val", "test")}
 
 
 def over_seeds(values: Sequence[float]) -> dict[str, float]:

@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 
 from workbench.claims.layout import as_html, as_latex, as_markdown
-from workbench.claims.table import PaperTable, Place
+from workbench.claims.parts import Place
+from workbench.claims.table import PaperTable
 from workbench.store import Store, chosen_store
 
 if TYPE_CHECKING:
@@ -138,9 +139,9 @@ def _read(table: PaperTable, path: Path) -> Reproduction | None:
             for cell in written["cells"]
             if cell["run"]
         }
-        texts = {name: tuple(map(str, written[name])) for name in ("runs", "diverged")}
-        said = {name: str(written[name]) for name in ("conditions", "finished")}
-        return Reproduction(table, with_ours(table, ours), bool(written["small"]), **texts, **said)
+        runs, diverged = (tuple(map(str, written[name])) for name in ("runs", "diverged"))
+        said, finished = (str(written[name]) for name in ("conditions", "finished"))
+        return Reproduction(table, with_ours(table, ours), bool(written["small"]), said, runs, diverged, finished)
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

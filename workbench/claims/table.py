@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from workbench.claims.layout import as_html, as_latex, as_markdown
 from workbench.catalogue import RECIPES
+from workbench.claims.layout import as_html, as_latex, as_markdown
+from workbench.claims.parts import Column, Data, Number, Place, Protocol, Row, Setting, Small, Spec, numbers
 from workbench.literature import PAPERS
 
 if TYPE_CHECKING:
@@ -20,160 +21,9 @@ if TYPE_CHECKING:
     from workbench.datasets import Dataset
     from workbench.store import Store
 
-Spec = tuple[str, Mapping[str, Any]]  # the name of something that has knobs, and those that are set
-Place = tuple[str, str, str]  # row, column and part of a cell
-
-NUMBER = re.compile(r"(\d+(?:\.\d+)?(?:e-?\d+)?)(?:\s*±\s*(\d+(?:\.\d+)?))?")
-MARKS = {"✓": 1.0, "✗": 0.0}
 NOTHING = "_"  # stands for a cell that is empty in the paper
 NUMBERS_OF_A_RUN = ("epochs", "batch_size", "learning_rate")
 ABSENT = "—"  # stands in the paper where there is nothing to run
-
-
-@dataclass(frozen=True)
-class Number:
-    """A number as it is printed: its value, the reach of its interval (NaN if none is printed), and its digits.
-
-    >>> Number.read("89.63 ± 0.08")
-    Number(value=89.63, reach=0.08, digits=2)
-    """
-
-    value: float
-    reach: float = float("nan")
-    digits: int = 0
-
-    @classmethod
-    def read(cls, text: str) -> Number:
-        """The number that a text begins with; NaN for ×, — and the like, which stand where there is none."""
-        if text.strip() in MARKS:
-            return cls(MARKS[text.strip()])
-        if (found := NUMBER.match(text.strip().removeprefix("≈").strip())) is None:
-            return cls(float("nan"))
-        value, reach = found.groups()
-        mantissa, _, exponent = value.partition("e")
-        digits = max(0, len(mantissa.partition(".")[2]) - int(exponent or 0))
-        return cls(float(value), float(reach) if reach else float("nan"), digits)
-
-
-def numbers(text: str) -> list[Number]:
-    """The numbers of a cell, such as `89.63 ± 0.08 (27.08/65.83/85.97)` or `61.27 | 85.31`.
-
-    >>> [number.value for number in numbers("89.63 ± 0.08 (27.08/65.83/85.97)")]
-    [89.63, 27.08, 65.83, 85.97]
-    """
-    return [Number.read(part) for part in re.split(r"[|(/]", text)]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Setting:
-    """What a row or a column says of the runs behind its cells; a cell has what both say.
-
-    - `loss`: name of the loss, with the `knobs` that the paper settled on and the `grid` that it searched before.
-    - `K`: size of the sets; the losses that have a K take it.
-    - `run`: other fields of the run.
-    - `transforms`: of the data, each a name and its knobs.
-    - `data`: name of the dataset, where a table has several.
-    - `recalibrated`: name of what is fitted on val before anything is measured.
-    """
-
-    loss: str = ""
-    knobs: Mapping[str, Any] = field(default_factory=dict)
-    grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    K: int | None = None
-    run: Mapping[str, Any] = field(default_factory=dict)
-    transforms: tuple[Spec, ...] = ()
-    data: str = ""
-    recalibrated: str = ""
-
-    def joined(self, other: Setting) -> Setting:
-        """What both say."""
-        return Setting(
-            loss=self.loss or other.loss,
-            knobs={**self.knobs, **other.knobs},
-            grid={**self.grid, **other.grid},
-            K=other.K if self.K is None else self.K,
-            run={**self.run, **other.run},
-            transforms=self.transforms + other.transforms,
-            data=self.data or other.data,
-            recalibrated=self.recalibrated or other.recalibrated,
-        )
-
-
-@dataclass(frozen=True)
-class Part:
-    """One of the numbers of a cell: its name ("" for the first), and what is measured.
-
-    In it `{K}` is that of the cell, and `{row}` the place of the row, from 1.
-
-    `measure` is one of `claims.measures`; `percent` tells whether a share is printed as 97.35 or as 0.9735.
-    """
-
-    name: str
-    measure: str
-    percent: bool = True
-
-
-@dataclass(frozen=True)
-class Row:
-    """A row: what stands before it, and what it says of the runs; None where nothing of it is run."""
-
-    label: str
-    setting: Setting | None = Setting()
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column: what stands above it, the numbers in each of its cells, and what it says of the runs."""
-
-    label: str
-    parts: tuple[Part, ...]
-    setting: Setting = Setting()
-
-
-@dataclass(frozen=True)
-class Data:
-    """A dataset of a paper: its name, and what data that stand in for it must have (`claims.needs`).
-
-    Its `recipe` and its number of `seeds`, where they are not those of the protocol.
-    """
-
-    name: str
-    needs: tuple[str, ...] = ()
-    recipe: str = ""
-    seeds: int | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Protocol:
-    """How a paper trained: a recipe of `wb.recipes`, how many seeds, which epoch is kept, on which rows it is judged.
-
-    - `monitor`: what chooses the epoch, `{K}` being that of the cell; None leaves it to the recipe.
-    - `seeds_told`: whether the paper says how many seeds there were.
-    - `model`: whether the recipe names the network, or whoever reproduces the table gives it.
-    """
-
-    recipe: str
-    seeds: int
-    monitor: str | None = None
-    split: str = "test"
-    seeds_told: bool = True
-    model: bool = True
-
-
-@dataclass(frozen=True, kw_only=True)
-class Small:
-    """The same protocol at a reduced scale: other data that are always here, and what else is changed.
-
-    - `data`: dataset of the paper → one that ships or is drawn, with its knobs; columns of other datasets are not run.
-    - `run`: fields of the run that replace those of the recipe.
-    - `transforms`: of the data, before those of rows and columns.
-    - `seeds`: how many.
-    """
-
-    data: Mapping[str, Spec]
-    run: Mapping[str, Any]
-    transforms: tuple[Spec, ...] = ()
-    seeds: int = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -279,7 +129,34 @@ class PaperTable:
         seeds = {"seeds": (self.small.seeds, self.data[0].seeds or self.protocol.seeds)}
         pairs = {name: (run[name], theirs[name]) for name in NUMBERS_OF_A_RUN if name in run} | seeds
         said += [f"{name.replace('_', ' ')}: {a:g} for {b:.3g}" for name, (a, b) in pairs.items() if a != b]
-        return "; ".join(said)
+        return "; ".join([*said, "no augmentation"] if theirs.get("transforms") else said)
+
+    def said(self) -> dict[str, str]:
+        """How it is run, in words: protocol, reduced scale, what is to be known, and the command."""
+        if self.protocol is None:
+            told = {"not run": self.not_run} if self.not_run else {"computed": "by the library, nothing is trained"}
+            return {**told, **({"note": self.note} if self.note else {})}
+        seeds = f"{self.protocol.seeds}" + ("" if self.protocol.seeds_told else " (how many is not told)")
+        needs = [f"{one.name} ({', '.join(one.needs)})" for one in self.data]
+        words = {
+            "data": "; ".join(needs),
+            "recipe": ", ".join(dict.fromkeys(map(self.recipe_of, self.data))),
+            "seeds": seeds,
+            "epoch kept": self.protocol.monitor or "as the recipe has it",
+            "sets": self.rule,
+            "judged on": self.protocol.split,
+            "reduced scale": self.reduced or "none",
+            "note": self.note,
+            "command": self.command(small=self.small is not None),
+        }
+        return {name: text for name, text in words.items() if text}
+
+    def command(self, small: bool) -> str:
+        """What to type to reproduce it."""
+        if self.protocol is None:
+            return f"workbench reproduce '{self.name}'"
+        data = "--data PATH" if len(self.data) == 1 else f"--data '{self.data[0].name}=PATH'"
+        return f"workbench reproduce '{self.name}' {'--small' if small else data}"
 
     def recipe_of(self, data: Data) -> str:
         """The name of the recipe that is used on one of its datasets."""
@@ -288,9 +165,8 @@ class PaperTable:
     @property
     def rule(self) -> str:
         """How sets are made: from what is measured."""
-        measures = " ".join(part.measure for column in self.columns for part in column.parts)
-        made = {"AverageK": "average_k" in measures, "TopK": "top_k" in measures or "macro_f1" in measures}
-        return ", ".join(rule for rule, used in made.items() if used)
+        averaged = any("average_k" in part.measure for column in self.columns for part in column.parts)
+        return "" if self.protocol is None else "AverageK" if averaged else "TopK"
 
     @property
     def protocol_of(self) -> Protocol:
@@ -343,8 +219,18 @@ class PaperTable:
             return computed(self, store)
         from workbench.claims.reproducing import reproduce
 
-        asked = {"small": small, "tune": tune, "seeds": seeds, "model": model, "device": device, "devices": devices}
-        return reproduce(self, data, **asked, store=store, progress=progress)
+        return reproduce(
+            self,
+            data,
+            small=small,
+            tune=tune,
+            seeds=seeds,
+            model=model,
+            device=device,
+            devices=devices,
+            store=store,
+            progress=progress,
+        )
 
     def reproductions(self, store: Store | None = None) -> list[Reproduction]:
         """What was reproduced before and is stored, the newest first."""

@@ -24,7 +24,7 @@ from session.navigation import open_elsewhere
 from views.train.live_heads import TALL, knobs_of, moved, time_left, with_training
 from workbench import schedules
 from workbench.catalogue import LOSSES, RECIPES, SETTINGS
-from workbench.datasets import DATASETS, HorizontalFlip, PaddedCrop, recipe_class
+from workbench.datasets import DATASETS, HorizontalFlip, ImageTransform, PaddedCrop, recipe_class
 from workbench.knobs import shown
 from workbench.schedules import Schedule
 from workbench.workers.heads import CANCELLED, FAILED, FINISHED, IDLE, Progress, head_of
@@ -116,14 +116,19 @@ def chosen_augmentations(of_run: Iterable[Mapping[str, Any]], start: recipes.Sta
     these are.
     """
     of_recipe = training_requests.of_images(start.fields.get("transforms", ()))
-    chosen = {repr(each): each.spec() for each in (*training_requests.of_images(of_run), *of_recipe)}
-    known = {repr(each): each.spec() for each in (HorizontalFlip(), PaddedCrop())} | chosen
+    chosen = {in_words(each): each.spec() for each in (*training_requests.of_images(of_run), *of_recipe)}
+    known = {in_words(each): each.spec() for each in (HorizontalFlip(), PaddedCrop())} | chosen
     name = f"augmentation_{start.key}" if of_recipe else "augmentation_of_run" if chosen else "augmentation"
     asked = st.multiselect(
         "Augmentation", list(known), list(chosen), **bound(name, some_of(known)),
         help="changes of training images, drawn anew in every epoch; for images only",
     )  # fmt: skip
     return [known[each] for each in asked]
+
+
+def in_words(change: ImageTransform) -> str:
+    """The name of a transform, with its knobs where somebody has turned them: there is little room."""
+    return type(change).__name__ if change == type(change)() else repr(change)
 
 
 def chosen_loss(start: recipes.Start) -> dict[str, Any]:
@@ -217,6 +222,8 @@ def watch(dark: bool) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.badge("Trained and kept", icon=":material/check:", color="green")
             open_elsewhere(progress.key)
+        if warned := reading.run(progress.key).record.warned:
+            st.warning(messages.plain(warned), icon=":material/warning:")
     curves(progress, dark)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from workbench.claims.printed.small import LONG_TAIL, on_letters
-from workbench.claims.table import Column, Data, PaperTable, Part, Protocol, Row, Setting
+from workbench.claims.parts import Column, Data, Part, Protocol, Row, Setting
+from workbench.claims.printed.small import on_a_long_tail, on_letters
+from workbench.claims.table import PaperTable
 
 PAPER = "Garcin et al. 2022"
 CIFAR100, PLANTNET, IMAGENET_LT, IMAGENET = "CIFAR-100", "Pl@ntNet-300K", "ImageNet-LT", "ImageNet"
@@ -147,9 +148,9 @@ TABLE_5 = PaperTable(
     58.8±0.4 (32.4/75.3/92.0)  50.3±0.2 (16.7/69.8/92.7)  58.7±0.4 (32.2/73.8/88.8)  60.4±0.3 (35.9/74.8/92.0)  63.3±0.3 (43.0/74.1/90.0)  64.9±0.4 (44.8/74.5/92.1)
     68.7±0.2 (45.1/86.3/95.4)  50.9±0.3 (12.1/78.1/95.7)  66.4±0.5 (42.0/82.5/95.5)  69.7±0.2 (47.5/84.8/95.8)  71.9±0.3 (54.0/83.0/94.0)  73.2±0.5 (55.3/84.2/95.3)
     """,
-    data=(Data(PLANTNET, ("one label", "shots")),),
+    data=(Data(PLANTNET, ("one label", "a long tail")),),
     protocol=Protocol(recipe="plantnet300k-resnet50", seeds=3, monitor=MACRO_TOP_K),
-    small=on_letters(PLANTNET, transforms=(LONG_TAIL,)),
+    small=on_a_long_tail(PLANTNET),
 )
 TABLE_6 = PaperTable(
     name="002 Table 6",
@@ -164,9 +165,9 @@ TABLE_6 = PaperTable(
     55.5±0.1 (8.2/53.0/75.3)  42.0±0.1 (0.0/29.1/72.9)  56.2±0.0 (10.2/54.0/75.1)  56.0±0.2 (24.1/52.0/72.3)  56.5±0.1 (27.0/52.6/71.7)
     63.2±0.1 (15.8/63.1/80.1)  39.0±0.1 (0.0/20.7/75.5)  63.8±0.1 (17.8/63.6/80.3)  63.1±0.2 (32.9/60.1/77.7)  63.5±0.1 (37.0/60.2/77.0)
     """,
-    data=(Data(IMAGENET_LT, ("one label", "shots")),),
+    data=(Data(IMAGENET_LT, ("one label", "a long tail")),),
     protocol=Protocol(recipe="imagenet-lt-resnet34", seeds=4, monitor=TOP_K),
-    small=on_letters(IMAGENET_LT, transforms=(LONG_TAIL,)),
+    small=on_a_long_tail(IMAGENET_LT),
     note="which epoch was kept is not told: here the best of validation top-K accuracy; scales of the scores are the "
     "defaults that appendix E gives",
 )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from workbench.claims.printed.small import LONG_TAIL, on_letters
-from workbench.claims.table import Column, Data, PaperTable, Part, Protocol, Row, Setting
+from workbench.claims.parts import Column, Data, Part, Protocol, Row, Setting
+from workbench.claims.printed.small import on_a_long_tail, on_letters
+from workbench.claims.table import PaperTable
 
 PAPER = "Garcin et al. 2023"
 CIFAR100, PLANTNET = "CIFAR-100", "Pl@ntNet-300K"
@@ -60,9 +61,9 @@ TABLE_2 = PaperTable(
     85.41 ± 0.15 (2.05/30.26/76.64)  90.15 ± 0.17 (7.46/47.20/86.04)  93.88 ± 0.12 (20.31/67.55/92.66)  96.86 ± 0.06 (42.61/85.49/96.87)
     86.30 ± 0.17 (9.01/37.27/77.72)  90.49 ± 0.14 (18.49/51.58/85.19)  93.63 ± 0.04 (31.02/65.85/90.79)  95.99 ± 0.04 (41.44/78.61/95.09)
     """,
-    data=(Data(PLANTNET, ("one label", "shots")),),
+    data=(Data(PLANTNET, ("one label", "a long tail")),),
     protocol=Protocol(recipe="plantnet300k-resnet18", seeds=3, seeds_told=False, monitor=BEST),
-    small=on_letters(PLANTNET, transforms=(LONG_TAIL,)),
+    small=on_a_long_tail(PLANTNET),
     note=NO_GRIDS,
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.claims.table import Small, Spec
+from workbench.claims.parts import Small, Spec
 
 LETTERS: Spec = ("letters", {"groups": "shape"})
 DIGITS: Spec = ("digits", {})
@@ -12,12 +12,17 @@ MEADOW: Spec = ("meadow", {"n_train": 2000, "n_val": 500, "n_test": 1000})
 LONG_TAIL: Spec = ("LongTail", {"imbalance": 100.0})
 
 MLP: dict[str, Any] = {"model": "mlp", "epochs": 12, "batch_size": 64, "learning_rate": 0.1}
-LINEAR: dict[str, Any] = {"model": "linear", "epochs": 12, "batch_size": 128}
+LINEAR: dict[str, Any] = {"model": "linear", "epochs": 12, "batch_size": 128, "learning_rate": 0.1}
 
 
-def on_letters(*names: str, transforms: tuple[Spec, ...] = (), seeds: int = 2, **run: Any) -> Small:
-    """Letters, grouped by their shapes, in place of these datasets, and a small network in place of a deep one."""
-    return Small(data=dict.fromkeys(names, LETTERS), run=MLP | run, transforms=transforms, seeds=seeds)
+def on_letters(*names: str, **run: Any) -> Small:
+    """Letters, grouped by their shapes, and a linear model: with one hidden layer five of them nearly always suffice."""
+    return Small(data=dict.fromkeys(names, LETTERS), run=LINEAR | run)
+
+
+def on_a_long_tail(*names: str, **run: Any) -> Small:
+    """Letters, most of which have few training rows, and one hidden layer."""
+    return Small(data=dict.fromkeys(names, LETTERS), run=MLP | run, transforms=(LONG_TAIL,))
 
 
 def head_on_letters(*names: str, **run: Any) -> Small:

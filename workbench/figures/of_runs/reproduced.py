@@ -36,14 +36,14 @@ def reproduced(frame: pd.DataFrame, title: str = "Ours beside theirs", subtitle:
     """
     checked_frame(frame, COLUMNS, SOURCE)
     both = frame[frame["ours"].notna() & frame["printed"].notna()]
-    rows, columns = both["row"].nunique(), both["column"].nunique()
+    rows, columns = (int(both.groupby("part")[name].nunique().max()) if len(both) else 0 for name in ("row", "column"))
     names = [_called(line["row"], line["column"], rows, columns) for line in frame.to_dict("records")]
     drawn = frame.assign(cell=names)[["cell", *COLUMNS]].loc[both.index].reset_index(drop=True)
     if drawn.empty:
         raise ValueError("no number of this table was reproduced; its printed ones are in the frame")
     seeds = sorted({int(n) for n in drawn["seeds"]})
     of = f"n = {counted(seeds[0], 'seed')}" if len(seeds) == 1 else f"n = {seeds[0]} to {seeds[-1]} seeds"
-    far = drawn.loc[(drawn["ours"] - drawn["printed"]).abs().idxmax()]
+    far = drawn.to_dict("records")[int((drawn["ours"] - drawn["printed"]).abs().to_numpy().argmax())]
     what = ", ".join(str(word) for word in (far["row"], far["column"], far["part"]) if word)
     return Reproduced(
         frame=drawn,
@@ -96,7 +96,7 @@ class Reproduced(Figure):
         from plotly.subplots import make_subplots
 
         panels, cells = self.panels(), self.cells()
-        titles = [html.escape(part) for part in panels]
+        titles = [html.escape(_titled(part, panels)) for part in panels]
         figure = make_subplots(cols=len(panels), shared_yaxes=True, horizontal_spacing=0.04, subplot_titles=titles)
         for place, dots in enumerate(panels.values(), start=1):
             for name, value, low, high, colour, off in self.looks(theme):
@@ -116,7 +116,14 @@ class Reproduced(Figure):
             figure.update_xaxes(range=self.limits(dots), row=1, col=place)
         ticks = {"tickvals": list(range(len(cells))), "ticktext": [html.escape(_short(cell)) for cell in cells]}
         figure.update_yaxes(range=(len(cells) - 0.5, -0.5), automargin=True, **ticks)
-        return figure.update_layout(height=180 + 26 * len(cells), showlegend=True)
+        below = {
+            "x": 1,
+            "xanchor": "right",
+            "yref": "container",
+            "y": 0,
+            "yanchor": "bottom",
+        }  # panels have titles above
+        return figure.update_layout(height=180 + 26 * len(cells), showlegend=True, legend=below)
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
         panels, cells = self.panels(), self.cells()
@@ -131,11 +138,17 @@ class Reproduced(Figure):
                     **{"color": colour, "markerfacecolor": theme.paper if theirs else colour, "markersize": 5.5},
                     **{"linestyle": "none", "label": name},
                 )
-            axes.set(xlim=self.limits(dots), title=part)
+            axes.set(xlim=self.limits(dots), title=_titled(part, panels))
         several[0].set_yticks(range(len(cells)), [_short(cell) for cell in cells])
         several[0].set_ylim(len(cells) - 0.5, -0.5)
-        several[-1].legend(loc="best")
+        handles, names = several[0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside lower right", ncols=2)
         return figure
+
+
+def _titled(part: str, panels: dict[str, pd.DataFrame]) -> str:
+    """What stands above a panel: the first number of a cell, which has no name, is about all of them."""
+    return part if part or len(panels) == 1 else "all"
 
 
 def _short(cell: str) -> str:

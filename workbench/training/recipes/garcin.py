@@ -39,11 +39,12 @@ LONG_TAIL_GRID = of(
 )
 # Thesis, section 3.8.3 and Figure 3.9: cross-entropy against the smooth top-5 loss, otherwise trained alike.
 CROSS_ENTROPY_OR_SMOOTH = of([CrossEntropy(), SmoothTopKHinge(K=5, temperature=1.0)])
+CUT = "images in files are resized to 256 and cut to 224 at random, and in the middle for test, as there"
 LEFT_OUT = "what of that line torchvision does not have, or what has no linear layer at its end, is left out"
 
 OF_GARCIN: dict[str, Recipe] = {
     "cifar100-densenet": Recipe(
-        settings=CIFAR,
+        settings=CIFAR | {"monitor": "average_k_accuracy@K=5"},
         compared=of(
             [
                 CrossEntropy(),
@@ -61,7 +62,7 @@ OF_GARCIN: dict[str, Recipe] = {
         untold=("augmentation", "grids of the search", "n_samples"),
     ),
     "cifar100-label-noise": Recipe(
-        settings=CIFAR | {"monitor": "val_average_K_accuracy"},
+        settings=CIFAR | {"monitor": "top_k_accuracy@K=5"},
         compared=tuple(
             {"transforms": (LabelNoise(probability),), "loss": loss}
             for probability in (0.0, 0.1, 0.2, 0.3, 0.4)
@@ -80,7 +81,9 @@ OF_GARCIN: dict[str, Recipe] = {
         untold=("augmentation",),
     ),
     "plantnet300k-resnet50": Recipe(
-        settings=sgd(2e-3, epochs=30, drop_after=(20, 25), batch_size=32, model="resnet50"),
+        settings=sgd(
+            2e-3, epochs=30, drop_after=(20, 25), batch_size=32, model="resnet50", monitor="macro_top_k_accuracy@K=5"
+        ),
         compared=of(
             [
                 CrossEntropy(),
@@ -99,7 +102,9 @@ OF_GARCIN: dict[str, Recipe] = {
         untold=("augmentation",),
     ),
     "plantnet300k-resnet18": Recipe(
-        settings=sgd(2e-3, epochs=30, drop_after=(25,), batch_size=32, model="resnet18"),
+        settings=sgd(
+            2e-3, epochs=30, drop_after=(25,), batch_size=32, model="resnet18", monitor="average_k_accuracy@K=5"
+        ),
         compared=of(
             [
                 CrossEntropy(),
@@ -126,7 +131,7 @@ OF_GARCIN: dict[str, Recipe] = {
         K=(5,),
         paper="Garcin, thesis",
         place="sections 3.3.2 and 3.8.3, Table 3.3, first line",
-        note=f"{PRETRAINED.format(name='resnet50')}; {LEFT_OUT}",
+        note=f"{PRETRAINED.format(name='resnet50')}; {CUT}; {LEFT_OUT}",
         untold=("monitor",),
     ),
     "plantnet300k-cross-entropy-slow": Recipe(
@@ -136,7 +141,7 @@ OF_GARCIN: dict[str, Recipe] = {
         K=(5,),
         paper="Garcin, thesis",
         place="sections 3.3.2 and 3.8.3, Table 3.3, second line",
-        note=f"give model='torchvision:vgg11:IMAGENET1K_V1' or the like; {LEFT_OUT}",
+        note=f"give model='torchvision:vgg11:IMAGENET1K_V1' or the like; {CUT}; {LEFT_OUT}",
         untold=("monitor",),
     ),
     "plantnet300k-efficientnet": Recipe(
@@ -147,7 +152,7 @@ OF_GARCIN: dict[str, Recipe] = {
         paper="Garcin, thesis",
         place="sections 3.3.2 and 3.8.3, Table 3.3, third line",
         note="give model='torchvision:efficientnet_b0:IMAGENET1K_V1' or the like; a smaller one that comes with a package is "
-        "model='efficientnet-lite0'",
+        f"model='efficientnet-lite0'; {CUT}",
         untold=("monitor",),
     ),
     "plantnet300k-vit": Recipe(
@@ -157,8 +162,7 @@ OF_GARCIN: dict[str, Recipe] = {
         K=(5,),
         paper="Garcin, thesis",
         place="sections 3.3.2 and 3.8.3, Table 3.3, last line",
-        note="give model='torchvision:vit_b_16:IMAGENET1K_V1' and images of 224 pixels; the thesis does not say which "
-        "vision transformer it is",
+        note=f"give model='torchvision:vit_b_16:IMAGENET1K_V1'; the thesis does not say which vision transformer; {CUT}",
         untold=("monitor",),
     ),
     "imagenet-lt-resnet34": Recipe(
@@ -180,7 +184,9 @@ OF_GARCIN: dict[str, Recipe] = {
         untold=("augmentation", "monitor", "momentum", "optimizer"),
     ),
     "imagenet-resnet18": Recipe(
-        settings=sgd(0.1, epochs=120, drop_after=(30, 60, 90), batch_size=120, model="resnet18"),
+        settings=sgd(
+            0.1, epochs=120, drop_after=(30, 60, 90), batch_size=120, model="resnet18", monitor="top_k_accuracy@K=5"
+        ),
         compared=(
             {"loss": CrossEntropy(), "learning_rate": 0.1, "weight_decay": 1e-4},
             {"loss": SmoothTopKHinge(temperature=0.1), "learning_rate": 1.0, "weight_decay": 2.5e-5},

@@ -1,4 +1,4 @@
-"""Compare: any runs on the same rows, side by side."""
+"""Any runs on the same rows, side by side."""
 
 from __future__ import annotations
 
@@ -42,19 +42,6 @@ COLUMNS = {
     "difference_high": st.column_config.NumberColumn("to ", format="%+.4f", help="paired: both runs saw the same rows"),
     "clear": st.column_config.CheckboxColumn("Clear", help="the interval of the difference does not hold 0"),
 }
-
-
-def page() -> None:
-    """The view."""
-    st.title("Compare", anchor=False)
-    if st.session_state["run"] is None:
-        messages.no_runs()
-        return
-    st.markdown(
-        "Runs that were measured on the same test rows can be compared row by row, so a difference is known far better "
-        "than the two values. The run of the sidebar is the first; every difference is from it."
-    )
-    body(st.session_state["run"], st.context.theme.type == "dark")
 
 
 @st.fragment

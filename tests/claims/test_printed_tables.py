@@ -1,0 +1,181 @@
+"""The tables as they are printed: whole, in their ranges, and in agreement with each other and with the recipes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import workbench as wb
+from workbench import losses
+from workbench.claims import NUMBERS, TABLES
+from workbench.claims.measures import measure_of
+from workbench.claims.needs import NEEDS
+from workbench.claims.parts import Number, numbers
+from workbench.literature import PAPERS
+from workbench.training.recipes import RECIPES
+
+EXPECTED = {  # paper → tables that must be there
+    "000": [*("3.1", "3.2", "3.3"), *(f"4.{n}" for n in range(1, 10)), *(f"5.{n}" for n in range(1, 5))],
+    "001": ["1", "2"],
+    "002": [str(n) for n in range(2, 10)],
+    "003": [str(n) for n in range(1, 8)],
+    "004": ["I", "I (supplement)", "II", "III"],
+}
+TRAINED = [name for name, table in TABLES.items() if table.protocol is not None]
+AVERAGED = ["001 Table 1", "001 Table 2", "000 Table 5.1", "000 Table 5.2"]
+BY_SHOTS = ["001 Table 2", "000 Table 5.2", "002 Table 5", "000 Table 4.5", "002 Table 6", "000 Table 4.6"]
+
+
+def test_all_tables_are_there_under_the_number_of_their_paper():
+    assert list(TABLES) == [f"{paper} Table {table}" for paper, tables in EXPECTED.items() for table in tables]
+    for name, table in TABLES.items():
+        assert table.name == name
+        assert table.paper == NUMBERS[name[:3]]
+        assert table.paper in PAPERS
+        assert table.place.startswith(f"Table {name.split()[2]}")
+        assert PAPERS[table.paper] in table.citation
+
+
+def test_a_table_that_does_not_exist_lists_those_that_do():
+    with pytest.raises(
+        KeyError, match=r"there is no table '001 Table 3'; there are 000 Table 3\.1, .*, 004 Table III$"
+    ):
+        TABLES["001 Table 3"]
+    assert TABLES.get("001 Table 3") is None
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_cell_is_read_and_every_number_is_one(name):
+    table = TABLES[name]
+    assert len(table.cells) == len(table.rows) * len(table.columns)  # labels tell rows and columns apart
+    assert len(table.printed) == sum(len(column.parts) for column in table.columns) * len(table.rows)
+    for (row, column, part), number in table.printed.items():
+        if np.isnan(number.value):
+            assert table.cells[row, column] in ("×", "—")
+        else:
+            assert f"{number.value:g}" in {f"{read.value:g}" for read in numbers(table.cells[row, column])}, part
+    assert list(table.frame.columns) == ["row", "column", "part", "printed", "printed_low", "printed_high"]
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_what_is_printed_of_a_share_is_one(name):
+    table = TABLES[name]
+    percent = {(column.label, part.name): part.percent for column in table.columns for part in column.parts}
+    for (_, column, part), number in table.printed.items():
+        if not np.isnan(number.value):
+            assert 0 <= number.value <= (100 if percent[column, part] else 1)
+            assert np.isnan(number.reach) or 0 <= number.reach < 1  # no interval of theirs is as wide as a point
+
+
+@pytest.mark.parametrize("name", BY_SHOTS)
+def test_classes_with_more_training_images_are_found_more_often(name):
+    for cell in TABLES[name].cells.values():
+        _, few, medium, many = (number.value for number in numbers(cell))
+        assert few < medium < many
+
+
+@pytest.mark.parametrize("name", ["002 Table 5", "000 Table 4.5"])
+def test_the_mean_over_classes_is_that_of_its_groups(name):
+    """48, 25 and 27 % of the classes of Pl@ntNet-300K are few-, medium- and many-shot: Garcin et al. 2023, section 6.3."""
+    for cell in TABLES[name].cells.values():
+        macro, *groups = (number.value for number in numbers(cell))
+        assert macro == pytest.approx(np.dot([0.48, 0.25, 0.27], groups), abs=1.0)
+
+
+def test_more_classes_in_a_set_find_more_labels():
+    for name in ("001 Table 2", "000 Table 4.5"):
+        table = TABLES[name]
+        for row in table.rows:
+            values = [table.printed[row.label, column.label, ""].value for column in table.columns]
+            assert values == sorted(values) or row.label.startswith("Smoothed")
+    for name in ("003 Table 1", "003 Table 2", "003 Table 3", "003 Table 4", "003 Table 6"):
+        for cell in TABLES[name].cells.values():
+            values = [number.value for number in numbers(cell)]
+            assert values == sorted(values) or cell == "—"
+
+
+def test_tables_that_repeat_each_other_agree():
+    """P_K = [.5, 0, 0, 0, .5] and [.2, …] stand in several tables of Petersen et al.; the thesis prints the papers again."""
+    for sort in ("NeuralSort", "SoftSort", "SinkhornSort", "DiffSortNets"):
+        of_two = TABLES["003 Table 2"].cells[f"Top-k {sort}", "ImageNet-21K-P"]
+        of_three = TABLES["003 Table 3"].cells[f"ImageNet-21K-P, {sort}", "[.5, 0, 0, 0, .5]"]
+        of_six = TABLES["003 Table 6"].cells[f"@5 {sort}", "[.5, 0, …, 0, .5]"]
+        assert of_two == of_three == of_six[: len(of_two)]
+        of_four = TABLES["003 Table 4"].cells[sort, "[.2, .2, .2, .2, .2]"]
+        assert TABLES["003 Table 1"].cells[f"Top-k {sort}", "CIFAR-100"] == of_four
+    of_thesis, of_paper = TABLES["000 Table 4.5"], TABLES["002 Table 5"]
+    for (row, column), cell in of_paper.cells.items():
+        assert of_thesis.cells[column, f"K = {row}"] == cell
+    main, more = TABLES["004 Table I"], TABLES["004 Table I (supplement)"]
+    for theirs, name in (("Binary classifier", "binary"), ("Softmax classifier", "softmax")):
+        assert main.cells[theirs, "CIFAR100"] == more.cells[f"ResNet18, {name}", "CIFAR100"]
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_every_protocol_names_what_there_is(name):
+    table = TABLES[name]
+    assert table.rule == ("AverageK" if name in AVERAGED else "TopK")
+    for data in table.data:
+        assert table.recipe_of(data) in RECIPES
+        assert set(data.needs) <= set(NEEDS)
+    for row, column, setting in table.settings():
+        loss = losses.class_named(setting.loss)
+        assert row.setting is not None
+        for knob in (*setting.grid, *row.setting.knobs, *column.setting.knobs):
+            assert knob in loss.knobs() or setting.loss in (
+                "CrossEntropy",
+                "SmoothTopKHinge",
+            )  # beside sorts, which have m
+        for part in column.parts:
+            measure_of(part.measure.format(K=setting.K, row=1))
+        assert setting.data == "" or setting.data in [data.name for data in table.data]
+
+
+def test_a_table_says_at_once_how_it_is_run_and_what_is_reduced():
+    table = TABLES["001 Table 2"]
+    said = table.said()
+    assert said["recipe"] == "plantnet300k-resnet18"
+    assert said["epoch kept"] == "average_k_accuracy@K={K}"
+    assert said["sets"] == "AverageK"
+    assert "letters with LongTail for Pl@ntNet-300K" in said["reduced scale"]
+    assert "network: mlp for resnet18" in said["reduced scale"]
+    for word in ("data: ", "network: ", "epochs: "):
+        assert all(word in TABLES[name].reduced for name in TRAINED if TABLES[name].small is not None)
+    assert TABLES["000 Table 3.2"].said()["not run"]
+    assert TABLES["002 Table 4"].command(small=False) == "workbench reproduce '002 Table 4' --data PATH"
+    assert TABLES["003 Table 2"].command(small=False) == "workbench reproduce '003 Table 2' --data 'ImageNet-1K=PATH'"
+
+
+def test_a_printed_number_keeps_its_digits_and_its_interval():
+    assert Number.read("95.11 ± 0.18") == Number(95.11, 0.18, 2)
+    assert Number.read("≈ 88.4").value == 88.4
+    assert (Number.read("5e-4").value, Number.read("5e-4").digits) == (5e-4, 4)
+    assert [Number.read(mark).value for mark in "✓✗"] == [1, 0]
+    assert np.isnan(Number.read("×").value)
+
+
+def test_a_table_is_laid_out_as_it_is_printed():
+    assert TABLES["002 Table 9"].markdown() == (
+        "| K | CE | Smoothed Hinge (τ = 0.1) | Noised bal. (ε = 0.5, 10 draws) |\n"
+        "| --- | ---: | ---: | ---: |\n"
+        "| 1 | 72.24±0.15 | 71.43±0.14 | 72.46±0.15 |\n"
+        "| 5 | 90.60±0.05 | 90.71±0.06 | 90.52±0.07 |\n"
+    )
+    assert r"Public & Top-1 & Top-5 \\" in TABLES["003 Table 5"].latex()
+    assert r"CoAtNet-7 & $\times$ & 90.88 & --- \\" in TABLES["003 Table 5"].latex()
+    html = TABLES["001 Table 1"]._repr_html_()
+    assert "<td>97.35 ± 0.06</td>" in html
+    assert "A two-head loss function" in html
+
+
+def test_tables_are_read_without_torch():
+    code = "import sys, workbench as wb; wb.claims.TABLES['001 Table 2'].markdown(); wb.claims.TABLES['001 Table 2'].reduced"
+    heavy = "assert not {'torch', 'lightning', 'sklearn'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", f"{code}; {heavy}"], check=True)
+
+
+def test_claims_are_public():
+    assert wb.claims.TABLES is TABLES

@@ -1,0 +1,115 @@
+"""`workbench reproduce`: a table of a paper, ours beside theirs."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from workbench.cli.base import Command, Options, Parser
+
+if TYPE_CHECKING:
+    from workbench.claims import PaperTable, Reproduction
+
+FORMATS = ("text", "markdown", "latex", "csv")
+
+
+def _options(parser: Parser) -> None:
+    parser.add_argument("table", nargs="?", help="its name, such as '001 Table 2'; without one, all tables are listed")
+    parser.add_argument("--list", action="store_true", help="list all tables, and what was reproduced of them")
+    parser.add_argument(
+        "--data",
+        action="append",
+        metavar="PATH",
+        help="the data of the paper, or others that have what the table needs; where it has several, NAME=PATH for each that "
+        "is to be run",
+    )
+    parser.add_argument(
+        "--small", action="store_true", help="the same protocol at a reduced scale, on data that are always here"
+    )
+    parser.add_argument("--printed", action="store_true", help="only show what is printed, and how it would be run")
+    parser.add_argument("--tune", action="store_true", help="search the knobs as the paper did, choosing on val")
+    parser.add_argument("--seeds", type=int, metavar="N", help="number of seeds (default: that of the paper)")
+    parser.add_argument("--model", metavar="NAME", help="the network, where the paper fine-tunes a published one")
+    parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
+    parser.add_argument("--devices", type=int, default=1, metavar="N", help="ranks that share each batch (default: 1)")
+    parser.add_argument("--format", choices=FORMATS, default="text", help="what to print (default: text)")
+
+
+def _run(options: Options) -> int:
+    from workbench.claims import TABLES
+
+    if options.list or options.table is None:
+        _list_all()
+        return 0
+    table = TABLES[options.table]
+    if options.printed:
+        _describe(table)
+        return 0
+    found = table.reproduce(
+        _data(table, options.data),
+        small=options.small,
+        tune=options.tune,
+        seeds=options.seeds,
+        model=options.model,
+        device=options.device,
+        devices=options.devices,
+    )
+    for message in found.diverged:
+        print(f"diverged: {message}", file=sys.stderr)
+    _show(found, options.format)
+    return 0
+
+
+def _data(table: PaperTable, given: list[str] | None) -> dict[str, str] | str | None:
+    """A path, or one for each dataset that was named."""
+    names = [one.name for one in table.data]
+    pairs = dict(text.rsplit("=", 1) for text in given or () if text.rsplit("=", 1)[0] in names and "=" in text)
+    if given and len(pairs) < len(given):
+        if len(given) > 1 or pairs or len(names) > 1:
+            raise ValueError(
+                f"--data {' '.join(given)}: {table.name} is about {', '.join(names)}; give --data '{names[0]}=PATH', and so on"
+            )
+        return given[0]
+    return pairs or None
+
+
+def _list_all() -> None:
+    from workbench.claims import TABLES
+
+    wide = max(map(len, TABLES))
+    for name, table in TABLES.items():
+        scales = ["small" if found.small else "whole" for found in table.reproductions() if table.protocol is not None]
+        told = f"  (stored: {', '.join(scales)})" if scales else ""
+        print(f"{name:<{wide}}  {table.paper}: {table.title}{told}")
+    print("next: workbench reproduce '001 Table 2' --small, or --data PATH for the scale of the paper")
+
+
+def _describe(table: PaperTable) -> None:
+    """What is printed, and how it would be run."""
+    print(f"{table.name}: {table.title}\n{table.citation}\n\n{table.markdown()}")
+    for name, words in table.said().items():
+        print(f"{name}: {words}")
+
+
+def _show(found: Reproduction, how: str) -> None:
+    if how == "csv":
+        print(found.frame.to_csv(index=False), end="")
+    elif how == "latex":
+        print(found.latex(), end="")
+    else:
+        heading = f"{found.title}: {found.table.title}\n{found.table.citation}\n\n" if how == "text" else ""
+        print(f"{heading}{found.markdown()}", end="")
+
+
+REPRODUCE = Command(
+    "reproduce",
+    "a table of a paper, ours beside theirs",
+    """
+    Train what stands in a table of one of the papers, and lay ours beside theirs. Runs are kept, so that what was
+    interrupted goes on, and several machines that share a store may each do some of it; the result is kept too, and
+    the app shows it (Compare, Papers' tables). Nothing is trained before the data have all that the table needs.
+    """,
+    _options,
+    _run,
+    examples=(("workbench reproduce '001 Table 2' --small", "a paper's table at a reduced scale"),),
+)
