@@ -119,8 +119,7 @@ class Moat(Figure):
         return f"gap between place {self.K} and place {self.K + 1}"
 
     def _plotly(self, theme: Theme) -> go.Figure:
-        titles = [f"<b>{name}</b>" for name in PANELS.values()]
-        figure = make_subplots(1, 2, subplot_titles=titles, horizontal_spacing=0.08)
+        figure = make_subplots(1, 2, horizontal_spacing=0.12)
         for line, colour, dash in self.looks(theme):
             part = self.frame[self.frame["line"] == line]
             for place, column in enumerate(PANELS):
@@ -132,8 +131,10 @@ class Moat(Figure):
                 )  # fmt: skip
         figure.update_xaxes(range=(0, self.frame["gap"].max()), title=self.x_title)
         figure.update_yaxes(range=(-0.03, 1.05))
+        for place, name in enumerate(PANELS.values()):
+            figure.update_yaxes(title=name, row=1, col=place + 1)
         below = {"orientation": "h", "x": 0, "xanchor": "left", "y": -0.2, "yanchor": "top"}
-        return figure.update_layout(height=460, legend=below, margin={"t": 110})
+        return figure.update_layout(height=460, legend=below)
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
         figure = paper(7.6, 3.8)
