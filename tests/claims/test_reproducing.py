@@ -174,6 +174,23 @@ def test_a_small_table_is_reproduced_from_end_to_end_once_and_kept(store):
     assert (kept.conditions, kept.runs) == (again.conditions, again.runs)
 
 
+def test_of_what_was_searched_the_best_on_val_is_reported(stub, monkeypatch):
+    tries = [
+        one for one in planned(TABLES["000 Table 4.5"], stub, seeds=1, tune=True) if one.row.label.startswith("focal")
+    ]
+    on_val = dict(zip((0.5, 1.0, 2.0, 5.0), (0.3, 0.6, 0.5, 0.1), strict=True))  # by γ
+    of_run = {run.key: run.loss.gamma for one in tries for run in one.runs}
+    monkeypatch.setattr(
+        reproducing,
+        "_values",
+        lambda one, gamma: {"": gamma / 10, "few": 0, "medium": 0, "many": 0, "val": on_val[gamma]},
+    )
+    found = reproducing._measured(TABLES["000 Table 4.5"], tries, of_run)
+    assert found["focal (γ = 2.0)", "K = 3", ""] == pytest.approx(
+        {**over_seeds([10.0]), "loss": "Focal(gamma=1.0)"}, nan_ok=True
+    )
+
+
 def test_machines_share_the_runs_and_lay_out_what_is_stored(store, monkeypatch):
     trained = []
 

@@ -70,8 +70,9 @@ def reproduce(
     started = time.monotonic()
     tries = planned(table, data, small=small, tune=tune, seeds=seeds, model=model, device=device, devices=devices)
     runs = list({run.key: run for one in tries for run in one.runs}.values())
-    here = runs[mine - 1 :: of]
-    here += [run for run in runs if run not in here and store.has(run.key)]  # what others have done by now
+    here = [
+        run for at, run in enumerate(runs) if at % of == mine - 1 or store.has(run.key)
+    ]  # others may have done some
     if not here:
         raise ValueError(f"share = {mine}/{of}: {table.name} has {len(runs)} runs, and none is left for this share")
     done = sweep(here[0], over=_varied(here), store=store, progress=progress)
