@@ -59,7 +59,7 @@ docs: $(VENV)/.test ## build the user guide and the reference into docs/site; op
 	cd docs && NO_MKDOCS_2_WARNING=1 ../$(BIN)/python -m mkdocs build -q
 
 figures: $(VENV)/.app ## draw the published figures in docs/ again
-	@set -e; for script in docs/contact_sheet.py docs/epsilon.py docs/figures.py docs/glossary.py docs/catalogue.py; do echo "== $$script"; $(BIN)/python $$script; done
+	@set -e; for script in docs/contact_sheet.py docs/epsilon.py docs/figures.py docs/sinkhorn.py docs/glossary.py docs/catalogue.py; do echo "== $$script"; $(BIN)/python $$script; done
 
 # In a store of their own, so that what they show does not depend on the runs of whoever executes them. On a busy machine
 # the prints of a cell come in parts; the second command joins them.

@@ -28,6 +28,7 @@ DOCUMENTS = {
     "README.md": "index.md",
     "docs/glossary.md": "glossary.md",
     "docs/epsilon.md": "epsilon.md",
+    "docs/sinkhorn.md": "sinkhorn.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changes.md",
 }

@@ -50,6 +50,8 @@ FACTS = {
         kept = [wb.figures.conditional_risk(loss, law).keeps_bayes_set for loss in (*at_one, *at_two)]
         assert kept == [False, True, True, False, True]
         assert not wb.figures.conditional_risk(ExactNoisedTopK(K=2, epsilon=1.5), law).keeps_bayes_set
+        assert across.pull["ε = 0.2"] < 0.01 < 0.9 < across.pull["ε = 3"] and across.push["ε = 0.2"] == 0
+        assert across.pull["top-K hinge"] == across.push["top-K hinge"] == 1
     """,
     "05_training_for_sets": """
         means = summary["mean"].tolist()  # cross-entropy, noised top-K, two heads

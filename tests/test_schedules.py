@@ -247,6 +247,16 @@ def test_sets_of_a_run_whose_K_follows_a_schedule_are_those_of_its_end():
     assert odd.K == 5, "a file is only data, of anybody"
 
 
+def test_new_runs_begin_with_a_schedule_and_the_default_stays_that_of_the_paper():
+    assert NoisedTopK().epsilon == ExactNoisedTopK().epsilon == 0.2
+    assert NoisedTopK.for_new_runs(K=3) == NoisedTopK(K=3, epsilon=anneal(3, 0.2))
+    assert NoisedTopK.for_new_runs(K=3, epsilon=0.5) == NoisedTopK(K=3, epsilon=0.5)
+    assert NoisedTopK.for_new_runs(K=3).at(1) == NoisedTopK(K=3), "it ends where the paper is"
+    assert "default 0.2; new runs begin with anneal(3, 0.2)" in str(NoisedTopK.__doc__)
+    for loss in set(LOSSES) - {NoisedTopK, ExactNoisedTopK}:
+        assert loss.for_new_runs() == loss()
+
+
 def test_schedules_are_public_and_need_no_torch():
     code = "import sys, workbench as wb; print(wb.schedules.anneal(3, 0.2)); assert 'torch' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -63,6 +63,8 @@ TERMS = (
     Term("n_y", "class counts", "class_counts", "training images of each class"),
     Term("", "few, medium, many", "shot_accuracy", "classes with < 20, 20 to 100 and > 100 training images"),
     Term("ε", "noise scale", "epsilon", "standard deviation of the noise that smooths top-K"),
+    Term("", "schedule", "schedules.anneal", "the course of a knob over the training, from a start to an end"),
+    Term("", "moat", "figures.moat", "a gap below the K best classes that a loss with little noise does not cross"),
     Term("M, B", "noise draws", "n_samples", "how many noise vectors a noised loss draws for a row"),
     Term("τ, T", "temperature", "temperature", "number that divides scores"),
     Term(

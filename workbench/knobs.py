@@ -62,6 +62,7 @@ class Knob:
     `low` and `high` are the ends of the slider. `minimum` and `maximum` are what is accepted; they are the ends of the
     slider unless said otherwise (a slider for K stops at 20, but K = 50 is legal). `weights` is a tuple of
     non-negative numbers that sum to 1, such as a distribution over ranks. What depends on the kind is in `knob_kinds.py`.
+    `new_runs` is what a run begins with whose author leaves the knob to us, where that is not the default: a schedule.
     """
 
     default: Any
@@ -75,6 +76,7 @@ class Knob:
     symbol: str = ""
     unit: str = ""
     meaning: str = ""
+    new_runs: str = ""  # as it is written, "anneal(3, 0.2)"; the default where it is empty
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -101,7 +103,8 @@ class Knob:
 
     def told(self) -> str:
         """What the knob means, what may be given and its default, in words."""
-        return f"{self.meaning}; {self.accepts()} (default {shown(self.default)})"
+        begin = f"; new runs begin with {self.new_runs}" if self.new_runs else ""
+        return f"{self.meaning}; {self.accepts()} (default {shown(self.default)}{begin})"
 
     def checked(self, name: str, value: Any, owner: str = "") -> Any:
         """The value in its own type (a NumPy integer becomes an `int`), or a `ValueError` that says what is allowed."""
@@ -170,7 +173,7 @@ class Knobbed:
     Traceback (most recent call last):
         ...
     TypeError: AverageK has no knob 'k': did you mean K? It takes
-      K: number of classes in a set on average; a number ≥ 1 (default 5)
+      K: number of classes in a set on average; a number ≥ 0 (default 5)
       min_size: number of classes a set has at least; a whole number ≥ 0 (default 0)
     """
 

@@ -168,6 +168,11 @@ def value_at(knob: Knob, value: Any, done: float) -> Any:
     return round(value.at(done)) if knob.kind == "integer" else value.at(done)
 
 
+def of_new_runs(knob: Knob) -> Any:
+    """What a run begins with whose author leaves the knob to us."""
+    return from_text(knob.new_runs) if knob.new_runs else knob.default
+
+
 def stored(value: Any) -> Any:
     """The value of a knob as a file holds it: a schedule as it is written."""
     return repr(value) if isinstance(value, Schedule) else value

@@ -93,11 +93,17 @@ def _data_in_code(spec: Mapping[str, Any], imports: list[str]) -> str:
 
 def _loss_in_code(spec: Mapping[str, Any], imports: list[str]) -> str:
     module, _, name = spec["loss"].rpartition(":")
-    knobs = ", ".join(f"{knob}={_tuple(value)!r}" for knob, value in spec["knobs"].items())
+    knobs = ", ".join(f"{knob}={_value_in_code(value)}" for knob, value in spec["knobs"].items())
     if not module:
         return f"wb.losses.{name}({knobs})"
     imports.append(f"from {module} import {name}")
     return f"{name}({knobs})"
+
+
+def _value_in_code(value: Any) -> str:
+    """The value of a knob as Python writes it; a schedule is stored as it is written."""
+    is_schedule = isinstance(value, str) and value.startswith("anneal(")
+    return f"wb.schedules.{value}" if is_schedule else repr(_tuple(value))
 
 
 def _tuple(value: Any) -> Any:

@@ -25,6 +25,9 @@ TALL = 420  # pixels of a picture
 TOP, BINS = 4, 10  # of the reliability of many labels (Liao et al., Fig. 3)
 COLUMNS = {
     "table": st.column_config.TextColumn("Run"),
+    "in_accuracy": st.column_config.NumberColumn(
+        "Right with label", format="%.3f", help="how often the most probable class of a row with a label is one"
+    ),
     "mmc_with": st.column_config.NumberColumn(
         "MMC with label", format="%.3f", help="mean of the largest probability of rows with a label"
     ),

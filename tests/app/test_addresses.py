@@ -25,6 +25,7 @@ VIEWS = [
     ("train", {}, ()),
     ("train", {"train": "A new run"}, ()),
     ("train", {"train": "A new run", "new_loss": "Differentiable top-k", "data": "meadow"}, ()),
+    ("train", {"train": "A new run", "new_loss": "Noised top-K"}, ()),
     ("train", {"train": "A new run", "data": "a path on this machine"}, ()),
     ("compare", {}, ()),
     ("compare", {"compare": "Papers' tables"}, ()),

@@ -202,6 +202,22 @@ def test_the_point_of_G_lies_on_its_curve_also_where_ties_make_sets_larger(app_m
     assert set(at.K[: len(at.K_values)]) == set(at.K_values)  # the slider keeps what was asked
 
 
+def test_the_slider_of_K_begins_below_one_where_rows_have_less_than_one_label(app_modules, tmp_path, monkeypatch):
+    from controls import places
+    from session import reading
+
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
+    scores = np.random.default_rng(0).normal(size=(80, 6))
+    labels = np.where(np.arange(80) % 5 < 2, -1, scores.argmax(1))
+    stored = keep_tables(wb.LogitTable(scores, labels), title="four in ten without a label")
+    at = places.places(stored.key[: reading.SHORT])
+    assert at.sliders()[0].values[0] == 0.1
+    asked = at.nearest("K", 0.6)
+    assert (asked.value, asked.rule) == (0.6, wb.AverageK(0.6))
+    assert at.mean_size[asked.place] == pytest.approx(0.6)
+    assert at.nearest("K", 5.0).value == 5.0
+
+
 def test_a_position_is_the_same_in_address_session_and_browser(app_modules, tmp_path, monkeypatch):
     monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
     scores = np.random.default_rng(0).normal(size=(80, 6))

@@ -68,7 +68,7 @@ def test_augmentations_are_chosen_for_a_new_run_and_kept_with_the_data_of_a_run(
     from workbench.training import Run, train
 
     chosen = [PaddedCrop(), HorizontalFlip()]
-    described = asked_for(data="digits", augmentation=[repr(each) for each in chosen], **QUICK)
+    described = asked_for(data="digits", augmentation=["PaddedCrop", "HorizontalFlip"], **QUICK)
     assert described["transforms"] == [each.spec() for each in chosen]
     assert run_described(described).transforms == tuple(chosen)
     assert asked_for(data="digits", **QUICK)["transforms"] == []
@@ -87,15 +87,36 @@ def test_augmentations_are_chosen_for_a_new_run_and_kept_with_the_data_of_a_run(
 
 
 @pytest.mark.usefixtures("one_thread")
-def test_every_loss_whose_knobs_nobody_moved_trains_with_its_default_knobs(asked_for, tmp_path):
+def test_every_loss_whose_knobs_nobody_moved_trains_as_new_runs_begin(asked_for, tmp_path):
     from workbench.training import train
 
     described = asked_for(data="digits", **QUICK)
     for loss in LOSSES:
         described |= {"loss": asked_for(part="chosen_loss", new_loss=loss.title)}
-        assert described["loss"] == in_json(loss().spec())
+        assert described["loss"] == in_json(loss.for_new_runs().spec())
         trained = train(run_described(described), store=Store(tmp_path), progress=False)
         assert len(trained.history) == 1
+
+
+def test_a_knob_may_change_while_the_network_learns_from_a_beginning_to_where_its_slider_stands(asked_for):
+    noised = {"part": "chosen_loss", "new_loss": "Noised top-K"}
+    assert asked_for(**noised)["knobs"]["epsilon"] == "anneal(3.0, 0.2)"
+    assert asked_for(**noised, changes_NoisedTopK="nothing")["knobs"]["epsilon"] == 0.2
+    other = asked_for(**noised, changes_NoisedTopK="K", begin_NoisedTopK_K=10)
+    assert other["knobs"] == {"K": "anneal(10, 5)", "epsilon": 0.2, "n_samples": 5}
+    values = [format(value, "g") for value in wb.losses.NoisedTopK.knobs()["epsilon"].values()]
+    moved = asked_for(**noised, begin_NoisedTopK_epsilon=values[90], new_NoisedTopK_epsilon=values[20])
+    assert moved["knobs"]["epsilon"] == repr(wb.schedules.anneal(float(values[90]), float(values[20])))
+    damped = {"part": "chosen_loss", "new_loss": "Focal", "changes_Focal": "γ", "new_Focal_gamma": "0"}
+    assert asked_for(**damped)["knobs"]["gamma"] == "anneal(5.0, 0.0, course='linear')", "to zero there is no factor"
+    assert asked_for(part="chosen_loss", new_loss="Cross-entropy")["knobs"] == {}
+
+
+def test_the_page_shows_a_schedule_in_words_and_in_its_code(drawn):
+    page = drawn("train", train="A new run", new_loss="Noised top-K", data="digits")
+    words = [caption.value for caption in page.caption]
+    assert any("ε goes from 3 to 0.2 over three quarters of the training and stays there" in text for text in words)
+    assert any("epsilon=wb.schedules.anneal(3.0, 0.2)" in code.value for code in page.code)
 
 
 def test_weights_are_as_many_as_they_were_and_come_back_as_they_are_written(asked_for):

@@ -9,6 +9,7 @@ from scipy.optimize import minimize_scalar
 import workbench as wb
 from workbench.calibration import RECALIBRATORS, at_temperature, of_one_class
 from workbench.calibration.vector import _loss_and_gradient
+from workbench.metrics.of_probabilities import top_classes
 from workbench.tables.links import sigmoid, softmax
 
 rng = np.random.default_rng(0)
@@ -58,6 +59,56 @@ def test_temperature_scaling_repairs_confidence_and_leaves_the_ranking():
     assert repaired.key != test.key
 
 
+# Softmax with many labels: Liao et al., Table III
+
+
+def several_labels(scale: float = 1.0, n: int = 3000) -> wb.LogitTable:
+    """Rows of one to three labels, drawn from softmax(scores) one after the other, and some rows without."""
+    scores = rng.normal(size=(n, 6)) * 2
+    draws = (softmax(scores).cumsum(1)[:, None] < rng.random((n, 3, 1))).sum(2)
+    labels = np.zeros((n, 6), bool)
+    for rank in range(3):
+        rows = np.flatnonzero(np.arange(n) % 4 > rank)
+        labels[rows, draws[rows, rank]] = True
+    return wb.LogitTable(scores * scale, labels)
+
+
+def shared_cross_entropy(table: wb.LogitTable, temperature: float) -> float:
+    """Each label of a row weighs one over their number."""
+    rows = [(p, y) for p, y in zip(softmax(table.scores / temperature), table.labels, strict=True) if y.any()]
+    return float(np.mean([-np.log(p[y]).mean() for p, y in rows]))
+
+
+@pytest.mark.parametrize("scale", [0.5, 4.0])
+def test_the_temperature_of_softmax_with_many_labels_makes_the_shared_cross_entropy_least(scale):
+    table = several_labels(scale)
+    fitted = wb.TemperatureScaling().fit(table)
+    assert fitted.before == pytest.approx(shared_cross_entropy(table, 1))
+    assert fitted.after == pytest.approx(shared_cross_entropy(table, fitted.temperature))
+    for factor in (0.98, 1.02):
+        assert fitted.after < shared_cross_entropy(table, factor * fitted.temperature)
+    alone = table.labels.sum(1) == 1  # one label a row is a special case
+    one = wb.LogitTable(table.scores[alone], table.labels[alone].argmax(1))
+    assert wb.TemperatureScaling().fit(table.rows(alone)).temperature == pytest.approx(
+        wb.TemperatureScaling().fit(one).temperature
+    )
+
+
+def test_softened_by_a_temperature_softmax_with_many_labels_has_a_calibration_error_of_the_top_four():  # Table III
+    table = several_labels(4.0)
+    softened = wb.TemperatureScaling().fit(table)(table)
+    error = wb.metrics.top_k_calibration_error
+    values, _, right = top_classes(table.labelled_rows(), 4)
+    bins = np.minimum(np.ceil(values * 10).astype(int) - 1, 9).clip(0)
+    gaps = [abs(right[bins == b].sum() - values[bins == b].sum()) for b in range(10)]
+    assert error(table, K=4, bins=10) == pytest.approx(sum(gaps) / values.size)
+    assert error(softened, K=4, bins=10) < error(table, K=4, bins=10)
+    report = wb.report(softened, rules=[wb.TopK(4)], metrics=[error.at(K=4, bins=10), wb.metrics.macro_f1])
+    assert report["value"].notna().all()
+    figure = wb.figures.temperatures(table, table)
+    assert "Cross-entropy shared by the labels" in figure.text
+
+
 def test_scaled_scores_keep_the_precision_of_probabilities():
     table = calibrated()
     halved = wb.LogitTable(table.scores.astype("float16"), table.labels)
@@ -83,7 +134,11 @@ def test_vector_scaling_finds_factors_and_shifts_that_were_put_in():
     assert fitted.after <= wb.TemperatureScaling().fit(distorted).after
 
 
-@pytest.mark.parametrize("table", [calibrated(40, 3), many_labels().rows(slice(40))], ids=["one label", "many labels"])
+@pytest.mark.parametrize(
+    "table",
+    [calibrated(40, 3), many_labels().rows(slice(40)), several_labels(n=40).labelled_rows()],
+    ids=["one label", "many labels", "softmax of many labels"],
+)
 def test_the_gradient_of_vector_scaling_is_that_of_finite_differences(table):
     at = np.concatenate([rng.uniform(0.5, 2, table.n_classes), rng.normal(size=table.n_classes)])
     _, gradient = _loss_and_gradient(at, table)

@@ -57,6 +57,50 @@ def test_every_command_explains_itself(command, capsys):
     assert f"workbench {command}" in capsys.readouterr().out
 
 
+def test_a_knob_of_the_loss_is_given_a_schedule_and_shown_in_the_history(capsys):
+    arguments = ["train", "--dataset", "digits", "--model", "linear", "--epochs", 2, "--loss", "NoisedTopK", "--K", 2]
+    said = json.loads(run(capsys, *arguments, "--epsilon", "anneal(4, 0.5, over=0.5, course=linear)", "--json"))
+    trained = Store().open(said["key"])
+    assert trained.record.loss_knobs["epsilon"] == "anneal(4.0, 0.5, over=0.5, course='linear')"
+    assert said["loss.epsilon"] == 0.5
+    assert "loss.epsilon 0.5" in run(capsys, *arguments, "--epsilon", "anneal(4, 0.5, over=0.5, course=linear)")
+
+
+def test_a_person_who_names_no_epsilon_begins_with_the_schedule_that_was_measured(capsys):
+    arguments = ["train", "--dataset", "digits", "--model", "linear", "--epochs", 1, "--loss", "NoisedTopK", "--K", 2]
+    said = json.loads(run(capsys, *arguments, "--json"))
+    assert Store().open(said["key"]).record.loss_knobs["epsilon"] == "anneal(3.0, 0.2)"
+    plain = json.loads(run(capsys, *arguments, "--epsilon", "0.2", "--json"))
+    data = wb.load_dataset("digits")
+    assert plain["key"] == wb.Run(data, model="linear", epochs=1, loss=wb.losses.NoisedTopK(K=2)).key
+    with pytest.raises(SystemExit):
+        main([*map(str, arguments), "--help"])
+    assert "(default: anneal(3, 0.2))" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_sweep_varies_a_schedule_beside_numbers(capsys):
+    arguments = ["sweep", "--dataset", "digits", "--model", "linear", "--epochs", 1, "--loss", "NoisedTopK", "--K", 2]
+    varied = ["--over", "loss.epsilon", "0.2", "anneal(3,0.2)"]
+    found = json.loads(run(capsys, *arguments, *varied, "--json"))
+    assert {line["loss.epsilon"] for line in found["frame"]} == {0.2, "anneal(3.0, 0.2)"}
+    assert found["best"]["settings"]["loss.epsilon"] in (0.2, "anneal(3.0, 0.2)")
+    assert "anneal(3.0, 0.2)" in run(capsys, *arguments, *varied)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--epsilon", "anneal(3)"], "'anneal(3)' is not a schedule; write anneal(3, 0.2)"),
+        (["--epsilon", "anneal(300, 0.2)"], "epsilon = 300 is outside [0, 100]"),
+        (["--epsilon", "__import__('os').getcwd()"], "is not a schedule"),
+        (["--learning_rate", "anneal(0.1, 0.01)"], "learning_rate = 'anneal(0.1, 0.01)' is not allowed; give a number"),
+    ],
+)
+def test_a_schedule_that_cannot_be_is_refused_on_the_command_line(given, message, capsys):
+    arguments = ["train", "--dataset", "digits", "--model", "linear", "--loss", "NoisedTopK", "--K", "2"]
+    assert message in failed(capsys, *arguments, *given)
+
+
 def test_help_for_training_lists_the_knobs_of_the_loss_that_was_named(capsys):
     with pytest.raises(SystemExit):
         main(["train", "--loss", "NoisedTopK", "--help"])
@@ -233,6 +277,13 @@ def test_evaluate_takes_any_rule_as_python_prints_it_and_gives_intervals(capsys,
     assert accuracy["low"] <= accuracy["value"] <= accuracy["high"]
 
 
+def test_sets_of_less_than_one_class_on_average_are_judged(capsys, logits):
+    rows = json.loads(run(capsys, "evaluate", logits, "--K", 0.6, "--json"))
+    (size,) = [row["value"] for row in rows if row["metric"] == "mean_size"]
+    assert {row["rule"] for row in rows} == {"", repr(wb.AverageK(0.6))}  # there is no top-0.6
+    assert size == pytest.approx(0.6, abs=0.05)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -244,7 +295,8 @@ def test_evaluate_takes_any_rule_as_python_prints_it_and_gives_intervals(capsys,
         (["evaluate", "LOGITS", "--rule", "LAC(confidence=2)"], "confidence = 2"),
         (["evaluate", "LOGITS", "--K", "inf"], "K = inf is not allowed"),
         (["evaluate", "LOGITS", "--K", "few"], "K = 'few' is not allowed"),
-        (["evaluate", "LOGITS", "--K", "0"], "K = 0.0 is below 1"),
+        (["evaluate", "LOGITS", "--K", "0"], "K = 0 is below 1"),
+        (["evaluate", "LOGITS", "--K", "0.001"], "K = 0.001 with 200 rows returns no class at all; give K ≥ 0.005"),
         (["import", "missing.npz"], "missing.npz"),
         (["train", "--loss", "CrossEntropie"], "known: "),
         (["train", "--loss", ":"], "write module:name"),

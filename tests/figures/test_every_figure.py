@@ -44,6 +44,24 @@ SUMMARY = pd.DataFrame(
     ],
     columns=["loss.epsilon", "loss.K", "split", "metric", "mean", "seeds", "low", "high"],
 )
+MIXTURES = pd.DataFrame(
+    [
+        (
+            (1 - weight, 0.0, 0.0, 0.0, weight),
+            operator,
+            "test",
+            f"top_k_accuracy, K = {K}",
+            0.5 + weight / 10,
+            3,
+            0.45,
+            0.66,
+        )
+        for K in (1, 5)
+        for operator in ("splitter", "soft_sort")
+        for weight in (0.0, 0.5, 1.0)
+    ],
+    columns=["loss.p_k", "loss.operator", "split", "metric", "mean", "seeds", "low", "high"],
+)
 HISTORY = pd.DataFrame(
     {
         "epoch": [0, 1, 2],
@@ -69,9 +87,13 @@ TABLES = {
     "sixty classes": table_of(400, 60),
     "1081 classes": table_of(500, 1081),
 }
+POINTS = pd.DataFrame(
+    {"series": "noised", "x": [0.1, 1.0], "value": [60.0, 90.0], "low": [58.0, 89.0], "high": [62.0, 91.0]}
+)
 OF_LOSSES = {
     *("binary_surrogates", "calibration_map", "conditional_risk", "gallery", "gradient_sparsity", "level_sets"),
-    *("against_knob", "learning_curves", "line_profile", "moat", "reproduced", "smoothing_bounds", "weight_plane"),
+    *("against_knob", "against_mixture", "learning_curves", "line_profile", "moat", "normalisers", "reproduced"),
+    *("smoothing_bounds", "weight_plane", "with_intervals"),
 }
 OF_TABLES = (
     *(
@@ -93,8 +115,8 @@ NAMES = (*sorted(OF_LOSSES), *OF_TABLES)
 WITHOUT_LABELS = {"lorenz", "none_of_these", "samples", "set_sizes", "shared_sets", "size_against_threshold"}
 
 
-def namespace(table: wb.LogitTable) -> dict[str, object]:
-    """What a reader of `figure.code` has at hand."""
+def namespace(table: wb.LogitTable, name: str = "") -> dict[str, object]:
+    """What a reader of the `code` of the figure of that name has at hand."""
     val, test = (table, table) if table.n == 1 else table.split()
     images = np.random.default_rng(1).integers(0, 256, (test.n, 12, 10, 3), dtype=np.uint8)
     blurred = {
@@ -110,8 +132,13 @@ def namespace(table: wb.LogitTable) -> dict[str, object]:
         "images": images,
         "plane": PLANE,
         "history": HISTORY,
-        "summary": SUMMARY,
+        "histories": {
+            name: HISTORY.assign(normaliser_mean=[4.0, 9.0, mean], normaliser_variance=[0.5, 2.0, 0.1])
+            for name, mean in (("softmax", 800.0), ("quasibinary", 9.5))
+        },
+        "summary": MIXTURES if name == "against_mixture" else SUMMARY,
         "frame": REPRODUCED,
+        "points": POINTS,
         **blurred,
     }
 
@@ -123,7 +150,7 @@ def comparison_of(at_hand: dict[str, object]) -> pd.DataFrame:
 
 
 def made(name: str, table: wb.LogitTable) -> wb.figures.Figure:
-    at_hand = namespace(table)
+    at_hand = namespace(table, name)
     val, test = at_hand["val"], at_hand["test"]
     match name:
         case "level_sets":
@@ -149,8 +176,14 @@ def made(name: str, table: wb.LogitTable) -> wb.figures.Figure:
             return wb.figures.weight_plane(at_hand["plane"])
         case "against_knob":
             return wb.figures.against_knob(at_hand["summary"], "loss.epsilon")
+        case "normalisers":
+            return wb.figures.normalisers(at_hand["histories"])
+        case "with_intervals":
+            return wb.figures.with_intervals(at_hand["points"], "ε", "top-5 accuracy, %", logarithmic=True)
         case "reproduced":
             return wb.figures.reproduced(at_hand["frame"])
+        case "against_mixture":
+            return wb.figures.against_mixture(at_hand["summary"])
         case "learning_curves":
             return wb.figures.learning_curves(at_hand["history"], epochs=5)
         case "lorenz":
@@ -268,7 +301,7 @@ def test_the_words_are_sentences_with_numbers(figure):
 @pytest.mark.parametrize(("name", "size"), CASES)
 def test_its_code_makes_the_same_frame_again(name, size):
     figure = made(name, TABLES[size])
-    at_hand = namespace(TABLES[size])
+    at_hand = namespace(TABLES[size], name)
     if name in ("on_two_metrics", "paired_differences"):
         at_hand["comparison"] = comparison_of(at_hand)
     exec(figure.code, at_hand)

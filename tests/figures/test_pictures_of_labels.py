@@ -94,6 +94,9 @@ def test_zero_and_many_holds_the_metrics_of_each_kind_of_rows(table):
         inside, outside = each.rows(labelled), each.rows(~labelled)
         sets = wb.Threshold(0.3).fit(each).sets(each)
         expected = {
+            "in_accuracy": np.mean(
+                [labels[row.argmax()] for row, labels in zip(inside.scores, inside.labels, strict=True)]
+            ),
             "mmc_with": wb.metrics.max_confidence(inside),
             "mmc_without": wb.metrics.max_confidence(outside),
             "auroc": wb.metrics.auroc(inside, outside),

@@ -14,7 +14,7 @@ from workbench.metrics.seeds import mean_over_seeds
 from workbench.metrics.sweeps import stored_sweeps
 
 
-def keep(store, *, epsilon, K=3, seed=0, **settings):
+def keep(store, *, epsilon, K=3, seed=0, class_counts=None, **settings):
     """A run as training leaves it: the larger epsilon, the better its scores."""
     key = hashlib.sha256(f"{epsilon} {K} {seed} {settings}".encode()).hexdigest()
     about = {"title": key, "dataset": {"name": "none"}, "dataset_key": "d", "model": "mlp", "epochs": 5, "seed": seed}
@@ -25,7 +25,7 @@ def keep(store, *, epsilon, K=3, seed=0, **settings):
     with store.writing(key) as directory:
         (directory / "run.json").write_text(json.dumps({**about, "loss": loss, **settings}), encoding="utf-8")
         for split in ("val", "test"):
-            wb.LogitTable(scores.astype(np.float32), labels).save(directory / split)
+            wb.LogitTable(scores.astype(np.float32), labels, class_counts=class_counts).save(directory / split)
 
 
 def found(store):
@@ -95,6 +95,17 @@ def test_the_summary_is_the_mean_over_seeds_of_what_report_says(store):
     figure = wb.figures.against_knob(summary, "loss.epsilon")
     assert figure.frame["x"].tolist() == [0.5, 1.0, 2.0]
     assert "95 % intervals" in figure.subtitle
+
+
+def test_groups_of_few_and_many_training_images_are_kept_and_drawn(store):
+    for epsilon in (0.1, 1.0, 2.0):
+        keep(store, epsilon=epsilon, class_counts=[5, 5, 50, 50, 200, 200])
+    summary = found(store)[0].summary(wb.AverageK(2.0))
+    of_groups = summary.query("metric == 'shot_accuracy' and split == 'test'")
+    assert of_groups["group"].tolist() == ["few", "medium", "many"] * 3
+    assert set(summary["rule"]) == {"AverageK(K=2)", ""}
+    panels = wb.figures.against_knob(summary, "loss.epsilon").panels()
+    assert {"shot_accuracy (few)", "shot_accuracy (medium)", "shot_accuracy (many)"} <= panels.keys()
 
 
 def test_one_seed_has_no_interval(store):

@@ -248,6 +248,14 @@ def test_the_hinges_of_lapin_are_not_calibrated_because_equal_scores_are_optimal
     assert not loss_class(K=1).calibrated
 
 
+@pytest.mark.parametrize("loss_class", [LDAM, NoisedTopKImbalanced])
+def test_the_margin_of_figure_1j_is_accepted(loss_class):
+    loss = loss_class(max_margin=5.0, scale=1.0).for_classes([10] * 7)
+    assert torch.equal(loss.margins(torch.zeros(1, 7)), torch.full((7,), 5.0))
+    with pytest.raises(ValueError, match=r"max_margin = 6 is outside \[0, 5\]"):
+        loss_class(max_margin=6)
+
+
 def test_uneven_margins_are_not_calibrated_because_they_favour_the_rare_class():
     probabilities = (0.55, 0.45)
     scores = torch.linspace(-2, 2, 401, dtype=torch.float64)[:, None] * torch.tensor([1.0, -1.0])

@@ -212,7 +212,7 @@ def test_role_passes_the_learning_rate_of_its_estimates_on():
 
 
 @pytest.mark.parametrize("K", [1, 1.25, 2, 2.5, 4])
-@pytest.mark.parametrize("alpha", [0.0, 0.3, 5.0])
+@pytest.mark.parametrize("alpha", [0.0, 0.3, 5.0, 100.0])  # 100: the end of Fig. 5.5 of the thesis
 def test_two_head_loss_is_eq_14_plus_eq_10(K, alpha):
     scores, labels = batch(heads=2, seed=int(10 * K))
     loss = AverageKTwoHead(K=K, alpha=alpha)

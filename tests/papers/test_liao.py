@@ -150,8 +150,9 @@ def test_scores_that_overflow_the_exponential_stay_finite():
 # Eq. 13
 
 
-def test_the_constant_is_a_moving_average_of_the_constants_of_training_batches():
-    loss = Quasibinary()
+@pytest.mark.parametrize("rate", [0.1, 0.001, 0.5, 1])  # 1: the last batch alone
+def test_the_constant_is_a_moving_average_of_the_constants_of_training_batches(rate):
+    loss = Quasibinary(averaging_rate=rate)
     state = loss.state(100, 6).double()
     assert state.log_C.isnan()
     expected = None
@@ -159,8 +160,12 @@ def test_the_constant_is_a_moving_average_of_the_constants_of_training_batches()
         scores, labels = batch(seed=seed)
         loss(scores, labels, state=state)
         C = scores.exp().sum().item() / labels.sum().item()
-        expected = C if expected is None else 0.9 * expected + 0.1 * C
+        expected = C if expected is None else (1 - rate) * expected + rate * C
         assert state.log_C.exp().item() == pytest.approx(expected)
+
+
+def test_the_constant_follows_the_momentum_of_the_paper_unless_told_otherwise():  # Sec. III-B, Sec. V
+    assert 1 - Quasibinary().averaging_rate == 0.9
 
 
 def test_eq_13_as_printed_would_grow_without_bound_and_the_average_does_not():

@@ -60,14 +60,40 @@ def test_loss_and_gradient_agree(theirs, mode, m):
     assert torch.allclose(ours.grad, peers.grad, atol=1e-5)
 
 
+# Their distributions, ours, and what our steepness is multiplied by to get theirs: their reciprocal is flatter than printed.
+DISTRIBUTIONS = [
+    ("logistic", "logistic", 1),
+    ("logistic_phi", "art", 1),
+    ("reciprocal", "reciprocal", 4),
+    ("cauchy", "cauchy", 1),
+    ("optimal", "optimal", 1),
+]
+
+
 @pytest.mark.parametrize("kind", ["odd_even", "bitonic"])
-@pytest.mark.parametrize("distribution", ["logistic", "cauchy"])
-def test_networks_give_the_same_matrix(kind, distribution):
+@pytest.mark.parametrize(("distribution", "relaxation", "factor"), DISTRIBUTIONS)
+def test_networks_give_the_same_matrix(kind, distribution, relaxation, factor):
     scores = draw(5, 16)
-    _, theirs = difftopk.DiffTopkNet(kind, 16, 16, steepness=1.5, distribution=distribution)(scores)
+    peer = difftopk.DiffTopkNet(kind, 16, 16, steepness=1.5 * factor, distribution=distribution, art_lambda=0.4)
+    _, theirs = peer(scores)
     name = {"odd_even": "odd_even_transposition", "bitonic": "bitonic"}[kind]
-    ours = comparator_network_sort(scores.flip(-1), None, name, distribution, steepness=1.5)
+    ours = comparator_network_sort(scores.flip(-1), None, name, relaxation, steepness=1.5, art_lambda=0.4)
     assert torch.allclose(ours, theirs.mT.flip(-1, -2), atol=1e-5)
+
+
+@pytest.mark.parametrize(("distribution", "relaxation", "factor"), DISTRIBUTIONS)
+def test_loss_and_gradient_agree_for_every_distribution(distribution, relaxation, factor):
+    scores, labels, p_k = draw(12, 40), torch.arange(12), [0.25, 0.0, 0.0, 0.0, 0.75]
+    ours, peers = scores.clone().requires_grad_(), scores.clone().requires_grad_()
+    peer = difftopk.TopKCrossEntropyLoss(
+        "bitonic__non_sparse", 0.5 * factor, p_k, n=40, m=16, distribution=distribution, art_lambda=0.5
+    )
+    loss = DifferentiableTopK(p_k, "bitonic", 16, 0.5, relaxation=relaxation, art_lambda=0.5)
+    value, expected = mixed(loss(ours, labels)).mean(), peer(peers, labels)
+    assert value.item() == pytest.approx(expected.item(), rel=1e-5)
+    expected.backward()
+    value.backward()
+    assert torch.allclose(ours.grad, peers.grad, atol=1e-5)
 
 
 def test_odd_even_transposition_agrees_for_an_odd_number_of_wires():

@@ -293,3 +293,48 @@ def test_what_is_no_K_and_no_threshold_is_refused_in_words():
         index.compact([])
     assert index.curve(0.5)["threshold"].tolist() == [0.5]
     assert wb.SetIndex(table, K_max=np.inf).K_values[-1] == 4
+
+
+# Less than one label a row
+
+
+def half_labelled(n=400, n_classes=6, many=True):
+    """Rows of which four in ten have no label, as scores of sigmoids that know so, more or less."""
+    generator = np.random.default_rng(0)
+    labels = np.zeros((n, n_classes), bool)
+    labelled = np.flatnonzero(generator.random(n) < 0.6)
+    labels[labelled, generator.integers(n_classes, size=len(labelled))] = True
+    scores = 2 * labels - 2 + generator.normal(size=(n, n_classes))
+    return wb.LogitTable(scores, labels if many else np.where(labels.any(1), labels.argmax(1), -1), link="sigmoid")
+
+
+@pytest.mark.parametrize("many", [True, False])
+def test_data_with_less_than_one_label_a_row_have_sets_of_less_than_one_class(many):
+    table = half_labelled(many=many)
+    index = wb.SetIndex(table, K_max=3)
+    assert index.K_values.tolist() == [round(0.1 * step, 1) for step in range(1, 31)]
+    fitted = wb.AverageK(0.6).fit(table)
+    sets = fitted(table)
+    assert sets.sizes.sum() == 240  # 0.6 · 400
+    assert (sets.sizes == 0).any()
+    assert index.threshold(0.6) == fitted.threshold
+    assert index.sizes(K=0.6).tolist() == sets.sizes.tolist()
+    at = index.curve().set_index("K").loc[0.6]
+    assert at["mean_size"] == 0.6
+    assert index.efficiency().query("K < 1")["top_k"].isna().all()
+
+
+def test_K_times_n_is_rounded_half_up_below_one_too_and_no_class_at_all_is_refused():
+    table = half_labelled(n=5)
+    assert wb.AverageK(0.1).fit(table)(table).sizes.sum() == 1  # 0.5 is one class
+    assert wb.SetIndex(table).K_values[0] == 0.1
+    assert wb.SetIndex(half_labelled(n=4)).K_values[0] == 0.2  # 0.1 · 4 would be none
+    for K in (0, 0.09):
+        with pytest.raises(ValueError, match=f"K = {K} with 5 rows returns no class at all; give K ≥ 0.2"):
+            wb.AverageK(K).fit(table)
+    with pytest.raises(ValueError, match="K = -1 is below 0"):
+        wb.AverageK(-1)
+
+
+def test_rows_with_a_label_each_start_at_sets_of_one_class():
+    assert wb.SetIndex(one_label()).K_values[0] == 1

@@ -80,15 +80,16 @@ def test_hits_of_rows_without_a_label_are_false_and_labelled_says_which(made):
     table = made()
     sets = wb.AverageK(2).fit(table).sets(table)
     index = wb.SetIndex(table)
+    at = index.K_values.tolist().index(2)
     assert not sets.hits[UNLABELLED].any()
     assert np.array_equal(sets.labelled, ~UNLABELLED)
     assert np.array_equal(index.hits(K=2), sets.hits)
-    assert index.curve()["accuracy"][10] == pytest.approx(M.accuracy(sets))  # K = 2
+    assert index.curve()["accuracy"][at] == pytest.approx(M.accuracy(sets))
     assert (index.label_ranks == 0).tolist() == UNLABELLED.tolist()
-    assert index.efficiency()["average_k"][10] == pytest.approx(M.accuracy(sets))
-    assert index.efficiency()["top_k"][10] == pytest.approx(M.top_k_accuracy(table, K=2))
+    assert index.efficiency()["average_k"][at] == pytest.approx(M.accuracy(sets))
+    assert index.efficiency()["top_k"][at] == pytest.approx(M.top_k_accuracy(table, K=2))
     compact = index.compact()
-    assert compact["accuracy"][10] == pytest.approx(M.accuracy(sets))
+    assert compact["accuracy"][at] == pytest.approx(M.accuracy(sets))
     assert compact["class_rows"].sum() == table.positives()[0].size
 
 
@@ -185,6 +186,21 @@ def test_the_report_counts_rows_without_a_label_beside_the_others(made):
         assert found.loc[line, "low"] <= value <= found.loc[line, "high"]
     everywhere = made(np.zeros(N, bool))
     assert not wb.report(everywhere, rules=[wb.TopK(2)])["group"].str.contains("without").any()
+
+
+@pytest.mark.parametrize("many", [True, False])
+def test_one_report_has_the_columns_of_table_ii_of_liao_and_rows_without_a_label_are_neither_right_nor_wrong(many):
+    one = one_label()
+    labels = np.eye(L, dtype=bool)[np.maximum(one.labels, 0)] & one.labelled[:, None]
+    table = wb.LogitTable(one.scores, labels if many else one.labels)
+    found = wb.report(table, [wb.TopK(1)], val=table).set_index(["metric", "group"])["value"]
+    inside, outside = table.rows(~UNLABELLED), table.rows(UNLABELLED)
+    right = inside.scores.argmax(1) == one.labels[~UNLABELLED]
+    assert found["accuracy", ""] == pytest.approx(right.mean())  # IN accuracy
+    assert found["max_confidence", "without a label"] == pytest.approx(outside.probabilities().max(1).mean())  # OUT MMC
+    confidences = [side.probabilities().max(1) for side in (inside, outside)]
+    pairs = np.sign(np.subtract.outer(*confidences))
+    assert found["auroc", "with against without a label"] == pytest.approx((pairs + 1).mean() / 2)  # both
 
 
 def test_a_table_with_rows_without_a_label_is_saved_and_read(tmp_path):

@@ -79,7 +79,7 @@ OF_TABLE_3_3: dict[str, Any] = {
 # README gives for the tables (none for SinkhornSort), by ART with λ = 0.5 for the sorting networks.
 TOP_5, ALL_5 = (0, 0, 0, 0, 1), (0.2, 0.2, 0.2, 0.2, 0.2)
 MIXTURES = ((0.5, 0, 0, 0, 0.5), (0.25, 0, 0, 0, 0.75), (0.1, 0, 0, 0, 0.9), ALL_5)
-LONGER = tuple((first, *[0] * (k - 2), 1 - first) for k in (10, 20) for first in (0.5, 0.25, 0.1))
+LONGER = tuple((first, *[0] * (k - 2), last) for k in (10, 20) for first, *_, last in MIXTURES[:3])
 
 
 def ranked(distributions: tuple[Any, ...], steepness: dict[str, float], **knobs: Any) -> Losses:
@@ -99,6 +99,7 @@ def ranked(distributions: tuple[Any, ...], steepness: dict[str, float], **knobs:
     )
 
 
+QUASIBINARY = ("Quasibinary", {"averaging_rate": 0.1})  # "the momentum of the moving average … as 0.9"
 OF_LIAO: dict[str, Any] = {
     "model": "resnet18-small",
     "epochs": 200,
@@ -326,7 +327,7 @@ PRINTED: dict[str, Printed] = {
     "quasibinary-resnet18": Printed(
         place="Liao et al., section V, common training protocol, and V-A, Table I",
         **OF_LIAO,
-        compared=(("CrossEntropy", {}), ("BinaryCrossEntropy", {}), ("Quasibinary", {})),
+        compared=(("CrossEntropy", {}), ("BinaryCrossEntropy", {}), QUASIBINARY),
         models=("resnet18-small", "vgg16"),  # "similar results were obtained with VGG16 and DenseNets"
     ),
     "quasibinary-zero-labels": Printed(
@@ -336,7 +337,7 @@ PRINTED: dict[str, Printed] = {
             ("SoftmaxUniform", {}),
             ("SoftmaxMaxConfidence", {}),
             ("BinaryCrossEntropy", {}),
-            ("Quasibinary", {}),
+            QUASIBINARY,
         ),
     ),
     "quasibinary-vgg16": Printed(
@@ -351,7 +352,7 @@ PRINTED: dict[str, Printed] = {
         weight_decay=UNTOLD,
         monitor=UNTOLD,
         K=NONE,
-        compared=(("BinaryCrossEntropy", {}), ("CrossEntropy", {}), ("Quasibinary", {})),
+        compared=(("BinaryCrossEntropy", {}), ("CrossEntropy", {}), QUASIBINARY),
         models=("vgg16",),
         pretrained=True,
     ),

@@ -28,6 +28,7 @@ from workbench.networks.pretrained import Prepared
 from workbench.store import Store
 from workbench.training import Run, TrainedRun, train
 from workbench.training import learner as learning
+from workbench.training.heads import stackable
 from workbench.workers.heads_process import run_described
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -165,6 +166,13 @@ def test_an_interrupted_run_goes_on_with_the_same_draws(tmp_path, monkeypatch):
             train(run, store=store, progress=False)
     resumed = train(run, store=store, progress=False)
     assert_same_weights(weights(resumed), weights(uninterrupted))
+
+
+def test_runs_that_change_images_are_not_trained_together_with_others():
+    plain = small(stripes(), model="linear")
+    assert stackable(plain)
+    for change in CHANGES:
+        assert not stackable(dataclasses.replace(plain, transforms=(change,)))
 
 
 # What is recorded

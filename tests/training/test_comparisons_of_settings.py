@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -107,6 +109,19 @@ def test_a_loss_without_K_is_trained_once_and_judged_at_each_K(at_each_K, run, t
     found = sweep(run, {"K": [1, 2, 3]}, store=Store(tmp_path), progress=False)
     assert (len(trained), len(found.runs)) == (1, 3)
     assert found.frame.query("metric == 'mean_size' and split == 'val'")["rule"].unique().tolist() == ["AverageK(K)"]
+
+
+def test_K_is_that_of_the_monitors_too_and_then_a_loss_without_K_is_trained_for_each(run, store):
+    watched = dataclasses.replace(run, monitor=("average_k_accuracy@K=5", "val_loss"))
+    found = sweep(watched, {"K": [1, 2]}, store=store, progress=False)
+    assert [trained.run.monitor for trained in found.runs] == [
+        (f"average_k_accuracy@K={K}", "val_loss") for K in (1, 2)
+    ]
+    assert len({trained.run.key for trained in found.runs}) == 2
+    column = found.runs[1].history["val_average_k_accuracy@K=2"]
+    assert found.runs[1].stored.record.kept_epoch == column.idxmax()
+    of_column = dataclasses.replace(run, monitor="val_accuracy")  # has no K, and stays
+    assert len({trained.run.key for trained in sweep(of_column, {"K": [1, 2]}, store=store, progress=False).runs}) == 1
 
 
 def test_sets_of_different_K_are_not_compared_and_each_K_has_its_best(at_each_K):

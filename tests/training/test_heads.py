@@ -7,10 +7,10 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from small_runs import clouds, small, stripes, tags, weights
+from small_runs import clouds, small, stripes, tags, threads, weights
 from torch import nn
 
-from workbench import losses
+from workbench import losses, schedules
 from workbench.store import Store
 from workbench.training import Cancelled, Run, TrainedRun, heads, sweeps, train
 from workbench.training.heads import stackable, train_heads
@@ -117,6 +117,18 @@ def test_members_may_stop_at_different_epochs_and_keep_their_best(tmp_path):
     ]
     for together, alone in trained_both_ways(runs, tmp_path):
         assert_same(together, alone, rounding=1e-4)
+
+
+def test_knobs_that_follow_a_schedule_and_several_monitors_are_those_of_the_run_alone(tmp_path):
+    anneal = schedules.anneal(3.0, 0.2)
+    some = (losses.NoisedTopK(K=2, epsilon=anneal), losses.Focal(gamma=anneal), losses.Focal(gamma=anneal))
+    watched = ("average_k_accuracy@K=2", "val_loss")
+    runs = [
+        small(DATA, loss=loss, epochs=2 + extra, learning_rate=0.1, monitor=watched) for extra, loss in enumerate(some)
+    ]
+    for together, alone in trained_both_ways(runs, tmp_path):
+        assert_same(together, alone, rounding=1e-4)
+        assert together.kept_by("val_loss").epoch == alone.kept_by("val_loss").epoch
 
 
 def test_a_run_says_that_it_was_trained_together_and_each_has_its_share_of_the_seconds(store):
@@ -237,3 +249,19 @@ def test_a_sweep_lets_a_run_with_a_checkpoint_go_on_alone(store):
     interrupted.parent.mkdir(parents=True)
     interrupted.touch()
     assert heads.companions(runs[0], runs, store) == [runs[0], runs[2]]
+
+
+def test_each_thread_of_torch_trains_its_part_to_the_same_end(tmp_path):
+    with threads(2):
+        runs = [small(DATA, seed=seed, learning_rate=0.01) for seed in range(3)]
+        for together, alone in trained_both_ways(runs, tmp_path):
+            assert_same(together, alone)
+        assert torch.get_num_threads() == 2
+
+
+def test_what_stops_one_thread_stops_the_others(store):
+    def cancels(run, row):
+        raise Cancelled
+
+    with threads(2), pytest.raises(Cancelled):
+        train_heads([small(DATA, epochs=10**6, seed=seed) for seed in (0, 1)], store=store, on_epoch=cancels)

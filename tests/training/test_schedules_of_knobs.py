@@ -9,6 +9,7 @@ import pytest
 import torch
 from small_runs import assert_same_weights, clouds, small, weights
 
+from workbench import figures
 from workbench.losses import ROLE, CrossEntropy, Focal, Loss, NoisedTopK
 from workbench.metrics.sweeps import stored_sweeps
 from workbench.schedules import anneal
@@ -75,6 +76,12 @@ def test_the_history_shows_the_value_of_the_last_step_of_each_epoch(store):
     assert "loss.K" not in trained.history
     fixed = train(small(loss=NoisedTopK(K=2)), store=store, progress=False)
     assert not [name for name in fixed.history if name.startswith("loss.")]
+
+
+def test_the_learning_curves_have_a_panel_for_a_knob_that_changes(store):
+    trained = train(small(loss=ANNEALED), store=store, progress=False)
+    figure = figures.learning_curves(trained.history)
+    assert figure.panels()["loss.epsilon"]["value"].tolist() == trained.history["loss.epsilon"].tolist()
 
 
 def test_the_validation_loss_takes_the_end_in_all_epochs_so_that_they_can_be_compared(store):

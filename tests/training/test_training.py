@@ -20,8 +20,8 @@ from small_runs import CLOUDS, assert_same_weights, clouds, small, stripes, tags
 from torch import nn
 
 from workbench import losses
-from workbench.losses import CrossEntropy, Loss
-from workbench.training import Run, TrainedRun, fitting, hardware, train
+from workbench.losses import CrossEntropy, Loss, many_labels
+from workbench.training import Run, TrainedRun, fitting, hardware, scoring, train
 from workbench.training import learner as learning
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -46,7 +46,11 @@ def test_training_gives_tables_with_all_that_is_known_of_the_rows(store):
 def test_the_history_has_one_row_per_epoch_and_gets_better(store):
     history = train(small(epochs=6), store=store, progress=False).history
     losses_and_sets = ["epoch", "train_loss", "val_loss", "val_accuracy", "val_average_K_accuracy", "val_mean_size"]
-    assert list(history.columns) == [*losses_and_sets, "val_log_normaliser", "nonzero_gradients", "seconds"]
+    answers, normalisers = (
+        ["val_same_set", "val_over_constant"],
+        ["val_log_normaliser", "normaliser_mean", "normaliser_variance"],
+    )
+    assert list(history.columns) == [*losses_and_sets, *answers, *normalisers, "nonzero_gradients", "seconds"]
     assert history["epoch"].tolist() == list(range(6))
     assert history["train_loss"].iloc[-1] < history["train_loss"].iloc[0]
     assert (history["val_average_K_accuracy"] >= history["val_accuracy"]).all()  # sets of 5 of 6 classes
@@ -419,3 +423,34 @@ def test_small_steps_train_on_one_thread_and_give_the_others_back(store, width, 
         train(small(model=NotingThreads(width), epochs=1, batch_size=16), store=store)
         assert NotingThreads.noted == noted
         assert torch.get_num_threads() == 2
+
+
+# The constant of quasibinary over training (Liao et al., Fig. 2)
+
+
+def test_the_history_has_mean_and_variance_of_the_constant_over_the_batches_of_each_epoch(store, monkeypatch):
+    seen: list[float] = []
+    forward = many_labels.Normaliser.forward
+
+    def noted(self, batch_log_C):
+        if self.training:
+            seen.append(batch_log_C.exp().item())
+        return forward(self, batch_log_C)
+
+    monkeypatch.setattr(many_labels.Normaliser, "forward", noted)
+    history = train(small(loss=losses.Quasibinary(), epochs=3), store=store, progress=False).history
+    of_epochs = np.reshape(seen, (3, -1))
+    np.testing.assert_allclose(history["normaliser_mean"], of_epochs.mean(1), rtol=1e-5)
+    np.testing.assert_allclose(history["normaliser_variance"], of_epochs.var(1), rtol=1e-3)
+
+
+def test_of_a_softmax_mean_and_variance_are_those_of_the_validation_rows(store):
+    trained = train(small(), store=store, progress=False)
+    sums = np.exp(trained.tables["val"].scores.astype(float)).sum(1)
+    assert trained.kept["normaliser_mean"] == pytest.approx(sums.mean(), rel=1e-5)
+    assert trained.kept["normaliser_variance"] == pytest.approx(sums.var(), rel=1e-4)
+
+
+def test_a_normaliser_that_overflows_has_no_finite_variance():
+    found = scoring.normalisers(CrossEntropy(), None, torch.tensor([[800.0, 0.0], [1.0, 0.0]]))
+    assert (found["normaliser_mean"], found["normaliser_variance"]) == (np.inf, np.inf)

@@ -40,7 +40,7 @@ class FittedScaling:
     recalibrator: Recalibrator
     scale: np.ndarray
     shift: np.ndarray
-    before: float  # negative log-likelihood of the fitting rows
+    before: float  # negative log-likelihood of the fitting rows, or what stands for it (`row_losses`)
     after: float
 
     @property
@@ -100,7 +100,33 @@ def scaled_blocks(
         yield scores, scores * scale + shift, labels[rows]
 
 
+def shares(labels: np.ndarray, link: str) -> np.ndarray:
+    """(n, L): how much of each class should be there. Under softmax the labels of a row share one; sigmoids give each one.
+
+    >>> shares(np.array([[True, True, False]]), "softmax").tolist()
+    [[0.5, 0.5, 0.0]]
+    """
+    per_row = labels.sum(1, keepdims=True) if link == "softmax" else 1
+    divided: np.ndarray = labels / per_row
+    return divided
+
+
+def row_losses(scaled: np.ndarray, labels: np.ndarray, link: str) -> np.ndarray:
+    """(n,) what a recalibrator makes small: minus the log-likelihood of the labels of each row.
+
+    Many labels have no likelihood under softmax, which promises one. There it is cross-entropy, of which the labels of a
+    row share the weight equally: what the losses with a softmax link are trained by.
+    """
+    if link != "softmax" or labels.ndim == 1:
+        return log_losses(scaled, labels, link)
+    largest = scaled.max(-1)
+    losses: np.ndarray = np.log(np.exp(scaled - largest[:, None]).sum(-1)) + largest
+    losses -= (shares(labels, link) * scaled).sum(-1)
+    return losses
+
+
 def mean_loss(table: LogitTable, scale: float = 1.0) -> float:
-    """The negative log-likelihood of a row, with the scores times a factor."""
+    """The loss of a row (`row_losses`) on average, with the scores times a factor; rows without a label are left out."""
+    table = table.labelled_rows()
     blocks = scaled_blocks(table, scale)
-    return sum(float(log_losses(scaled, labels, table.link).sum()) for _, scaled, labels in blocks) / table.n
+    return sum(float(row_losses(scaled, labels, table.link).sum()) for _, scaled, labels in blocks) / table.n

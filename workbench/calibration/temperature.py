@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from workbench.calibration.base import FittedScaling, Recalibrator, mean_loss, scaled_blocks
+from workbench.calibration.base import FittedScaling, Recalibrator, mean_loss, scaled_blocks, shares
 from workbench.tables import LogitTable
 from workbench.tables.links import LINKS
 
@@ -18,7 +18,8 @@ class TemperatureScaling(Recalibrator):
     $$p = \mathrm{softmax}(s / T), \qquad T = \arg\min_T -\sum_i \log p_{y_i}(x_i)$$
 
     No ranking inside a row changes, so top-K sets stay; confidences, and with them average-K and conformal sets, do.
-    Needs labels and a softmax link, or a sigmoid link with (n, L) labels; rows without a label are left out.
+    Needs labels and a softmax link, or a sigmoid link with (n, L) labels; rows without a label are left out. Softmax with
+    (n, L) labels has no likelihood: there T makes cross-entropy least, of which the labels of a row share the weight equally.
 
     >>> scores = np.random.default_rng(0).normal(size=(4000, 5))
     >>> p = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
@@ -67,10 +68,14 @@ def _derivatives(table: LogitTable, inverse: float) -> tuple[float, float]:
     for scores, scaled, labels in scaled_blocks(table, inverse):
         p = LINKS[table.link](scaled, None)
         first = np.einsum("ij,ij->i", p, scores)  # the mean of the scores under p
-        if table.many_labels:
-            slope += float(first.sum() - scores[labels].sum())
-            curvature += float(np.einsum("ij,ij,ij->", p * (1 - p), scores, scores))
-        else:
-            slope += float(first.sum() - scores[np.arange(len(labels)), labels].sum())
+        own = (
+            (shares(labels, table.link) * scores).sum()
+            if table.many_labels
+            else scores[np.arange(len(labels)), labels].sum()
+        )
+        slope += float(first.sum() - own)
+        if table.link == "softmax":
             curvature += float(np.einsum("ij,ij,ij->", p, scores, scores) - (first**2).sum())
+        else:
+            curvature += float(np.einsum("ij,ij,ij->", p * (1 - p), scores, scores))
     return slope / table.n, curvature / table.n

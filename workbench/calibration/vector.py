@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from workbench.calibration.base import FittedScaling, Recalibrator, mean_loss, scaled_blocks
+from workbench.calibration.base import FittedScaling, Recalibrator, mean_loss, row_losses, scaled_blocks, shares
 from workbench.progress import slow
 from workbench.tables import LogitTable
-from workbench.tables.links import LINKS, log_losses
+from workbench.tables.links import LINKS
 
 ITERATIONS = 100  # of L-BFGS; with more the rare classes only overfit further
 
@@ -22,7 +22,7 @@ class VectorScaling(Recalibrator):
 
     It can repair classes that are over- or under-predicted, which one temperature cannot; with few rows a class it
     overfits, so measure it on other rows. Needs labels and a softmax link, or a sigmoid link with (n, L) labels; rows
-    without a label are left out.
+    without a label are left out. Softmax with (n, L) labels as in `TemperatureScaling`.
 
     Guo et al. 2017.
     """
@@ -54,7 +54,7 @@ def _loss_and_gradient(parameters: np.ndarray, table: LogitTable) -> tuple[float
     scale, shift = np.split(parameters, 2)
     loss, gradient = 0.0, np.zeros((2, table.n_classes))
     for scores, scaled, labels in scaled_blocks(table, scale, shift):
-        loss += float(log_losses(scaled, labels, table.link).sum())
+        loss += float(row_losses(scaled, labels, table.link).sum())
         residuals = _residuals(scaled, labels, table.link)
         gradient += np.einsum("ij,ij->j", residuals, scores), residuals.sum(0)
     return loss / table.n, gradient.ravel() / table.n
@@ -64,7 +64,7 @@ def _residuals(scaled: np.ndarray, labels: np.ndarray, link: str) -> np.ndarray:
     """Probabilities minus truth: the gradient of the loss with respect to the scores."""
     residuals = LINKS[link](scaled, None)
     if labels.ndim == 2:
-        differences: np.ndarray = residuals - labels
+        differences: np.ndarray = residuals - shares(labels, link)
         return differences
     residuals[np.arange(len(labels)), labels] -= 1
     return residuals

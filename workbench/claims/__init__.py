@@ -1,6 +1,7 @@
 """The papers' tables and claims as objects that can be run.
 
-`TABLES` holds the tables by the number of the paper and of the table; the numbers of the papers are those of `NUMBERS`.
+`CLAIMS` are what the papers say, each with the experiment that tries it. `TABLES` holds the tables by the number of the
+paper and of the table; the numbers of the papers are those of `NUMBERS`.
 
 >>> TABLES["001 Table 2"].printed["AVG-K", "K = 10", "few"].value
 75.75
@@ -8,9 +9,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from workbench.claims.printed import garcin_2022, garcin_2023, garcin_thesis, liao, petersen_2022
 from workbench.claims.reproduction import Reproduction
 from workbench.claims.table import PaperTable, Tables
+
+if TYPE_CHECKING:
+    from workbench.claims.checks import CLAIMS
 
 NUMBERS = {
     "000": "Garcin, thesis",
@@ -27,4 +33,13 @@ TABLES = Tables(
     }
 )
 
-__all__ = ["NUMBERS", "TABLES", "PaperTable", "Reproduction", "Tables"]
+__all__ = ["CLAIMS", "NUMBERS", "TABLES", "PaperTable", "Reproduction", "Tables"]
+
+
+def __getattr__(name: str) -> Any:
+    """`CLAIMS` when it is first asked for: claims train, and tables can be read without torch."""
+    if name == "CLAIMS":
+        from workbench.claims.checks import CLAIMS
+
+        return CLAIMS
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

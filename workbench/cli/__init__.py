@@ -2,6 +2,7 @@
 
 from workbench.cli.app import APP
 from workbench.cli.base import Command
+from workbench.cli.claims import CLAIMS
 from workbench.cli.compare import COMPARE
 from workbench.cli.evaluate import EVALUATE
 from workbench.cli.importing import IMPORT
@@ -15,7 +16,7 @@ from workbench.cli.worker import WORKER
 
 COMMANDS: tuple[Command, ...] = (
     *(APP, TRAIN, SWEEP, IMPORT, EVALUATE, COMPARE),
-    *(RUNS, LOSSES, RECIPES, REPRODUCE, WORKER),
+    *(RUNS, LOSSES, RECIPES, REPRODUCE, CLAIMS, WORKER),
 )
 
 __all__ = ["COMMANDS", "Command"]

@@ -71,7 +71,7 @@ def _start(chosen: argparse.Namespace) -> dict[str, Any]:
     """The settings that a run starts from: a loss at least, and those of a recipe."""
     kind = None if chosen.loss is None else class_named(chosen.loss)
     if chosen.recipe is None:
-        return {"loss": CrossEntropy() if kind is None else kind()}
+        return {"loss": CrossEntropy() if kind is None else kind.for_new_runs()}
     recipe = recipes.named(chosen.recipe)
     return {"loss": CrossEntropy(), **recipe.settings} if kind is None else recipe.with_loss(kind)
 
@@ -146,7 +146,8 @@ def _add_knobs(
     """One option per knob, with its meaning, its range and where it stands unless it is given."""
     group = parser.add_argument_group(title)
     for name, declared in knobs.items():
-        default = str(start.get(name, declared.default)).strip("()")
+        value = start.get(name, declared.default)
+        default = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
         meaning = f"{declared.meaning}; {declared.accepts()} (default: {default})".replace("%", "%%")
         try:
             group.add_argument(f"--{prefix}{name}", metavar="VALUE", help=meaning)

@@ -46,7 +46,9 @@ def _run(options: Options) -> int:
     if not rules and not sizes:
         sizes = sorted({min(K, max(1, val.n_classes - 1)) for K in (1, 3, 5)})
     for K in sizes:
-        rules += [wb.TopK(int(K))] * (K == int(K)) + [wb.AverageK(K)]  # top-K is for whole numbers only
+        rules += (
+            [wb.TopK(int(K)), wb.AverageK(K)] if K == int(K) else [wb.AverageK(K)]
+        )  # top-K is for whole numbers only
     frame = wb.report(test, rules=rules, val=val, interval=options.interval)
     text = FORMATS[written_as](frame)
     if note:

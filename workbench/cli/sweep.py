@@ -96,13 +96,16 @@ def _pairs(bests: BestOfEach) -> pd.DataFrame | None:
 
 def _as_json(found: Sweep, bests: BestOfEach, pairs: pd.DataFrame | None) -> dict[str, Any]:
     from workbench.metrics.hierarchical import multiplicity
+    from workbench.training.settings import cells
 
     def lines(frame: pd.DataFrame) -> Any:
         return json.loads(frame.to_json(orient="records"))
 
     def told(best: Best) -> dict[str, Any]:
         test = {name: None if math.isnan(value) else value for name, value in best.test.items()}  # JSON has no NaN
-        return {"settings": best.settings, "test": test, "runs": [done.stored.key for done in best.runs]}
+        named = cells(best.settings)
+        settings = {name: value if isinstance(value, tuple) else named[name] for name, value in best.settings.items()}
+        return {"settings": settings, "test": test, "runs": [done.stored.key for done in best.runs]}
 
     result: dict[str, Any] = {}
     if bests.by:

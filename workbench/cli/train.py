@@ -37,6 +37,8 @@ def _train(arguments: list[str]) -> int:
         found = {"key": run.key, "path": str(done.path), "title": run.title, **done.kept}
         if done.stored.record.best_epochs is not None:
             found["best_epochs"] = dict(done.stored.record.best_epochs)
+        if done.stored.record.warned:
+            found["warned"] = done.stored.record.warned
         print(json.dumps(found, indent=2, ensure_ascii=False))
     else:
         print(f"{run.title}: kept as {run.key[:12]} in {done.path.parent}")
@@ -47,6 +49,8 @@ def _train(arguments: list[str]) -> int:
             epoch = done.kept_by(monitor.name).epoch
             value = done.history[monitor.column][epoch]
             print(f"best in {monitor.name}: epoch {epoch + 1} of {len(done.history)}, {monitor.column} {value:.4g}")
+        if done.stored.record.warned:
+            print(f"note: {done.stored.record.warned}")
         print(f"next: workbench evaluate {run.key[:12]}, or workbench app")
     return 0
 
@@ -57,6 +61,7 @@ TRAIN = Command(
     reads=_train,
     examples=(
         ("workbench train --dataset garden --loss NoisedTopK --K 3 --epsilon 0.2", ""),
+        ('workbench train --loss NoisedTopK --epsilon "anneal(3, 0.2)"', "a knob that changes while it learns"),
         ("workbench train --features a1b2c3 --loss AverageKTwoHead --K 3", "a new head on the backbone of a run"),
     ),
 )

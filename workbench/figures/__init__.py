@@ -16,7 +16,10 @@ from workbench.figures.of_probabilities.reliability import reliability
 from workbench.figures.of_probabilities.temperature import temperatures
 from workbench.figures.of_runs.comparisons import on_two_metrics, paired_differences
 from workbench.figures.of_runs.improvement import most_improved
+from workbench.figures.of_runs.intervals import with_intervals
 from workbench.figures.of_runs.learning import learning_curves
+from workbench.figures.of_runs.mixtures import against_mixture
+from workbench.figures.of_runs.normalisers import normalisers
 from workbench.figures.of_runs.reproduced import reproduced
 from workbench.figures.of_runs.sweeping import against_knob
 from workbench.figures.of_runs.weights import weight_plane
@@ -55,12 +58,15 @@ FIGURES = (
     temperatures,
     none_of_these,
     learning_curves,
+    normalisers,
     against_knob,
+    against_mixture,
     weight_plane,
     on_two_metrics,
     paired_differences,
     most_improved,
     reproduced,
+    with_intervals,
 )
 
 __all__ = [  # written out for type checkers; a test holds it to FIGURES
@@ -70,6 +76,7 @@ __all__ = [  # written out for type checkers; a test holds it to FIGURES
     "accuracy_against_count",
     "accuracy_against_size",
     "against_knob",
+    "against_mixture",
     "binary_surrogates",
     "calibration_map",
     "conditional_risk",
@@ -84,6 +91,7 @@ __all__ = [  # written out for type checkers; a test holds it to FIGURES
     "moat",
     "most_improved",
     "none_of_these",
+    "normalisers",
     "on_two_metrics",
     "paired_differences",
     "per_class",
@@ -97,4 +105,5 @@ __all__ = [  # written out for type checkers; a test holds it to FIGURES
     "sprite_sheet",
     "temperatures",
     "weight_plane",
+    "with_intervals",
 ]

@@ -242,7 +242,13 @@ class AverageKTwoHead(Loss):
 
     K: float = mean_size(minimum=1)
     alpha: float = knob(
-        1.0, low=0.1, high=10, minimum=0, scale="log", symbol="α", meaning="weight of the candidates against the labels"
+        1.0,
+        low=0.1,
+        high=100,
+        minimum=0,
+        scale="log",
+        symbol="α",
+        meaning="weight of the candidates against the labels",
     )
 
     @property

@@ -114,6 +114,19 @@ class Loss(Knobbed):
             self, **{name: schedules.value_at(knobs[name], moving[name], done) for name in moving}
         )
 
+    @classmethod
+    def for_new_runs(cls, **knobs: Any) -> Self:
+        """The loss with these knobs, and the others as new runs begin with them: those of the command line and of the app.
+
+        For most losses these are the defaults. A loss that you write yourself in Python has its defaults, which are those
+        of its paper: what it prints is what it is, and a run that was stored keeps its key.
+
+        >>> from workbench.losses import CrossEntropy, NoisedTopK
+        >>> CrossEntropy.for_new_runs(), NoisedTopK.for_new_runs(K=3).short(), NoisedTopK(K=3).epsilon
+        (CrossEntropy(), 'NoisedTopK(K=3, epsilon=anneal(3, 0.2))', 0.2)
+        """
+        return cls(**{name: schedules.of_new_runs(knob) for name, knob in cls.knobs().items()} | knobs)
+
     def scheduled(self) -> dict[str, schedules.Schedule]:
         """Knob → the schedule that it follows; empty for most."""
         return {name: value for name, value in vars(self).items() if isinstance(value, schedules.Schedule)}

@@ -59,9 +59,9 @@ class Quasibinary(Loss):
     term but weighs in C: its scores sink. For a single row with a single label this is cross-entropy. The gradient
     flows through C, else rows without labels would teach nothing. A batch with no label at all takes N = 1.
 
-    At test time there are no labels to count, so C is remembered as a moving average over training batches:
-    `state(...).log_C`, the `link_constant` of a table. In eval mode a state lends its C; without a state, or before
-    the first batch, C is that of the batch.
+    At test time there are no labels to count, so C is remembered as a moving average over training batches, into which
+    each new one enters with weight `averaging_rate`: `state(...).log_C`, the `link_constant` of a table. In eval mode a
+    state lends its C; without a state, or before the first batch, C is that of the batch.
 
     >>> import torch, workbench as wb
     >>> loss = wb.losses.Quasibinary()
@@ -73,7 +73,7 @@ class Quasibinary(Loss):
     tensor(4.)
 
     Paper: Liao et al., Eq. 4 and 10–13 (the loss is minus Eq. 11; Eq. 13 as printed grows without bound, its text means
-    a moving average).
+    a moving average; α = 0.1 of Sec. III-B is the momentum 0.9 of Sec. V).
     """
 
     title = "Quasibinary"
@@ -88,6 +88,10 @@ class Quasibinary(Loss):
     link = "quasibinary"
     couples_batch = True
 
+    averaging_rate: float = knob(
+        0.1, low=1e-3, high=1, scale="log", symbol="α", meaning="weight of a new batch in the average of the constant"
+    )
+
     def state(self, n_rows: int, n_classes: int) -> Normaliser:
         return Normaliser()
 
@@ -98,7 +102,7 @@ class Quasibinary(Loss):
         n_labels = labels.sum(dtype=scores.dtype).clamp(min=1)
         log_C = scores.flatten().logsumexp(-1) - n_labels.log()
         if state is not None:
-            log_C = state(log_C)
+            log_C = state(log_C, self.averaging_rate)
         log_q = scores - log_C
         return (log_q.clamp(min=0) - log_q.where(labels, 0.0)).sum(-1)
 
@@ -106,26 +110,28 @@ class Quasibinary(Loss):
 class Normaliser(nn.Module):
     """What the quasibinary loss remembers: log C, the moving average of its constant over training batches.
 
-    C ← (1 − α)·C + α·C_t, computed on logarithms because C overflows; the first batch sets it. NaN means that no batch
-    was seen yet.
+    C ← (1 − α)·C + α·C_t with the averaging rate α, computed on logarithms because C overflows; the first batch sets it.
+    NaN means that no batch was seen yet. `batch_log_C` is that of the last batch alone, log C_t.
     """
 
-    ALPHA = 0.1  # Liao et al., Sec. III-B
     log_C: Tensor
+    batch_log_C: Tensor | None = None
 
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("log_C", torch.tensor(math.nan))
 
-    def forward(self, batch_log_C: Tensor) -> Tensor:
+    def forward(self, batch_log_C: Tensor, averaging_rate: float) -> Tensor:
         """log C to use for this batch: in training its own, which is also remembered; in eval mode the average."""
         unseen = self.log_C.isnan()
         if not self.training:
             return torch.where(unseen, batch_log_C, self.log_C.to(batch_log_C.dtype))
         with torch.no_grad():
             new = batch_log_C.to(self.log_C.dtype)
-            average = torch.logaddexp(self.log_C + math.log(1 - self.ALPHA), new + math.log(self.ALPHA))
+            log_rest = math.log1p(-averaging_rate) if averaging_rate < 1 else -math.inf
+            average = torch.logaddexp(self.log_C + log_rest, new + math.log(averaging_rate))
             self.log_C.copy_(torch.where(unseen, new, average))
+            self.batch_log_C = new
         return batch_log_C
 
 

@@ -15,7 +15,9 @@ from workbench.losses.base import Loss
 
 def largest_margin(default: float = 0.2) -> float:
     """The knob of the rarest class's margin."""
-    return knob(default, low=0.05, high=1.0, minimum=0.0, symbol="max m_y", meaning="margin of the rarest class")
+    return knob(
+        default, low=0.05, high=5.0, minimum=0.0, scale="log", symbol="max m_y", meaning="margin of the rarest class"
+    )
 
 
 def cosine_scale(default: float) -> float:

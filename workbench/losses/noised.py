@@ -17,7 +17,7 @@ from workbench.operators import exact_noised_kth_largest, kth_largest
 from workbench.operators.noised import noised_holders
 
 
-def noise_scale(default: float = 0.2) -> float:
+def noise_scale(default: float = 0.2, new_runs: str = "") -> float:
     """The knob ε of every noised loss."""
     return knob(
         default,
@@ -27,7 +27,13 @@ def noise_scale(default: float = 0.2) -> float:
         scale="log",
         symbol="ε",
         meaning="scale of the noise that smooths top-K",
+        new_runs=new_runs,
     )
+
+
+# What new runs of the loss begin with: chosen in docs/epsilon.md. With little noise from the start a network may stay at the
+# constant answer; the default is the ε of the paper, so that losses written in code, pictures and keys mean what they meant.
+ANNEALED = "anneal(3, 0.2)"
 
 
 def number_of_draws(default: int = 5) -> int:
@@ -93,8 +99,14 @@ class NoisedTopK(Loss):
       \widehat{\mathrm{top}}_{k,\varepsilon,M}(s) = \frac1M \sum_{m=1}^{M} \mathrm{top}_k(s + \varepsilon Z_m)$$
 
     s are the scores of one row, y its label, Z_m standard normal vectors, ε (epsilon) the scale of the noise and M
-    (n_samples) the number of draws. The noise spreads the gradient over the classes near the K-th place, at most M + 1
-    of them, which is what makes deep networks learn. ε = 0 is `CalibratedTopKHinge`.
+    (n_samples) the number of draws. The gradient pushes down the classes that hold place K + 1 in some draw, at most M of
+    them: near that place, if ε is small. ε = 0 is `CalibratedTopKHinge`.
+
+    Where K common classes sit more than a few ε above the rest, no draw reaches them: they are never pushed down, and a
+    label that rises through the gap holds place K + 1 itself, so that its pull and its push cancel (`wb.figures.moat`). On a
+    long tail a network then stays at the constant answer, however many draws there are. Much noise first and little at the
+    end crosses the gap: `epsilon=wb.schedules.anneal(3, 0.2)`, with which new runs of the command line and the app begin
+    (`for_new_runs`); docs/epsilon.md compares.
 
     `noise` is (n, M, L); without it (and without `generator`) fresh noise is drawn and the global random state is left
     alone.
@@ -115,7 +127,7 @@ class NoisedTopK(Loss):
     smooth = False
     random = True
     K: int = set_size()
-    epsilon: float = noise_scale()
+    epsilon: float = noise_scale(new_runs=ANNEALED)
     n_samples: int = number_of_draws()
 
     @property
@@ -163,7 +175,7 @@ class ExactNoisedTopK(Loss):
     convex = False
     smooth = False
     K: int = set_size()
-    epsilon: float = noise_scale()
+    epsilon: float = noise_scale(new_runs=ANNEALED)
 
     @property
     def calibrated(self) -> bool:

@@ -19,6 +19,7 @@ from workbench.operators.applying import is_mapped
 from workbench.operators.networks import KINDS
 from workbench.operators.order import largest
 from workbench.operators.ranking import log_worth_of_last
+from workbench.operators.relaxations import RELAXATIONS, Comparator
 
 MASKED = 1e4  # a class masked by −inf stands this far below the label, in units of 1 / steepness
 
@@ -35,8 +36,10 @@ class DifferentiableTopK(Loss):
 
     - `p_k`: P_K(1), P_K(2), … for all rows, or one such tuple per class (that of the label counts). A tensor (n, k)
       given in the call, `loss(scores, labels, p_k=…)`, has one distribution per row.
-    - `operator`: the relaxed sort. Its temperature is 1 / `steepness`. Networks are relaxed by the Cauchy distribution;
-      `sinkhorn_sort` squashes the scores to (0, 1) and wants a steepness near 100.
+    - `operator`: the relaxed sort. Its temperature is 1 / `steepness`. Networks swap by the distribution function
+      `relaxation` (`workbench/operators/relaxations.py` has the formulas), of which `art` has the exponent `art_lambda`;
+      `sinkhorn_sort` alternates `n_iterations` times between rows and columns. It squashes the scores to (0, 1) first and
+      wants a steepness of 10 to 30: flatter it hardly ranks, steeper it gives top-1 away for nothing (`docs/sinkhorn.md`).
     - `m`: only the label and the m − 1 best other classes are ranked: faster, and better. They enter in rising order of
       score, the label last, so the loss does not depend on the order of the classes.
     - `top1`: relaxed sorts are least reliable at rank 1. `softmax` puts the softmax of the m kept classes in place of the
@@ -70,8 +73,13 @@ class DifferentiableTopK(Loss):
         meaning="relaxed sort that ranks the classes",
     )
     m: int = knob(16, low=8, high=64, minimum=2, maximum=math.inf, symbol="m", meaning="number of classes ranked")
-    steepness: float = knob(2.0, low=0.1, high=100, scale="log", symbol="β", meaning="inverse temperature of the sort")
+    steepness: float = knob(2.0, low=0.01, high=100, scale="log", symbol="β", meaning="inverse temperature of the sort")
     top1: str = knob("softmax", choices=("softmax", "sort", "cross_entropy"), meaning="way the top-1 term is computed")
+    relaxation: str = knob("cauchy", choices=tuple(RELAXATIONS), meaning="distribution by which a network swaps")
+    art_lambda: float = knob(0.25, low=0, high=0.9, maximum=1, symbol="λ", meaning="exponent of the relaxation art")
+    n_iterations: int = knob(
+        50, low=5, high=200, minimum=1, maximum=math.inf, meaning="number of iterations of sinkhorn_sort"
+    )
 
     @property
     def proper(self) -> bool:
@@ -115,13 +123,16 @@ class DifferentiableTopK(Loss):
     def values(self, scores: Tensor, labels: Tensor, *, p_k: Tensor | None = None, **_: Any) -> Tensor:
         of_softmax, of_ranks = self._weights(scores, labels, p_k)
         kept = self._kept(scores, labels)
-        log_worth = log_worth_of_last(kept, of_ranks, self.operator, self.steepness)  # (n,)
+        log_worth = log_worth_of_last(kept, of_ranks, self.operator, self._comparator(), self.n_iterations)  # (n,)
         if self.top1 == "softmax":
             log_worth = torch.logaddexp(log_worth, of_softmax.log().squeeze(-1) + kept.log_softmax(-1)[:, -1])
         if self.top1 != "cross_entropy":
             return -log_worth
         top1 = of_softmax.squeeze(-1)
         return top1 * F.cross_entropy(scores, labels, reduction="none") - (1 - top1) * log_worth
+
+    def _comparator(self) -> Comparator:
+        return Comparator(self.relaxation, self.steepness, self.art_lambda)
 
     def _weights(self, scores: Tensor, labels: Tensor, p_k: Tensor | None) -> tuple[Tensor, Tensor]:
         """What the top-1 term is worth outside the ranking (1 or n, 1), and what each rank is worth (1 or n, k)."""

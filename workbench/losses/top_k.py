@@ -101,7 +101,8 @@ class CalibratedTopKHinge(Loss):
 
     s are the scores of one row and y its label. Zero when the label beats the best class left out of the top-K set by a
     margin of 1. Keeping y among the candidates for the (K+1)-th place is what makes it top-K calibrated, unlike
-    `TopKHinge`; its gradient has two non-zero entries, so deep networks hardly learn from it (smooth it: `NoisedTopK`).
+    `TopKHinge`, and what may keep a network from learning: a label at that place is pulled and pushed alike, and the K
+    classes above it are never pushed down (`wb.figures.moat`). `NoisedTopK` smooths it.
 
     >>> import torch
     >>> CalibratedTopKHinge(K=2)(torch.tensor([[2.4, 2.6, 2.3, 0.5]]), torch.tensor([0]))

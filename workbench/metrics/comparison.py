@@ -24,6 +24,7 @@ from workbench.metrics import (
 )
 from workbench.metrics.base import checked_metrics, in_full, intervals_of, named, resampled
 from workbench.metrics.intervals import bootstrap_interval, paired_share_interval
+from workbench.metrics.of_probabilities import top_classes
 from workbench.metrics.significance import holm
 from workbench.progress import slow
 from workbench.sets import PredictionSets, Rule, Threshold, checked_rule
@@ -165,10 +166,11 @@ def zero_and_many(tables: Mapping[str, LogitTable], threshold: float = 0.5) -> p
     - `tables`: tables by their names.
     - `threshold`: a class is in the set if its probability reaches it.
 
-    Columns: `table`, its `link`; `mmc_with` and `mmc_without`, the mean largest probability of rows with and without a
-    label, and how well it tells the two apart, `auroc` and `fpr_at_95` (Liao et al., Table II); of the sets at the
-    threshold `micro_f1`, `macro_f1` and `exact_match`; `calibration_error` of the four most probable classes in ten bins
-    (Liao et al., Table III). NaN where there are no rows of a kind.
+    Columns: `table`, its `link`; `in_accuracy`, how often the most probable class of a row with a label is one; `mmc_with`
+    and `mmc_without`, the mean largest probability of rows with and without a label, and how well it tells the two apart,
+    `auroc` and `fpr_at_95` (Liao et al., Table II); of the sets at the threshold `micro_f1`, `macro_f1` and `exact_match`;
+    `calibration_error` of the four most probable classes in ten bins (Liao et al., Table III). NaN where there are no rows
+    of a kind.
 
     >>> labels = np.array([[True, True], [False, False]])
     >>> table = LogitTable(np.where(labels, 3.0, -3.0), labels, link="sigmoid")
@@ -186,6 +188,7 @@ def zero_and_many(tables: Mapping[str, LogitTable], threshold: float = 0.5) -> p
             {
                 "table": name,
                 "link": table.link,
+                "in_accuracy": top_classes(inside, 1)[2].mean() if inside is not None else np.nan,
                 "mmc_with": max_confidence(inside) if inside is not None else np.nan,
                 "mmc_without": max_confidence(outside) if outside is not None else np.nan,
                 "auroc": auroc(inside, outside) if known else np.nan,

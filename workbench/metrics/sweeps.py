@@ -19,7 +19,7 @@ from workbench.store.record import target_K
 
 FEWEST = 3  # values of a knob that make a sweep
 SEEDS = ("seed", "data.seed")  # numbers that are no knobs
-SHOWN = ("accuracy", "macro_accuracy", "mean_size", "top_k_accuracy", "negative_log_likelihood")
+SHOWN = ("accuracy", "macro_accuracy", "shot_accuracy", "mean_size", "top_k_accuracy", "negative_log_likelihood")
 
 Setting = dict[str, Any]
 

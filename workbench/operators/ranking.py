@@ -19,6 +19,7 @@ from torch import Tensor
 from workbench.operators.applying import applied
 from workbench.operators.networks import selection_network
 from workbench.operators.order import at_least_float32
+from workbench.operators.relaxations import Comparator
 from workbench.operators.rowwise import once
 
 SMALLEST_VARIANCE = 1e-4  # scores that differ by less than about 0.01 count as nearly tied: a head may start at 0
@@ -96,22 +97,25 @@ def comparator_network_sort(
     kind: str = "splitter",
     relaxation: str = "cauchy",
     steepness: float = 1.0,
+    art_lambda: float = 0.25,
 ) -> Tensor:
     r"""A selection network whose comparators swap only with a probability.
 
     - `scores`: (…, L), any number of leading dimensions.
     - `k`: number of rows of P to return; all without it.
-    - `relaxation`: F, "logistic" or "cauchy".
+    - `relaxation`: F, one of logistic, art, reciprocal, cauchy and optimal.
     - `steepness`: β; large is near to sorting, small is smooth.
+    - `art_lambda`: λ of `art`.
 
     $$P = M_t \cdots M_2 M_1, \qquad \begin{pmatrix} \widetilde{\max} \\ \widetilde{\min} \end{pmatrix}
       = \begin{pmatrix} 1 - f & f \\ f & 1 - f \end{pmatrix} \begin{pmatrix} a \\ b \end{pmatrix}, \quad
       f = F(\beta (b - a))$$
 
-    a and b are the values on the two wires of a comparator, β the steepness and F a distribution function: `logistic`
-    or `cauchy` (½ + arctan(x)/π, whose long tails keep gradients alive). M_i is the doubly stochastic matrix of layer i,
-    so all n rows of P together are doubly stochastic. Only the first k rows are computed: the values go through the
-    network front to back, then k × n entries go through it back to front. `kind` is one of `selection_network`.
+    a and b are the values on the two wires of a comparator, β the steepness and F a distribution function, of which
+    `relaxations.py` has the formulas (that of Cauchy has long tails, which keep gradients alive). M_i is the doubly
+    stochastic matrix of layer i, so all n rows of P together are doubly stochastic. Only the first k rows are computed: the
+    values go through the network front to back, then k × n entries go through it back to front. `kind` is one of
+    `selection_network`.
 
     P depends on the order of the classes, that is on which wire carries which score; the other operators do not.
 
@@ -122,37 +126,40 @@ def comparator_network_sort(
     Paper: Petersen et al. 2022, Sec. 2.3, 3.1 and 3.2, Eq. 3.
     """
     k, steepness = _checked(scores, k, steepness=steepness)
-    if relaxation not in RELAXATIONS:
-        raise ValueError(f"there is no relaxation {relaxation!r}; give one of {', '.join(RELAXATIONS)}")
+    comparator = Comparator(relaxation, steepness, art_lambda)
     n = scores.shape[-1]
     partners, wants = _wiring(n, k, kind, scores.device)
-    values = _exact(scores)
+    values = steepness * _exact(scores)
     layers = []
-    for partner, slope in zip(partners, steepness * wants, strict=True):
+    for partner, want in zip(partners, wants, strict=True):
         met = values.index_select(-1, partner)
-        swap = RELAXATIONS[relaxation]((met - values) * slope)
-        values = values.lerp(met, swap)
-        layers.append((partner, swap.unsqueeze(-2)))
+        stay, swap = comparator.mixing(want * (met - values))
+        values = stay * values + swap * met
+        layers.append((partner, stay.unsqueeze(-2), swap.unsqueeze(-2)))
     P = torch.eye(k, n, dtype=values.dtype, device=values.device).expand(*scores.shape[:-1], k, n)
-    for partner, swap in reversed(layers):
-        P = P.lerp(P.index_select(-1, partner), swap)
+    for partner, stay, swap in reversed(layers):
+        P = stay * P + swap * P.index_select(-1, partner)
     return P.to(scores.dtype)
 
 
-def log_worth_of_last(scores: Tensor, weights: Tensor, operator: str, steepness: float) -> Tensor:
+def log_worth_of_last(
+    scores: Tensor, weights: Tensor, operator: str, comparator: Comparator, n_iterations: int = 50
+) -> Tensor:
     r"""(n,): $\log \sum_{r \le k} w_r P_{r,n}$, what the last class is worth when rank r is worth w_r.
 
-    One column of P, that of the last of the scores (n, m), is all that a loss needs. The weights are (1 or n, k), the
-    temperature is 1 / steepness, and networks are relaxed by the Cauchy distribution. Probabilities too small for a
-    float32 are no trouble: softmaxes stay logarithms throughout, and those of a network are summed in double precision.
+    One column of P, that of the last of the scores (n, m), is all that a loss needs. The weights are (1 or n, k). A
+    network swaps as the `comparator` says; the other sorts know its steepness, 1 / temperature, alone. Probabilities too
+    small for a float32 are no trouble: softmaxes stay logarithms throughout, and those of a network are summed in double
+    precision.
     """
     m, k = scores.shape[-1], weights.shape[-1]
     if operator in _LOGITS:
-        log_column = _LOGITS[operator](scores, k, 1 / steepness).log_softmax(-1)[..., -1]
+        iterations = {"n_iterations": n_iterations} if operator == "sinkhorn_sort" else {}
+        log_column = _LOGITS[operator](scores, k, 1 / comparator.steepness, **iterations).log_softmax(-1)[..., -1]
         # A rank that is worth nothing: not −inf, because where all are the gradient of a log-sum would be NaN.
         log_weights = weights.log().clamp(min=torch.finfo(weights.dtype).min)
         return (log_column + log_weights).logsumexp(-1)
-    log_worth, *_ = applied(_LogWorthOfLast, scores, weights, steepness, *_wiring(m, k, operator, scores.device))
+    log_worth, *_ = applied(_LogWorthOfLast, scores, weights, comparator, *_wiring(m, k, operator, scores.device))
     # Where no rank is worth anything: not the least a float64 holds.
     worth: Tensor = log_worth.where(weights.any(-1), -math.inf)
     return worth
@@ -196,19 +203,11 @@ def _sinkhorn_logits(scores: Tensor, k: int, temperature: float, n_iterations: i
     return log_kernel[..., :k, :] + of_class.unsqueeze(-2)
 
 
-_LOGITS: dict[str, Callable[[Tensor, int, float], Tensor]] = {
+_LOGITS: dict[str, Callable[..., Tensor]] = {
     "neural_sort": _neural_sort_logits,
     "soft_sort": _soft_sort_logits,
     "sinkhorn_sort": _sinkhorn_logits,
 }
-
-
-def _cauchy(x: Tensor) -> Tensor:
-    return torch.add(_HALF, x.atan(), alpha=1 / math.pi)
-
-
-_HALF = torch.tensor(0.5)
-RELAXATIONS: dict[str, Callable[[Tensor], Tensor]] = {"logistic": torch.sigmoid, "cauchy": _cauchy}
 
 
 @lru_cache(maxsize=64)
@@ -230,11 +229,12 @@ def _wiring(n: int, k: int, kind: str, device: torch.device) -> tuple[tuple[Tens
 
 
 class _LogWorthOfLast(torch.autograd.Function):
-    """The logarithm of the weighted sum of the last column of M_t ⋯ M_1, first k rows, for Cauchy comparators.
+    """The logarithm of the weighted sum of the last column of M_t ⋯ M_1, first k rows.
 
-    The matrix of a layer acts on any vector v as v + f·(v[partner] − v). So the column, which starts as the indicator of
-    the last wire, travels with the values: one pass where k rows need two. The backward pass is written out because
-    autograd over so many small steps costs three times as much.
+    The matrix of a layer acts on any vector v as (1 − f)·v + f·v[partner]. So the column, which starts as the indicator
+    of the last wire, travels with the values: one pass where k rows need two. Both 1 − f and f come from the tail of the
+    distribution, or a label far behind would have probability 0. The backward pass is written out because autograd over
+    so many small steps costs three times as much.
     """
 
     generate_vmap_rule = True
@@ -243,59 +243,58 @@ class _LogWorthOfLast(torch.autograd.Function):
     def forward(
         scores: Tensor,  # (rows, n)
         weights: Tensor,  # (1 or rows, k)
-        steepness: float,
+        comparator: Comparator,
         partners: tuple[Tensor, ...],  # (n,) each
         wants: Tensor,  # (depth, n)
     ) -> tuple[
         Tensor, ...
-    ]:  # log-worth (rows,); and for the way back worth, ranks (k, rows), gaps, swaps of all layers
-        values = (steepness * _exact(scores)).T  # (n, rows): a layer picks whole wires
+    ]:  # log-worth (rows,); and for the way back worth, ranks (k, rows), gaps, 1 − f and f of all layers
+        values = (comparator.steepness * _exact(scores)).T  # (n, rows): a layer picks whole wires
         column = torch.zeros_like(values)
         column[-1] = 1
         carried = torch.stack([values, column])
-        half, gaps, swaps = values.new_tensor(0.5), [], []
-        for partner, want in zip(partners, _over_pi(wants, values), strict=True):
-            gap = carried.index_select(1, partner) - carried
-            swap = torch.addcmul(half, want, gap[0].atan())
-            carried = torch.addcmul(carried, swap, gap)
+        gaps, mixings = [], []
+        for partner, want in zip(partners, wants.to(values).unsqueeze(-1), strict=True):
+            met = carried.index_select(1, partner)
+            gap = met - carried
+            stay, swap = comparator.mixing(want * gap[0])
+            carried = torch.addcmul(stay * carried, swap, met)
             gaps.append(gap)
-            swaps.append(swap)
+            mixings += [stay, swap]
         ranks = carried[1, : weights.shape[-1]]
         worth = (weights.T * ranks).sum(0).clamp(min=torch.finfo(values.dtype).tiny)
-        return worth.log().to(scores.dtype), worth, ranks, torch.stack(gaps), torch.stack(swaps)
+        return worth.log().to(scores.dtype), worth, ranks, torch.stack(gaps), torch.stack(mixings)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        scores, weights, ctx.steepness, ctx.partners, wants = inputs
+        scores, weights, ctx.comparator, ctx.partners, wants = inputs
         _, *kept = output
         ctx.mark_non_differentiable(*kept)
         ctx.save_for_backward(scores, weights, wants, *kept)
 
     @staticmethod
     def backward(ctx: Any, into_log_worth: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
-        # gaps are (depth, 2, n, rows), swaps (depth, n, rows)
-        scores, weights, wants, worth, ranks, gaps, swaps = ctx.saved_tensors
+        # gaps are (depth, 2, n, rows): of values, of the column; mixings (2 depth, n, rows): 1 − f and f by turns
+        scores, weights, wants, worth, ranks, gaps, mixings = ctx.saved_tensors
+        stays, swaps = mixings[0::2], mixings[1::2]
         into_worth = (into_log_worth / worth).where(worth > torch.finfo(worth.dtype).tiny, 0)
         into = torch.zeros_like(gaps[0])  # into the values, and into the column
         into[1, : len(ranks)] = weights.T * into_worth
-        # A gap of values also moves the swap, by the density of the distribution, and with it values and column.
-        density = _over_pi(wants, gaps) / (1 + gaps[:, 0].square())
-        through_swap = gaps * density.unsqueeze(1)
-        into_same = torch.stack([swaps + through_swap[:, 0], swaps], dim=1)
-        layers = zip(ctx.partners, into_same, through_swap[:, 1], strict=True)
-        for partner, same, from_column in reversed(list(layers)):
-            # Two wires that meet see the same swap, and gaps and densities of opposite sign.
-            difference = into.index_select(1, partner) - into
-            into = torch.addcmul(into, same, difference)
-            into[0] += from_column * difference[1]
-        into_scores = (ctx.steepness * into[0].T).to(into_log_worth.dtype)
+        # A gap of values also moves f, by the density of the distribution, and with it values and column.
+        through_f = gaps * (wants.to(gaps).unsqueeze(-1) * ctx.comparator.density(gaps[:, 0])).unsqueeze(1)
+        of_values, of_column = through_f.unbind(1)
+        into_own = torch.stack([stays - of_values, stays], 1)
+        into_met = torch.stack([swaps + of_values, swaps], 1)
+        layers = zip(ctx.partners, into_own, into_met, of_column, strict=True)
+        for partner, own, other, from_column in reversed(list(layers)):
+            # Two wires that meet see the same f, and gaps and wants of opposite sign.
+            met = into.index_select(1, partner)
+            difference = met[1] - into[1]
+            into = torch.addcmul(own * into, other, met)
+            into[0] += from_column * difference
+        into_scores = (ctx.comparator.steepness * into[0].T).to(into_log_worth.dtype)
         into_weights = (ranks * into_worth).T.to(weights.dtype) if ctx.needs_input_grad[1] else None
         return once(into_scores, scores), into_weights, None, None, None
-
-
-def _over_pi(wants: Tensor, like: Tensor) -> Tensor:
-    """(depth, n, 1): what each wire wants, by the largest slope of the Cauchy distribution function, 1 / π."""
-    return (wants.to(like) / math.pi).unsqueeze(-1)
 
 
 def _exact(scores: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ import numbers
 import os
 import zipfile
 from collections.abc import Iterable
+from fractions import Fraction
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,7 @@ class SetIndex:
 
     - `table`: whose probabilities are indexed.
     - `K_max`: the largest mean size that is answered without another pass.
-    - `step`: the distance between the values of K of its curve.
+    - `step`: the distance between the values of K of its curve, which starts at 1; below where rows have fewer labels.
 
     With them the number of classes above a threshold,
 
@@ -61,7 +62,7 @@ class SetIndex:
     """
 
     def __init__(self, table: LogitTable, K_max: float = 20.0, step: float = 0.1) -> None:
-        K_values = _grid(K_max, step, checked_table(table).n_classes)
+        K_values = _grid(K_max, step, checked_table(table))
         wanted = min(checked_m(K_values[-1], table) + 1, table.n * table.n_classes)
         if table.labels is None:
             self._set_up(table, K_values, largest_probabilities(table, wanted), None, None)
@@ -103,7 +104,7 @@ class SetIndex:
         """
         directory = Path(directory)
         table = LogitTable.load(directory)
-        K_values = _grid(K_max, step, table.n_classes)
+        K_values = _grid(K_max, step, table)
         found = _read(directory / FILE, table, K_values)
         if found is not None:
             index = cls.__new__(cls)
@@ -312,15 +313,20 @@ def _checked_threshold(threshold: Any) -> float:
     return float(threshold)
 
 
-def _grid(K_max: float, step: float, n_classes: int) -> np.ndarray:
-    """1, 1 + step, … up to K_max or the number of classes: each the float that prints as the decimal."""
+def _grid(K_max: float, step: float, table: LogitTable) -> np.ndarray:
+    """1, 1 + step, … up to K_max or the number of classes: each the float that prints as the decimal.
+
+    It begins below 1 where the rows have less than one label on average, for there sets of one class are too large.
+    """
     if not step > 0:
         raise ValueError(f"step = {step} must be > 0")
     if not K_max >= 1:
         raise ValueError(f"K_max = {K_max} must be ≥ 1")
-    highest = exact(min(K_max, n_classes))
-    n_steps = int((highest - 1) / exact(step))
-    return np.array([float(1 + exact(step) * position) for position in range(n_steps + 1)])
+    n_above = int((exact(min(K_max, table.n_classes)) - 1) / exact(step))
+    n_below = 0
+    if table.labels is not None and len(table.positives()[0]) < table.n:
+        n_below = int((1 - Fraction(1, 2 * table.n)) / exact(step))  # as far as sets hold a class together
+    return np.array([float(1 + exact(step) * position) for position in range(-n_below, n_above + 1)])
 
 
 def _histogram(sizes: np.ndarray, codes: np.ndarray, n_groups: int, n_columns: int) -> np.ndarray:

@@ -195,6 +195,9 @@ def _at_least(
     all_positive = bound == smallest_positive(table.dtype)
     if len(values) < m and not all_positive:
         return None
+    if len(values) > 2 * m:  # to part them is quicker than to sort them all
+        reach = np.flatnonzero(values >= np.partition(values, len(values) - m)[len(values) - m])
+        values, positions = values[reach], positions[reach]
     falling = np.argsort(values)[::-1]
     values, positions = values[falling], positions[falling]
     if len(values) < m:

@@ -67,7 +67,7 @@ class AverageK(Rule):
     ones. Fitting needs no labels. Equal probabilities enter together, so with ties sets may be larger on average. A class of
     probability 0 enters no set: where fewer than K·n probabilities are above 0, λ is the smallest of those and sets are
     smaller on average. Either way, a mean size that misses K by more than one class in a hundred rows is told. At K = L
-    every set holds every class.
+    every set holds every class. K below 1 is for data with less than one label a row: some sets are empty then.
 
     >>> table = LogitTable.from_probabilities([[0.8, 0.1, 0.1], [0.4, 0.35, 0.25]])
     >>> sets = AverageK(1.5).fit(table)(table)
@@ -80,7 +80,9 @@ class AverageK(Rule):
     title = "Average-K"
     formulation = "average size"
 
-    K: float = knob(5.0, low=1, high=20, maximum=math.inf, symbol="K", meaning="number of classes in a set on average")
+    K: float = knob(
+        5.0, low=1, high=20, minimum=0, maximum=math.inf, symbol="K", meaning="number of classes in a set on average"
+    )
     min_size: int = min_size_knob()
 
     def fit(self, table: LogitTable) -> FittedRule:

@@ -147,6 +147,7 @@ class RunRecord:
     n_classes: int | None = _fact(_positive)
     kept_epoch: int | None = _fact(is_count)
     best_epochs: Mapping[str, int] | None = _fact(_epochs)  # of each monitor, where there are several
+    warned: str = _fact(_text, default="")  # of a constant answer at the end of training
     versions: Mapping[str, str] | None = _fact(_facts)
     rounded: str | None = _fact(_text)
     finished: str = _fact(_text, default="")  # ISO 8601, UTC

@@ -13,6 +13,7 @@ import pandas as pd
 
 from workbench.metrics import Metric, Parts
 from workbench.metrics.hierarchical import CONFIDENCE, RESAMPLES, Repeated, differences, interval_of, repeated
+from workbench.sets import Rule
 from workbench.training.run import TrainedRun
 from workbench.training.settings import Cell, Setting, cells, rules_in
 
@@ -27,7 +28,8 @@ class Best:
     summary: pd.DataFrame
     group: str  # of the metric, where it is a number for each
     rule: str  # that made the sets, as the frame has it; "" for a metric of the probabilities alone
-    _judged: tuple[Metric, Any] = field(repr=False)  # the metric and the rules of the sweep
+    _metric: Metric = field(repr=False)
+    _rules: tuple[Rule, ...] = field(repr=False)  # of the sweep
 
     @property
     def test(self) -> dict[str, float]:
@@ -41,7 +43,7 @@ class Best:
 
     def interval(self, *, resamples: int = RESAMPLES, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """Where the mean over all seeds on all rows such as those of test may lie (`workbench.metrics.hierarchical`)."""
-        return interval_of(self._judged[0], self.repeated(resamples), confidence=confidence)
+        return interval_of(self._metric, self.repeated(resamples), confidence=confidence)
 
     def repeated(self, resamples: int = RESAMPLES) -> Repeated:
         """The metric of each seed, also on resamples of the rows of test."""
@@ -50,13 +52,12 @@ class Best:
     @cached_property
     def parts(self) -> dict[int, Parts]:
         """Seed → the metric on test, row by row."""
-        metric, rules = self._judged
         found = {}
         for trained in self.runs:
             subject: Any = trained.tables["test"]
-            if metric.subject == "sets":
-                subject = rules_in(rules, self.settings)[self.rule].fit(trained.tables["val"]).sets(subject)
-            found[trained.run.seed] = metric.parts(subject)
+            if self._metric.subject == "sets":
+                subject = rules_in(self._rules, self.settings)[self.rule].fit(trained.tables["val"]).sets(subject)
+            found[trained.run.seed] = self._metric.parts(subject)
         return found
 
     def _line(self, split: str) -> dict[str, Any]:
@@ -117,7 +118,7 @@ class BestOfEach(Mapping[Any, Best]):
         ]
         parts = {name: best.parts for name, best in bests.items()}
         found = repeated(parts, first[1].group, resamples=resamples)
-        return differences(first[1]._judged[0], found, pairs, confidence=confidence)
+        return differences(first[1]._metric, found, pairs, confidence=confidence)
 
     def _title(self, value: tuple[Cell, ...]) -> str:
         if len(self.by) == 1:

@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Any
 from torch import nn
 
 from workbench.datasets import ImageTransform
+from workbench.losses import DifferentiableTopK, Quasibinary
 from workbench.networks.network import backbone_named
 
 if TYPE_CHECKING:
+    from workbench.losses import Loss
     from workbench.training.run import Run
 
 FORMAT = 1  # of the key; a change makes every run a new one
 NOT_IN_KEY = ("device", "devices", "nodes")  # where a run is trained does not change what it is
 LATER_IN_KEY = ("accumulate", "drops")  # younger than the format: in the key unless at their default, for older runs
+LATER_KNOBS = {DifferentiableTopK: ("relaxation", "art_lambda", "n_iterations"), Quasibinary: ("averaging_rate",)}
 # Where the losses lived when their place entered the key, and run.json was of format 1.
 FORMER_PLACES = {
     "average_k": ("AssumeNegative", "ExpectedPositive", "ROLE", "AverageKTwoHead"),
@@ -51,10 +54,17 @@ def _key(run: Run, loss: dict[str, Any]) -> str:
     described = {name: value for name, value in run.described().items() if name not in left_out}
     # The key of the dataset tells of the transforms that change it.
     of_images = [each.spec() for each in run.transforms if isinstance(each, ImageTransform)]
-    described |= {"loss": loss, "transforms": of_images}
+    described |= {"loss": {**loss, "knobs": _knobs(run.loss, loss["knobs"])}, "transforms": of_images}
     described |= {"format": FORMAT, "sources": [_source(type(run.loss)), _model_source(run.model)]}
     canonical = json.dumps(described, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _knobs(loss: Loss, stored: dict[str, Any]) -> dict[str, Any]:
+    """The stored knobs of a loss without those that are younger than the key and stand at their default."""
+    later = {name for kind, names in LATER_KNOBS.items() if isinstance(loss, kind) for name in names}
+    declared = loss.knobs()
+    return {name: value for name, value in stored.items() if name not in later or value != declared[name].default}
 
 
 def _model_source(model: str | nn.Module) -> str | None:

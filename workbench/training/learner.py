@@ -29,6 +29,7 @@ from workbench.store.record import target_K
 from workbench.store.runs import folder_of_epoch
 from workbench.tables import LogitTable
 from workbench.training.batches import Augmented, Batch, Batches, Epoch, generator, readable, seed_of, tensor_of
+from workbench.training.constant_answer import answers
 from workbench.training.features import features_of, network_of, standardise, whole_network
 from workbench.training.hardware import device_named
 from workbench.training.monitors import measured
@@ -103,6 +104,7 @@ class Learner(pl.LightningModule):
         self.first_epoch = 0  # this process trains the epochs from here on
         self.train_losses: list[float] = []
         self.nonzero_gradients: list[float] = []  # of a row of scores, on average; one number a piece
+        self.log_constants: list[Tensor] = []  # of the batches, for a loss that has a constant
         self.val_losses: list[Tensor] = []
         self.val_scores: list[Tensor] = []
 
@@ -145,10 +147,14 @@ class Learner(pl.LightningModule):
     def parameter_groups(self) -> list[dict[str, Any]]:
         """What the optimizer changes, and how fast: the weights and, of some losses, what they remember of each row."""
         rates = {"lr": self.run.learning_rate, "weight_decay": self.run.weight_decay}
-        groups = [{"params": list(self.network.parameters()), "speed": 1.0, **rates}]
-        if self.state is not None and (estimates := list(self.state.parameters())):
-            groups.append({"params": estimates, "speed": self.state_speed, **rates, "weight_decay": 0.0})
-        return groups
+        return [{"params": list(self.network.parameters()), "speed": 1.0, **rates}, *self.groups_of_state()]
+
+    def groups_of_state(self) -> list[dict[str, Any]]:
+        """What the loss learns of each row, if it does: faster, and without a decay."""
+        if self.state is None or not (estimates := list(self.state.parameters())):
+            return []
+        rates = {"speed": self.state_speed, "lr": self.run.learning_rate, "weight_decay": 0.0}
+        return [{"params": estimates, **rates}]
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         optimizer = OPTIMIZERS[self.run.optimizer](self.parameter_groups())
@@ -164,8 +170,10 @@ class Learner(pl.LightningModule):
     # One epoch
 
     def begin_epoch(self) -> None:
+        """Nothing is counted yet, and the noise is that of this epoch."""
         self.train_losses.clear()
         self.nonzero_gradients.clear()
+        self.log_constants.clear()
         self.noise = generator(self.run.seed, self.epoch, "noise", self.device)
 
     def on_train_epoch_start(self) -> None:
@@ -218,19 +226,26 @@ class Learner(pl.LightningModule):
         """What the loss says of each row of a step; its schedules stand where the step does."""
         labels = self.loss.readable(labels, self.data.n_classes)
         loss = self.scheduled.at(self.done(step))
-        return loss(scores, labels, generator=self.noise, state=self.state, rows=rows)
+        values = loss(scores, labels, generator=self.noise, state=self.state, rows=rows)
+        if (log_C := getattr(self.state, "batch_log_C", None)) is not None:
+            self.log_constants.append(log_C)
+        return values
 
     def check_finite(self, value: float, step: int) -> None:
+        """Refuses to go on with a loss that is no number."""
         if not math.isfinite(value):
             raise FloatingPointError(self._diverged(f"the loss is {value} in batch {step + 1} of {self.n_batches}"))
 
-    def set_rates(self, groups: Sequence[dict[str, Any]], step: int) -> None:
+    def rate(self, step: int) -> float:
         """The learning rate of this step of the epoch."""
-        rate = self.run.learning_rate * SCHEDULES[self.run.schedule](self.done(step), self.run.drops)
+        return self.run.learning_rate * SCHEDULES[self.run.schedule](self.done(step), self.run.drops)
+
+    def set_rates(self, groups: Sequence[dict[str, Any]], step: int) -> None:
+        """The network learns at the rate of this step, and what the loss learns so much faster."""
         for group in groups[1:]:
             group["speed"] = self.state_speed
         for group in groups:
-            group["lr"] = rate * group["speed"]
+            group["lr"] = self.rate(step) * group["speed"]
 
     def on_validation_epoch_start(self) -> None:
         self.val_losses.clear()
@@ -244,6 +259,7 @@ class Learner(pl.LightningModule):
         self.val_scores.append(scores.float())
 
     def validation_losses(self, scores: Tensor, labels: Tensor) -> Tensor:
+        """What the loss says of each row of val."""
         labels = self.loss.readable(labels, self.data.n_classes)
         return self.loss(scores, labels, generator=self.val_noise, state=self.state)
 
@@ -260,7 +276,8 @@ class Learner(pl.LightningModule):
                 "val_loss": torch.cat(self.val_losses).mean().item(),
                 **validated(val, self.K),
                 **measured(self.run.monitors, val),
-                **normalisers(self.loss, self.state, scores),
+                **answers(self.loss.logits(scores), val, self.K),
+                **normalisers(self.loss, self.state, scores, self.log_constants),
                 "nonzero_gradients": math.fsum(self.nonzero_gradients) / len(self.nonzero_gradients),
                 **self._scheduled_knobs(),
                 "seconds": seconds,

@@ -284,8 +284,12 @@ class TrainedRun:
     def history(self) -> pd.DataFrame:
         """One row per epoch.
 
-        train_loss, val_loss, val_accuracy, val_average_K_accuracy and val_mean_size (of these sets);
+        train_loss, val_loss, val_accuracy, val_average_K_accuracy and val_mean_size (of these sets); "val_" + name for each
+        monitor with a K; val_same_set, the largest share of rows with the same K classes in front, and val_over_constant,
+        how much more often a label is among them than among the commonest K (0 for a constant answer);
         val_log_normaliser, the mean log Σ exp(scores) of a row, for softmax and quasibinary, and log_C for the latter;
+        normaliser_mean and normaliser_variance, of the Σ exp(scores) of validation rows for softmax, of the constant C of
+        the epoch's batches for quasibinary (Liao et al., Fig. 2: `figures.normalisers`);
         nonzero_gradients, the mean number of scores of a training row, in all heads, that the loss pulls at (by more
         than rounding: `counts.scores_pulled`; Garcin et al. 2022, Fig. 2); seconds. A knob that follows a schedule has a
         column, such as loss.epsilon: its value in the last step of the epoch. val_loss takes it at its end in all epochs.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -115,15 +116,22 @@ def validated(val: LogitTable, K: float) -> dict[str, float]:
     }
 
 
-def normalisers(loss: Loss, state: nn.Module | None, scores: Tensor) -> dict[str, float]:
+def normalisers(
+    loss: Loss, state: nn.Module | None, scores: Tensor, log_constants: Sequence[Tensor] = ()
+) -> dict[str, float]:
     r"""What turns the scores into probabilities: the mean over rows of $\log \sum_k e^{z_k}$, and log C of quasibinary.
 
     A softmax has a normaliser for each row; quasibinary has one C for all, so that rows can be compared (Liao et al.,
-    Fig. 2). Logarithms, because both overflow. Empty for losses that have neither.
+    Fig. 2). Logarithms, because both overflow. As in that figure also the mean and the variance of the normaliser
+    itself: of the $\sum_k e^{z_k}$ of all rows, or of the C of all batches of the epoch, whose logarithms are
+    `log_constants`. Empty for losses that have neither.
     """
     if loss.link not in ("softmax", "quasibinary"):
         return {}
-    found = {"val_log_normaliser": loss.logits(scores).logsumexp(-1).mean().item()}
+    of_rows = loss.logits(scores).logsumexp(-1)
+    found = {"val_log_normaliser": of_rows.mean().item()}
     if (log_C := loss.link_constant(state)) is not None:
         found["log_C"] = log_C
-    return found
+    each = (torch.stack(list(log_constants)) if len(log_constants) else of_rows).double().exp()
+    variance = each.var(correction=0).nan_to_num(nan=math.inf)  # where one overflows
+    return {**found, "normaliser_mean": each.mean().item(), "normaliser_variance": variance.item()}

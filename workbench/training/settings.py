@@ -92,13 +92,13 @@ def runs_in(run: Run, settings: Sequence[Setting]) -> list[Run]:
 
 
 def monitors_at(monitor: str | tuple[str, ...] | None, K: float) -> Any:
-    """What a run watches, at another K; what has no K stays.
+    """What a run watches, at another K, and each only once; what has no K stays.
 
-    >>> monitors_at(("average_k_accuracy@K=5", "val_loss"), 3)
+    >>> monitors_at(("average_k_accuracy@K=5", "average_k_accuracy@K=10", "val_loss"), 3)
     ('average_k_accuracy@K=3', 'val_loss')
     """
     if isinstance(monitor, (tuple, list)):
-        return tuple(monitors_at(one, K) for one in monitor)
+        return tuple(dict.fromkeys(monitors_at(one, K) for one in monitor))
     return re.sub("@K=.*", f"@K={shown(K)}", monitor) if isinstance(monitor, str) else monitor
 
 

@@ -125,7 +125,9 @@ class Sweep:
         wanted = {"split": "test", "metric": stated.name, "group": group, "rule": judged[0].rule}
         lines = pd.concat([lines_with(best.summary, wanted) for best in judged], ignore_index=True)
         low, high = zip(*(best.interval(resamples=resamples) for best in judged), strict=True)
-        return lines.assign(low=low, high=high)
+        lines = lines.assign(low=low, high=high)
+        lines.attrs["intervals"] = "seeds and rows"  # for those who draw it
+        return lines
 
     def _candidates(self) -> list[dict[str, Cell]]:
         """Every setting of which no run diverged, as the frame holds it and without its seed."""
@@ -154,7 +156,8 @@ class Sweep:
             places = [at for at, setting in enumerate(self.settings) if cells(setting, seed=False) == one]
             setting = {name: value for name, value in self.settings[places[0]].items() if name != "seed"}
             runs = tuple(self.runs[at] for at in places)
-            found.append(Best(metric.name, setting, runs, lines_with(summary, one), group, name, (metric, self.rules)))
+            of_setting = lines_with(summary, one)
+            found.append(Best(metric.name, setting, runs, of_setting, group, name, metric, self.rules))
         return found
 
     def _rule_of(self, metric: Metric, given: Rule | str | None) -> str:

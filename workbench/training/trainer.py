@@ -23,6 +23,7 @@ from workbench.store.atomic import room_for
 from workbench.store.runs import WEIGHTS
 from workbench.store.store import write_record
 from workbench.tables import LogitTable
+from workbench.training.constant_answer import Watched, constant_answer
 from workbench.training.features import features_of, whole_network
 from workbench.training.hardware import check_devices, device_named
 from workbench.training.loggers import OnEpoch, logger_named, recorded
@@ -66,6 +67,8 @@ def train(
     - `on_epoch`: gets the row of the history of each epoch that is trained, as soon as it ends, and may raise `Cancelled`,
       which stops the run and comes out of `train`; so may `on_batch`, which is called while the features of a backbone are
       computed, after every batch of them.
+    - A network that gives all validation rows the same answer, no better than naming the commonest classes, is told of in a
+      warning that says what to do: after the second epoch (a later one if that is within 100 steps) or else at the end.
     - `logger`: "csv", "tensorboard", "wandb" or "mlflow", or a logger of Lightning: it is told the settings and the row of
       each epoch. The first two write to `logs/` in the store. What is read from the store is not logged again.
 
@@ -104,13 +107,17 @@ def train(
         tempfile.TemporaryFile(dir=store.unfinished(run.key).parent).close()
     tells = parallel.rank() == 0 and processes.node_number(run.nodes) == 0
     with recorded(tool if tells else None, run, store, on_epoch if tells else None) as told:
+        watched = Watched(run, told) if tells else None
         if launched is not None:
-            _train_as_rank(run, store, progress, again, told, on_batch)
+            _train_as_rank(run, store, progress, again, watched, on_batch)
         elif run.n_ranks == 1:
-            _train_here(run, store, progress, again, told, on_batch)
+            _train_here(run, store, progress, again, watched, on_batch)
         else:
-            _train_on_ranks(run, store, progress, again, told, on_batch)
-    return TrainedRun(run, store.open(run.key))
+            _train_on_ranks(run, store, progress, again, watched, on_batch)
+    trained = TrainedRun(run, store.open(run.key))
+    if watched is not None:
+        watched.warn(trained.stored.record.warned)
+    return trained
 
 
 def _train_here(
@@ -207,6 +214,7 @@ def write_run(
         "input_shape": run.data.input_shape,
         "n_classes": run.data.n_classes,
         "kept_epoch": run.best_epoch(history),
+        "warned": constant_answer(run, history[-1]),
         **({"best_epochs": run.best_epochs(history)} if len(run.monitors) > 1 else {}),
         "versions": {
             "workbench": workbench.__version__,

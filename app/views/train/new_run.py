@@ -21,13 +21,17 @@ from drawing.handout import handout
 from session import messages, reading, training_requests
 from session.address import any_text, bound, one_of, some_of
 from session.navigation import open_elsewhere
-from views.train.live_heads import TALL, knobs_of, time_left, with_training
+from views.train.live_heads import TALL, knobs_of, moved, time_left, with_training
+from workbench import schedules
 from workbench.catalogue import LOSSES, RECIPES, SETTINGS
-from workbench.datasets import DATASETS, HorizontalFlip, PaddedCrop, recipe_class
+from workbench.datasets import DATASETS, HorizontalFlip, ImageTransform, PaddedCrop, recipe_class
+from workbench.knobs import shown
+from workbench.schedules import Schedule
 from workbench.workers.heads import CANCELLED, FAILED, FINISHED, IDLE, Progress, head_of
 
 POLL = 1.0  # seconds between two looks at a run that learns
 OF_RUN, PATH = "those of the chosen run", "a path on this machine"
+NOTHING = "nothing"
 WHOLE, HEAD = "The whole network", "Only a head, on the features of the chosen run"
 
 
@@ -112,14 +116,19 @@ def chosen_augmentations(of_run: Iterable[Mapping[str, Any]], start: recipes.Sta
     these are.
     """
     of_recipe = training_requests.of_images(start.fields.get("transforms", ()))
-    chosen = {repr(each): each.spec() for each in (*training_requests.of_images(of_run), *of_recipe)}
-    known = {repr(each): each.spec() for each in (HorizontalFlip(), PaddedCrop())} | chosen
+    chosen = {in_words(each): each.spec() for each in (*training_requests.of_images(of_run), *of_recipe)}
+    known = {in_words(each): each.spec() for each in (HorizontalFlip(), PaddedCrop())} | chosen
     name = f"augmentation_{start.key}" if of_recipe else "augmentation_of_run" if chosen else "augmentation"
     asked = st.multiselect(
         "Augmentation", list(known), list(chosen), **bound(name, some_of(known)),
         help="changes of training images, drawn anew in every epoch; for images only",
     )  # fmt: skip
     return [known[each] for each in asked]
+
+
+def in_words(change: ImageTransform) -> str:
+    """The name of a transform, with its knobs where somebody has turned them: there is little room."""
+    return type(change).__name__ if change == type(change)() else repr(change)
 
 
 def chosen_loss(start: recipes.Start) -> dict[str, Any]:
@@ -132,7 +141,36 @@ def chosen_loss(start: recipes.Start) -> dict[str, Any]:
         **bound(f"new_loss{apart}", one_of(titles.values())),
     )  # fmt: skip
     told = own["knobs"] if name == own["loss"] else {}
-    return LOSSES[name].spec(**{**told, **knobs_of(name, prefix=f"new{apart}", start=told)})
+    chosen = knobs_of(name, prefix=f"new{apart}", start=told)
+    return LOSSES[name].spec(**{**told, **chosen, **annealed(name, chosen, key=f"{apart}_{name}", of_paper=bool(told))})
+
+
+def annealed(name: str, chosen: dict[str, Any], *, key: str, of_paper: bool) -> dict[str, Schedule]:
+    """The knob of a loss that changes while the network learns, from a start to where its own slider stands; or none.
+
+    At first that is the one with which new runs of the loss begin, unless a recipe says the knobs.
+    """
+    declared = {knob: moved(LOSSES[name])[knob] for knob in chosen if LOSSES[name].knobs[knob].numeric}
+    if not declared:
+        return {}
+    labels = {NOTHING: NOTHING} | {knob: each.symbol or knob.replace("_", " ") for knob, each in declared.items()}
+    first = next((knob for knob, each in declared.items() if each.new_runs and not of_paper), NOTHING)
+    knob = st.selectbox(
+        "What changes while it learns", list(labels), list(labels).index(first), format_func=labels.__getitem__,
+        help="a knob may begin elsewhere and come to its value over the first three quarters of the training",
+        **bound(f"changes{key}", one_of(labels.values())),
+    )  # fmt: skip
+    if knob == NOTHING:
+        return {}
+    start = declared[knob].ends()[-1] if knob != first else schedules.of_new_runs(declared[knob]).start
+    begin = knobs.widget(knob, declared[knob], start, key=f"begin{key}_{knob}", side="at the beginning")
+    end = chosen[knob]
+    course = "geometric" if min(begin, end) > 0 else "linear"
+    st.caption(
+        f"{labels[knob]} goes from {shown(begin)} to {shown(end)} over three quarters of the training and stays there"
+        + (", by equal factors in equal times." if course == "geometric" else ", evenly.")
+    )
+    return {knob: Schedule(begin, end, course=course)}
 
 
 def setting(name: str, start: Any, *, key: str) -> Any:
@@ -184,6 +222,8 @@ def watch(dark: bool) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.badge("Trained and kept", icon=":material/check:", color="green")
             open_elsewhere(progress.key)
+        if warned := reading.run(progress.key).record.warned:
+            st.warning(messages.plain(warned), icon=":material/warning:")
     curves(progress, dark)
 
 

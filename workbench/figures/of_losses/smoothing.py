@@ -46,7 +46,8 @@ def gradient_sparsity(
     `scores` is one score vector, an array (n, L), or a `LogitTable`, of which at most 200 rows are taken, spread evenly.
     `labels` are those of the rows of an array (without them, each row's lowest score); a table has its own. Each loss is
     drawn as it trains, its noise with a fixed seed; one without ε is a level line. With n_samples draws at most
-    n_samples + 1 classes move, however large ε: that is why the gradient stays sparse. Exact smoothing has no such cap. A
+    n_samples + 1 classes move, however large ε: that is why the gradient stays sparse. Exact smoothing has no such cap. How
+    many classes move does not decide whether a network learns; which ones do, does (`moat`). A
     gradient below a billionth of the row's largest is rounding and does not count. In the frame `rows` is the share of
     rows with a gradient; the others beat their margin.
 

@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from workbench.calibration import TemperatureScaling, at_temperature
+from workbench.calibration import TemperatureScaling
+from workbench.calibration.base import mean_loss
 from workbench.counts import spread_rows
 from workbench.figures.base import Figure, counted, paper
 from workbench.figures.code import Code
 from workbench.figures.style import Theme
-from workbench.metrics import negative_log_likelihood
 from workbench.tables import LogitTable, checked_table
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ def temperatures(val: LogitTable, test: LogitTable, at: float | None = None) -> 
     - `test`: the rows that it is judged on.
 
     Left of 1 the network is made surer, right of it less sure. The optimum is exact (`TemperatureScaling`); the curves
-    are of at most 2 000 rows of each table, spread evenly over it. `at` marks a temperature of one's own.
+    are of at most 2 000 rows of each table, spread evenly over it. `at` marks a temperature of one's own. Softmax with many
+    labels a row has no likelihood; there the loss is cross-entropy, of which the labels of a row share the weight equally.
 
     >>> import workbench as wb
     >>> table = wb.LogitTable(np.tile(3 * np.eye(2), (20, 1)), [0, 1] * 15 + [1, 0] * 5)
@@ -48,10 +49,12 @@ def temperatures(val: LogitTable, test: LogitTable, at: float | None = None) -> 
         for name, table in {"validation": val, "test": checked_table(test)}.items()
     }
     records = [
-        {"rows": name, "temperature": T, "loss": negative_log_likelihood(at_temperature(table, T))}
+        {"rows": name, "temperature": T, "loss": mean_loss(table, 1 / T)}
         for name, table in drawn.items()
         for T in TEMPERATURES
     ]
+    shared = val.many_labels and val.link == "softmax"
+    loss = "cross-entropy shared by the labels" if shared else "negative log-likelihood"
     some = f"at most {counted(ROWS)} rows of each" if max(val.n, test.n) > ROWS else ""
     unmarked = Temperatures(
         frame=pd.DataFrame(records),
@@ -59,7 +62,7 @@ def temperatures(val: LogitTable, test: LogitTable, at: float | None = None) -> 
         subtitle=f"n = {counted(val.n)} validation and {counted(test.n)} test rows{some and f', curves of {some}'}; "
         f"best T = {fitted.temperature:.3g}",
         text=(
-            f"Negative log-likelihood of n = {val.n} validation and {test.n} test rows against the temperature T that "
+            f"{loss.capitalize()} of n = {val.n} validation and {test.n} test rows against the temperature T that "
             f"divides the scores{some and f', drawn of {some}, spread evenly'}. The best on the validation rows is "
             f"T = {fitted.temperature:.3g}, which takes their loss from {fitted.before:.3g} to {fitted.after:.3g}: the "
             f"network is {_in_words(fitted.temperature)}."
@@ -67,6 +70,7 @@ def temperatures(val: LogitTable, test: LogitTable, at: float | None = None) -> 
         code=Code(),
         best=fitted.temperature,
         lowest=fitted.after,
+        loss=loss,
         at=None,
     )
     return unmarked.marked(at)
@@ -82,6 +86,7 @@ class Temperatures(Figure):
 
     best: float
     lowest: float  # loss of the fitting rows at the optimum
+    loss: str  # which one
     at: float | None
 
     def marked(self, at: float | None) -> Temperatures:
@@ -126,7 +131,7 @@ class Temperatures(Figure):
         layout = {
             "shapes": [] if self.at is None else [marked],
             "xaxis": {"type": "log", "range": ends.tolist(), "title": {"text": "temperature T"}, **ticks},
-            "yaxis": {"range": self.limits(), "title": {"text": "negative log-likelihood"}},
+            "yaxis": {"range": self.limits(), "title": {"text": self.loss}},
         }
         return go.Figure(traces, {**layout, "height": 420})
 
@@ -143,6 +148,6 @@ class Temperatures(Figure):
         axes.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
         axes.minorticks_off()
         axes.set(xlim=(TEMPERATURES[0], TEMPERATURES[-1]), ylim=self.limits())
-        axes.set(xlabel="temperature T", ylabel="negative log-likelihood")
+        axes.set(xlabel="temperature T", ylabel=self.loss)
         axes.legend()
         return figure

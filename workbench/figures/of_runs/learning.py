@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,19 +23,21 @@ if TYPE_CHECKING:
 PANELS = {
     "loss": {"train_loss": "training", "val_loss": "validation"},
     "accuracy": {"val_accuracy": "top-1", "val_average_K_accuracy": "average-K"},
+    "rows with the same set": {"val_same_set": "of K classes"},
     "classes in a set": {"val_mean_size": "average-K"},
     "scores with a gradient": {"nonzero_gradients": "of a training row"},
     "log normaliser": {"val_log_normaliser": "mean of the rows", "log_C": "log C"},
 }
 ACROSS = 3  # panels in a line
-SHARES = ("accuracy",)  # panels from 0 to 1
+MONITORS = "monitors"  # a panel for the metrics with a K that chose epochs
+SHARES = ("accuracy", MONITORS, "rows with the same set")  # panels from 0 to 1
 
 
 def learning_curves(history: pd.DataFrame, epochs: int | None = None) -> LearningCurves:
-    """How a run learns, epoch by epoch: loss, accuracy, size of the sets, sparsity of the gradient, normaliser.
+    """How a run learns, epoch by epoch: loss, accuracy, sameness and size of the sets, sparsity of the gradient, normaliser.
 
     `history` is that of a trained run, or its first rows while it trains; `epochs` is how many there will be. What a
-    history does not have gets no panel. In the frame epochs count from 1.
+    history does not have gets no panel, and a knob that follows a schedule has one. In the frame epochs count from 1.
 
     >>> history = pd.DataFrame({"epoch": [0, 1], "train_loss": [2.0, 1.0], "val_loss": [2.1, 1.4]})
     >>> learning_curves(history).frame.to_numpy().tolist()[:2]
@@ -44,9 +47,12 @@ def learning_curves(history: pd.DataFrame, epochs: int | None = None) -> Learnin
     et al. 2022 count in Fig. 2, there against ε: `gradient_sparsity` draws that.
     """
     checked_frame(history, ["epoch"], "a trained run has one, wb.train(run).history")
+    monitors = {column: words for column in history.columns if (words := _monitor_in_words(str(column)))}
+    panels = {"loss": PANELS["loss"], "accuracy": PANELS["accuracy"], MONITORS: monitors} | PANELS
+    panels |= {name: {name: "in its last step"} for name in map(str, history) if name.startswith("loss.")}
     parts = [
         pd.DataFrame({"panel": panel, "curve": name, "epoch": history["epoch"] + 1, "value": history[column]})
-        for panel, columns in PANELS.items()
+        for panel, columns in panels.items()
         for column, name in columns.items()
         if len(history) and column in history
     ]
@@ -68,6 +74,16 @@ def learning_curves(history: pd.DataFrame, epochs: int | None = None) -> Learnin
         ),
         epochs=done if epochs is None else epochs,
     )
+
+
+def _monitor_in_words(column: str) -> str:
+    """What a run was watched by, beside its K; "" for any other column.
+
+    >>> _monitor_in_words("val_few_average_k_accuracy@K=3")
+    'few average-3'
+    """
+    found = re.fullmatch(r"val_(?:(\w+)_)?(top|average)_k_accuracy@K=(.+)", column)
+    return "" if found is None else f"{found[1] or ''} {found[2]}-{found[3]}".strip()
 
 
 def small_multiples(n: int, **options: Any) -> go.Figure:

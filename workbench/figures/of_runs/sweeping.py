@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -18,12 +18,14 @@ from workbench.figures.of_runs.learning import ACROSS, small_multiples
 from workbench.figures.style import Theme
 from workbench.metrics import METRICS, Metric
 from workbench.metrics.base import in_full
+from workbench.metrics.reporting import PROBABILITIES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
 
 MOST_TICKS = 5
 WIDE = 20  # a knob whose largest value is so many times its smallest gets a logarithmic axis
+LEGEND_WIDTH = 100  # letters
 OF_SUMMARY = ("split", "metric", "mean", "seeds", "low", "high")
 ARROWS = {"higher": " ↑", "lower": " ↓", "none": ""}  # which way is better
 
@@ -34,9 +36,10 @@ def against_knob(summary: pd.DataFrame, knob: str, split: str = "test") -> Again
     - `knob`: the column of `summary` along the axis, such as "loss.epsilon".
     - `split`: the rows that were judged on, "test" or "val".
 
-    `summary` is that of `wb.sweep(...)`. What else was varied tells the lines apart. The interval is Student's, of the
-    mean over seeds (on a scale that ends where the metric does): it tells how much training varies. With one seed there is
-    none. Metrics that are a number for each group have a panel for each. An arrow says which way is better.
+    `summary` is that of `wb.sweep(...)`. What else was varied tells the lines apart, and so do rules where there are several.
+    The interval is Student's, of the mean over seeds (on a scale that ends where the metric does): it tells how much
+    training varies. With one seed there is none. Of `wb.sweep(...).intervals(metric)` it is of seeds and rows. Metrics that
+    are a number for each group have a panel for each. An arrow says which way is better.
 
     >>> rows = [(epsilon, "test", "accuracy", epsilon / 2, 1, None, None) for epsilon in (0.1, 0.5, 1.0)]
     >>> summary = pd.DataFrame(rows, columns=["loss.epsilon", "split", "metric", "mean", "seeds", "low", "high"])
@@ -44,7 +47,7 @@ def against_knob(summary: pd.DataFrame, knob: str, split: str = "test") -> Again
     [[0.1, 0.05], [0.5, 0.25], [1.0, 0.5]]
     """
     checked_frame(summary, OF_SUMMARY, "wb.sweep(...).summary() makes one")
-    varied = [name for name in summary.columns if name not in (*OF_SUMMARY, "group")]
+    varied = [name for name in summary.columns if name not in (*OF_SUMMARY, "group", "rule")]
     if knob not in varied or not pd.api.types.is_numeric_dtype(summary[knob]):
         numbers = [name for name in varied if pd.api.types.is_numeric_dtype(summary[name])]
         raise ValueError(f"{knob!r} is not a number that was varied; give one of {', '.join(numbers) or 'none'}")
@@ -52,7 +55,10 @@ def against_knob(summary: pd.DataFrame, knob: str, split: str = "test") -> Again
     if chosen.empty:
         raise ValueError(f"split = {split!r} has no values; the summary has {', '.join(sorted(set(summary['split'])))}")
     others = [name for name in varied if name != knob]
-    lines = [", ".join(f"{_short(name)} = {row[name]}" for name in others) for row in chosen.to_dict("records")]
+    lines = [", ".join(_told(name, row[name]) for name in others) for row in chosen.to_dict("records")]
+    if "rule" in chosen and chosen.groupby([*varied, "metric"], dropna=False)["rule"].nunique().max() > 1:
+        rules = [rule or PROBABILITIES for rule in chosen["rule"]]
+        lines = [f"{line}, {rule}" if line else rule for line, rule in zip(lines, rules, strict=True)]
     frame = pd.DataFrame(
         {
             "metric": [in_full(row["metric"], row.get("group", "")) for row in chosen.to_dict("records")],
@@ -65,7 +71,9 @@ def against_knob(summary: pd.DataFrame, knob: str, split: str = "test") -> Again
 
     seeds = sorted(set(frame["seeds"].tolist()))
     of = f"n = {seeds[0]}" if len(seeds) == 1 else f"n = {seeds[0]} to {seeds[-1]}"
-    interval = "lines are 95 % intervals of the mean over seeds" if seeds[-1] > 1 else "no interval"
+    over = summary.attrs.get("intervals", "the mean over seeds")
+    known = bool(frame[["low", "high"]].notna().any(axis=None))
+    interval = f"lines are 95 % intervals of {over}" if known else "no interval"
     ends = [
         f"{in_words(str(metric))} from {part['mean'].iloc[0]:.3g} at {part['x'].iloc[0]:g} to {part['mean'].iloc[-1]:.3g} at "
         f"{part['x'].iloc[-1]:g}" + (f" ({line})" if line else "")
@@ -87,6 +95,10 @@ def against_knob(summary: pd.DataFrame, knob: str, split: str = "test") -> Again
 
 def _short(name: str) -> str:
     return name.removeprefix("loss.").replace("_", " ")
+
+
+def _told(name: str, value: Any) -> str:
+    return str(value) if name == "loss" else f"{_short(name)} = {value}"
 
 
 def _in_given_order(column: pd.Series) -> pd.Series:
@@ -124,6 +136,10 @@ class AgainstKnob(Figure):
         room = 0.06 * (high - low) or 0.5
         return low - room, high + room
 
+    def legend_lines(self) -> int:
+        """About how many lines the names of the lines fill."""
+        return math.ceil(sum(len(name) + 6 for name in self.frame["line"].unique()) / LEGEND_WIDTH)
+
     def ticks(self) -> list[float]:
         """Values of the knob to write below the axis: of many, some that are evenly spread."""
         values = np.unique(self.frame["x"])
@@ -134,16 +150,21 @@ class AgainstKnob(Figure):
     def _plotly(self, theme: Theme) -> go.Figure:
         panels, names = self.panels(), list(dict.fromkeys(self.frame["line"]))
         rows = math.ceil(len(panels) / ACROSS)
-        titles = [f"<b>{in_words(metric)}</b>{_arrow(metric)}" for metric in panels]
+        titles = [f"<b>{html.escape(in_words(metric))}</b>{_arrow(metric)}" for metric in panels]
+        first = {
+            name: list(panels).index(self.frame.loc[self.frame["line"] == name, "metric"].iloc[0]) for name in names
+        }
         figure = small_multiples(len(panels), subplot_titles=titles)
         for place, (metric, part) in enumerate(panels.items()):
             where = {"row": place // ACROSS + 1, "col": place % ACROSS + 1}
             for position, name in enumerate(names):
                 its = part[part["line"] == name]
+                if its.empty:
+                    continue
                 colour = theme.categories[position % len(theme.categories)]
                 figure.add_scatter(
                     x=its["x"], y=its["mean"], mode="lines+markers", name=html.escape(name), legendgroup=name,
-                    showlegend=place == 0 and len(names) > 1, line={"color": colour, "width": 2.5}, marker={"size": 7},
+                    showlegend=place == first[name] and len(names) > 1, line={"color": colour, "width": 2.5}, marker={"size": 7},
                     error_y={
                         "array": its["high"] - its["mean"], "arrayminus": its["mean"] - its["low"],
                         "color": colour, "thickness": 1.5, "width": 0,
@@ -156,9 +177,14 @@ class AgainstKnob(Figure):
             figure.update_yaxes(range=self.limits(metric), tickformat="~%" if _share(metric) else "~g", **where)
         figure.update_xaxes(range=self.ends(), type="log" if self.logarithmic else "linear", title=self.knob)
         figure.update_xaxes(tickvals=self.ticks(), ticktext=[f"{value:g}" for value in self.ticks()])
-        legend = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1 + 0.16 / rows, "yanchor": "bottom"}
+        below = len(names) > 1 and self.legend_lines() > 1  # above the panels there is room for one line
+        height = {"y": -0.3 / rows, "yanchor": "top"} if below else {"y": 1 + 0.16 / rows, "yanchor": "bottom"}
+        legend = {"orientation": "h", "x": 0, "xanchor": "left", **height}
         return figure.update_layout(
-            height=180 + 220 * rows, showlegend=len(names) > 1, legend=legend, margin={"t": 132}
+            height=180 + 220 * rows + 24 * self.legend_lines() * below,
+            showlegend=len(names) > 1,
+            legend=legend,
+            margin={"t": 132},
         )
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
@@ -166,7 +192,9 @@ class AgainstKnob(Figure):
 
         panels, names = self.panels(), list(dict.fromkeys(self.frame["line"]))
         rows = math.ceil(len(panels) / ACROSS)
-        figure = paper(9.0, 0.6 + 2.5 * rows)
+        columns = max(1, min(4, len(names), LEGEND_WIDTH // (max(map(len, names)) + 6)))
+        below = self.legend_lines() > 1
+        figure = paper(9.0, 0.6 + 2.5 * rows + 0.22 * math.ceil(len(names) / columns) * below)
         grid = figure.subplots(rows, min(ACROSS, len(panels)), squeeze=False).ravel()
         low, high = self.ends()
         for axes, (metric, part) in zip(grid, panels.items(), strict=False):
@@ -184,7 +212,11 @@ class AgainstKnob(Figure):
             if _share(metric):
                 axes.yaxis.set_major_formatter(PercentFormatter(1))
         if len(names) > 1:
-            figure.legend(*grid[0].get_legend_handles_labels(), loc="upper right", ncols=min(len(names), 4))
+            figure.legend(
+                *grid[0].get_legend_handles_labels(),
+                loc="outside lower left" if below else "upper right",
+                ncols=columns,
+            )
         for axes in grid[len(panels) :]:
             axes.set_axis_off()
         return figure

@@ -1,0 +1,185 @@
+"""Members in step with each other: all that `heads` does in an epoch."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.func import functional_call, vmap
+
+from workbench.counts import scores_pulled
+from workbench.training.fitting import best_kept
+from workbench.training.learner import OPTIMIZERS, Learner
+from workbench.training.stacked_optimizers import RULES
+
+OnStep = Callable[[int], None]  # gets the number of members that took it
+
+
+class Stack:
+    """Members in step with each other: stacked weights, a rule that knows the rates of each, and a loss for each."""
+
+    def __init__(self, members: Sequence[Learner]) -> None:
+        self.members = list(members)
+        self.rule = RULES[members[0].run.optimizer]()
+        self.states = {member: _optimizer_of_state(member) for member in members}
+        self.diverged: dict[Learner, FloatingPointError] = {}
+        self.epoch = 0
+        self._stack()
+
+    def _stack(self) -> None:
+        """The weights of all members in one tensor for each name; those of a member are a part of it."""
+        self.network = self.members[0].network
+        self.weights = {
+            name: torch.stack([member.network.get_parameter(name).detach() for member in self.members])
+            for name, _ in self.network.named_parameters()
+        }
+        for name, stacked in self.weights.items():
+            for member, own in zip(self.members, stacked.unbind(), strict=True):
+                member.network.get_parameter(name).data = own
+            stacked.requires_grad_()
+        self.decays = torch.tensor([member.run.weight_decay for member in self.members])
+        self.same_loss = _places_of_equal(self.members)
+
+    def dismiss(self, members: Iterable[Learner]) -> None:
+        """Goes on without these."""
+        leaving = set(members)
+        stay = [place for place, member in enumerate(self.members) if member not in leaving]
+        if len(stay) < len(self.members):
+            self.members = [self.members[place] for place in stay]
+            self.rule.keep(stay)
+            if self.members:
+                self._stack()
+
+    def learn_epoch(self, on_step: OnStep) -> None:
+        """One epoch of training and one look at val; who diverges on the way leaves, and is told of in `diverged`."""
+        started, n_members = time.perf_counter(), len(self.members)
+        for member in self.members:
+            member.first_epoch = self.epoch
+            member.begin_epoch()
+            member.on_validation_epoch_start()
+        self._switch(training=True)
+        self._train(on_step)
+        self._switch(training=False)
+        self._validate()
+        seconds = (time.perf_counter() - started) / n_members
+        for member in self.members:
+            with self._left_alone(member):
+                member.end_epoch(seconds)
+        self.dismiss(self.diverged)
+        self.epoch += 1
+
+    def _train(self, on_step: OnStep) -> None:
+        inputs, labels = self.members[0].train_rows
+        assert isinstance(inputs, Tensor)
+        of_seed = {member.run.seed: member for member in self.members}
+        orders = {seed: member.train_dataloader().batches.rows for seed, member in of_seed.items()}
+        for step in range(self.members[0].n_batches):
+            if self.members:
+                on_step(len(self.members))
+                rows = torch.stack([orders[member.run.seed][step] for member in self.members])  # (members, n)
+                scores = self.scores(inputs[rows] if len(orders) > 1 else inputs[rows[0]], own_rows=len(orders) > 1)
+                self._take_step(step, scores, labels[rows], rows)
+
+    def _take_step(self, step: int, scores: Tensor, labels: Tensor, rows: Tensor) -> None:
+        outputs = scores.detach().requires_grad_()
+        means = self._losses(partial(_of_step, step), outputs, labels, rows).mean(1)  # (members,)
+        means.sum().backward()
+        assert outputs.grad is not None
+        values = means.tolist()
+        pulled = scores_pulled(outputs.grad.flatten(0, 1)).view(rows.shape).sum(1).tolist()
+        for member, value, n_pulled in zip(self.members, values, pulled, strict=True):
+            if math.isfinite(value):
+                member.train_losses.append(value)
+                member.nonzero_gradients.append(n_pulled / rows.shape[1])
+            else:
+                with self._left_alone(member):
+                    member.check_finite(value, step)
+        rates = [member.rate(step) for member in self.members]
+        gradients = torch.autograd.grad(scores, list(self.weights.values()), outputs.grad)
+        self.rule.step(list(self.weights.values()), gradients, torch.tensor(rates), self.decays)
+        for member, rate in zip(self.members, rates, strict=True):
+            if optimizer := self.states[member]:
+                for group in optimizer.param_groups:
+                    group["lr"] = rate * member.state_speed
+                optimizer.step()
+                optimizer.zero_grad()
+        self.dismiss(self.diverged)
+
+    @torch.no_grad()
+    def _validate(self) -> None:
+        n_members = len(self.members)
+        for inputs, labels, rows, _ in self.members[0].val_dataloader() if self.members else ():
+            scores = self.scores(inputs, own_rows=False)
+            own_labels, own_rows = labels.expand(n_members, *labels.shape), rows.expand(n_members, -1)
+            values = self._losses(_of_val, scores, own_labels, own_rows)
+            for member, own_scores, own_values in zip(self.members, scores, values, strict=True):
+                member.val_scores.append(own_scores)
+                member.val_losses.append(own_values)
+
+    def scores(self, inputs: Tensor, *, own_rows: bool) -> Tensor:
+        """(members, n, L) or (members, n, 2, L), of the same inputs (n, …) or of those of each member."""
+        scores: Tensor = vmap(self._scores_of, in_dims=(0, 0 if own_rows else None))(self.weights, inputs)
+        return scores
+
+    def _scores_of(self, weights: dict[str, Tensor], inputs: Tensor) -> Tensor:
+        scores: Tensor = functional_call(self.network, weights, (inputs,))
+        return scores
+
+    def _losses(self, losses_of: Callable[..., Tensor], scores: Tensor, labels: Tensor, rows: Tensor) -> Tensor:
+        """(members, n): what the loss of each member says of its rows. Equal losses are asked at once."""
+        values: list[tuple[int, Tensor]] = []
+        for places in self.same_loss:
+            member = self.members[places[0]]
+            if len(places) == len(self.members):
+                return losses_of(member, *(each.flatten(0, 1) for each in (scores, labels, rows))).view(rows.shape)
+            if len(places) == 1:
+                values.append((places[0], losses_of(member, *(each[places[0]] for each in (scores, labels, rows)))))
+            else:
+                chosen = (each[places].flatten(0, 1) for each in (scores, labels, rows))
+                values += zip(places, losses_of(member, *chosen).view(len(places), -1), strict=True)
+        return torch.stack([own for _, own in sorted(values, key=lambda each: each[0])])
+
+    @contextmanager
+    def _left_alone(self, member: Learner) -> Iterator[None]:
+        """A member that diverges takes nobody along."""
+        try:
+            with best_kept(member):
+                yield
+        except FloatingPointError as error:
+            self.diverged[member] = error
+
+    def _switch(self, *, training: bool) -> None:
+        for member in self.members:
+            if member.state is not None:
+                member.state.train(training)
+
+
+def _of_step(step: int, member: Learner, scores: Tensor, labels: Tensor, rows: Tensor) -> Tensor:
+    return member.losses(scores, labels, rows, step)
+
+
+def _of_val(member: Learner, scores: Tensor, labels: Tensor, rows: Tensor) -> Tensor:
+    return member.validation_losses(scores, labels)
+
+
+def _optimizer_of_state(member: Learner) -> torch.optim.Optimizer | None:
+    """What a loss learns of each row is as large as the data, and is not stacked."""
+    groups = member.groups_of_state()
+    return OPTIMIZERS[member.run.optimizer](groups) if groups else None
+
+
+def _places_of_equal(members: Sequence[Learner]) -> list[list[int]]:
+    """Places of members whose loss is the same function of a row, so that one evaluation serves them all."""
+    places: dict[Any, list[int]] = {}
+    for place, member in enumerate(members):
+        loss = member.loss
+        of_a_row = not (loss.random or loss.couples_batch or member.state is not None)
+        of_a_row &= member.scheduled is loss  # a schedule stands where the epochs of its run say
+        places.setdefault((type(loss), loss) if of_a_row else place, []).append(place)
+    return list(places.values())
