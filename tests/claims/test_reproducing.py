@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -172,6 +174,40 @@ def test_a_small_table_is_reproduced_from_end_to_end_once_and_kept(store):
     assert (kept.conditions, kept.runs) == (again.conditions, again.runs)
 
 
+def test_of_what_was_searched_the_best_on_val_is_reported(stub, monkeypatch):
+    tries = [
+        one for one in planned(TABLES["000 Table 4.5"], stub, seeds=1, tune=True) if one.row.label.startswith("focal")
+    ]
+    on_val = dict(zip((0.5, 1.0, 2.0, 5.0), (0.3, 0.6, 0.5, 0.1), strict=True))  # by γ
+    of_run = {run.key: run.loss.gamma for one in tries for run in one.runs}
+    monkeypatch.setattr(
+        reproducing,
+        "_values",
+        lambda one, gamma: {"": gamma / 10, "few": 0, "medium": 0, "many": 0, "val": on_val[gamma]},
+    )
+    found = reproducing._measured(TABLES["000 Table 4.5"], tries, of_run)
+    assert found["focal (γ = 2.0)", "K = 3", ""] == pytest.approx(
+        {**over_seeds([10.0]), "loss": "Focal(gamma=1.0)"}, nan_ok=True
+    )
+
+
+def test_machines_share_the_runs_and_lay_out_what_is_stored(store, monkeypatch):
+    trained = []
+
+    def swept(run, over, **_):
+        trained.append(len(over))
+        return SimpleNamespace(runs=(), failed=[(setting, "a test trains nothing") for setting in over])
+
+    monkeypatch.setattr(reproducing, "sweep", swept)
+    table = TABLES["001 Table 1"]
+    parts = [table.reproduce(small=True, share=(part, 5), store=store, progress=False) for part in (1, 2, 3, 4, 5)]
+    assert sum(trained) == 12  # six losses, two seeds
+    assert all(part.frame["run"].sum() < 6 for part in parts)  # a cell is laid out when both of its runs are there
+    for wrong in ((0, 4), (5, 4), 3, ("2", "4")):
+        with pytest.raises(ValueError, match="give which part of the runs to train and of how many"):
+            table.reproduce(small=True, share=wrong, store=store)
+
+
 def test_depths_of_networks_are_computed_and_equal(store):
     found = TABLES["003 Table 7"].reproduce(store=store)
     assert found.agrees
@@ -204,8 +240,8 @@ def test_ours_is_laid_out_beside_theirs():
     assert r"1 & 72.24$\pm$0.15 & 72.12 $\pm$ 0.12 & 71.43$\pm$0.14 & 72.46$\pm$0.15 \\" in found.latex()
     assert "<b>72.12 ± 0.12</b>" in found._repr_html_()
     assert not found.agrees
-    columns = ["row", "column", "part", "printed", "printed_low", "printed_high", "ours", "low", "high", "seeds", "run"]
-    assert list(found.frame.columns) == columns
+    columns = ["row", "column", "part", "printed", "printed_low", "printed_high", "ours", "low", "high", "seeds"]
+    assert list(found.frame.columns) == [*columns, "loss", "run"]
 
 
 def test_the_picture_shows_what_both_have_and_its_code_makes_it_again(store, monkeypatch):

@@ -52,6 +52,7 @@ def test_a_table_is_printed_in_every_format(how, said, capsys):
         (["001 Table 2", "--data", "nowhere"], "there is no dataset 'nowhere' and no such path"),
         (["003 Table 2", "--data", "letters"], "is about ImageNet-1K, ImageNet-21K-P; give --data 'ImageNet-1K=PATH'"),
         (["004 Table III", "--data", "MS-COCO=letters"], "which lacks: many labels a row"),
+        (["001 Table 2", "--small", "--share", "half"], "--share half; give which part of the runs to train"),
         (["000 Table 4.1"], "000 Table 4.1 is not run: it holds formulas and no results"),
     ],
 )

@@ -23,10 +23,6 @@ def _shots(data: Dataset) -> bool:
     return all(map(np.any, (counts < FEW, (counts >= FEW) & (counts <= MANY), counts > MANY)))
 
 
-def _unlabelled(data: Dataset) -> bool:
-    return all(data.many_labels and not split.labels.any(axis=1).all() for split in (data.train, data.test))
-
-
 NEEDS: dict[str, Need] = {
     "one label": Need(lambda data: not data.many_labels, "one label a row"),
     "many labels": Need(lambda data: data.many_labels, "many labels a row: (n, L) of true and false"),
@@ -39,8 +35,6 @@ NEEDS: dict[str, Need] = {
         f"counts of training rows that make few-shot (< {FEW}), medium-shot and many-shot (> {MANY}) classes: a long "
         "tail, such as data.transformed(LongTail(100))",
     ),
-    "rows without a label": Need(_unlabelled, "rows without a label, in training and in test: ZeroLabels() makes some"),
-    "photographs": Need(lambda data: len(data.input_shape) == 3, "photographs, (n, height, width, 3)"),
 }
 
 

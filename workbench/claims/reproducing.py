@@ -60,19 +60,28 @@ def reproduce(
     model: str | None,
     device: str,
     devices: int,
+    share: tuple[int, int],
     store: Store | None,
     progress: bool,
 ) -> Reproduction:
     """`PaperTable.reproduce`, which says what is what."""
     store = chosen_store(store)
+    mine, of = _checked_share(share)
     started = time.monotonic()
     tries = planned(table, data, small=small, tune=tune, seeds=seeds, model=model, device=device, devices=devices)
     runs = list({run.key: run for one in tries for run in one.runs}.values())
-    done = sweep(runs[0], over=_varied(runs), store=store, progress=progress)
+    here = [
+        run for at, run in enumerate(runs) if at % of == mine - 1 or store.has(run.key)
+    ]  # others may have done some
+    if not here:
+        raise ValueError(f"share = {mine}/{of}: {table.name} has {len(runs)} runs, and none is left for this share")
+    done = sweep(here[0], over=_varied(here), store=store, progress=progress)
     trained = {one.run.key: one for one in done.runs}
+    asked = {run.key for run in here}
+    there = [one for one in tries if all(run.key in asked for run in one.runs)]
     reproduction = Reproduction(
         table,
-        with_ours(table, _measured(table, tries, trained)),
+        with_ours(table, _measured(table, there, trained)),
         small,
         in_words(table, tries, small, seconds=time.monotonic() - started),
         tuple(trained),
@@ -80,6 +89,17 @@ def reproduce(
     )
     reproduction.save(store)
     return reproduction
+
+
+def _checked_share(share: Any) -> tuple[int, int]:
+    """Which part of the runs, of how many parts."""
+    try:
+        mine, of = (whole("share", part) for part in share)
+    except (TypeError, ValueError):
+        mine, of = 0, 0
+    if not 1 <= mine <= of:
+        raise ValueError(f"share = {share!r}; give which part of the runs to train and of how many, such as (2, 4)")
+    return mine, of
 
 
 def planned(
@@ -220,9 +240,9 @@ def _same(one: Any, other: Any) -> bool:
 
 def _measured(
     table: PaperTable, tries: Sequence[Try], trained: Mapping[str, TrainedRun]
-) -> dict[Place, dict[str, float]]:
+) -> dict[Place, dict[str, Any]]:
     """Mean over seeds with its interval of every part of every cell; of several tries, that which is best on val."""
-    found: dict[Place, dict[str, float]] = {}
+    found: dict[Place, dict[str, Any]] = {}
     for (row, column), group in itertools.groupby(tries, key=lambda one: (one.row.label, one.column.label)):
         values = {one: [_values(one, trained[run.key]) for run in one.runs if run.key in trained] for one in group}
         whole_ones = {one: rows for one, rows in values.items() if len(rows) == len(one.runs)}
@@ -230,7 +250,8 @@ def _measured(
         for part in column_parts(table, column):
             scale = 100 if part.percent else 1
             of_seeds = [] if best is None else [scale * row[part.name] for row in whole_ones[best]]
-            found[row, column, part.name] = over_seeds(of_seeds)
+            loss = next(iter(values) if best is None else iter([best])).runs[0].loss
+            found[row, column, part.name] = {**over_seeds(of_seeds), "loss": repr(loss)}
     return found
 
 
@@ -282,7 +303,7 @@ def in_words(table: PaperTable, tries: Sequence[Try], small: bool, *, seconds: f
     run = tries[0].runs[0]
     counts = sorted({len(one.runs) for one in tries})
     names = dict.fromkeys(one.runs[0].data.name.partition(" · ")[0] for one in tries)
-    said = f"reduced: {table.reduced}" if small else f"data {', '.join(names)}, {run.model_name}, {run.epochs} epochs"
-    of = "–".join(map(str, counts))
+    of = f"{'–'.join(map(str, counts))} seed{'s' if counts[-1] > 1 else ''}"
+    whole_scale = f"data {', '.join(names)}, {run.model_name}, {run.epochs} epochs, {of}"
     took = f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
-    return f"{said}; run with {of} seed{'s' if counts[-1] > 1 else ''} a cell in {took}"
+    return f"{f'reduced: {table.reduction(counts[-1])}' if small else whole_scale}; trained in {took}"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 FOLDER = "reproductions"
 FORMAT = 1
-MEASURED = ("ours", "low", "high", "seeds", "run")
+MEASURED = ("ours", "low", "high", "seeds", "loss")
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +31,8 @@ class Reproduction:
     """A table that was reproduced.
 
     `frame` is tidy, in the units of the paper: `row`, `column`, `part`, `printed` with `printed_low` and `printed_high`,
-    `ours` with `low` and `high` (Student's 95 % interval of the mean over seeds), the number of `seeds`, and whether
-    the cell was `run`: one that was run and has no number diverged. `conditions` says at what scale; `runs` are the keys
+    `ours` with `low` and `high` (Student's 95 % interval of the mean over seeds), the number of `seeds`, the `loss`, and
+    whether the cell was `run`: one that was run and has no number diverged. `conditions` says at what scale; `runs` are the keys
     of the runs, and `diverged` what was said of those whose loss did.
     """
 
@@ -82,7 +82,7 @@ class Reproduction:
     def save(self, store: Store | None = None) -> Path:
         """Keeps it beside the runs, in place of what was kept of this table at this scale."""
         store = chosen_store(store)
-        ours = self.frame[["row", "column", "part", *MEASURED]]
+        ours = self.frame.loc[self.frame["run"], ["row", "column", "part", *MEASURED]]
         written = {
             "format": FORMAT,
             "table": self.table.name,
@@ -102,7 +102,7 @@ class Reproduction:
 
 def with_ours(table: PaperTable, ours: Mapping[Place, Mapping[str, Any]]) -> pd.DataFrame:
     """The frame of a table with what was measured of its cells: `ours`, `low`, `high`, `seeds`."""
-    empty = {"ours": np.nan, "low": np.nan, "high": np.nan, "seeds": 0}
+    empty = {"ours": np.nan, "low": np.nan, "high": np.nan, "seeds": 0, "loss": ""}
     frame = table.frame
     places = list(zip(frame["row"], frame["column"], frame["part"], strict=True))
     found = pd.DataFrame([{**empty, **ours.get(place, {}), "run": place in ours} for place in places])
@@ -135,9 +135,8 @@ def _read(table: PaperTable, path: Path) -> Reproduction | None:
     try:
         written = json.loads(path.read_text(encoding="utf-8"))
         ours = {
-            (cell["row"], cell["column"], cell["part"]): {name: _number(cell[name]) for name in MEASURED[:4]}
+            (cell["row"], cell["column"], cell["part"]): {name: _number(cell[name]) for name in MEASURED}
             for cell in written["cells"]
-            if cell["run"]
         }
         runs, diverged = (tuple(map(str, written[name])) for name in ("runs", "diverged"))
         said, finished = (str(written[name]) for name in ("conditions", "finished"))
@@ -146,6 +145,6 @@ def _read(table: PaperTable, path: Path) -> Reproduction | None:
         return None
 
 
-def _number(value: float | None) -> float:
+def _number(value: Any) -> Any:
     """JSON has no NaN."""
     return np.nan if value is None else value

@@ -113,9 +113,13 @@ class PaperTable:
 
     @property
     def reduced(self) -> str:
-        """What is reduced at the small scale: data, network, epochs, learning rate, seeds."""
+        """What is reduced at the small scale: data, network, epochs, learning rate, seeds; "" if there is none."""
+        return "" if self.small is None else self.reduction(self.small.seeds)
+
+    def reduction(self, n_seeds: int) -> str:
+        """What is reduced at the small scale, with so many seeds."""
         if self.small is None or self.protocol is None:
-            return ""
+            raise ValueError(f"{self.name} has no reduced scale")
         run, theirs = self.small.run, RECIPES[self.recipe_of(self.data[0])].settings
         kinds = [
             " with ".join([name, *(kind for kind, _ in self.small.transforms)]) for name, _ in self.small.data.values()
@@ -126,7 +130,7 @@ class PaperTable:
             f"data: {', '.join(data)}" + (f" ({', '.join(left_out)} left out)" if left_out else ""),
             f"network: {run['model']} for {theirs.get('model', 'a published one')}",
         ]
-        seeds = {"seeds": (self.small.seeds, self.data[0].seeds or self.protocol.seeds)}
+        seeds = {"seeds": (n_seeds, self.data[0].seeds or self.protocol.seeds)}
         pairs = {name: (run[name], theirs[name]) for name in NUMBERS_OF_A_RUN if name in run} | seeds
         said += [f"{name.replace('_', ' ')}: {a:g} for {b:.3g}" for name, (a, b) in pairs.items() if a != b]
         return "; ".join([*said, "no augmentation"] if theirs.get("transforms") else said)
@@ -198,6 +202,7 @@ class PaperTable:
         model: str | None = None,
         device: str = "auto",
         devices: int = 1,
+        share: tuple[int, int] = (1, 1),
         store: Store | None = None,
         progress: bool = True,
     ) -> Reproduction:
@@ -210,6 +215,8 @@ class PaperTable:
         - `seeds`: number of seeds, if not that of the paper.
         - `model`: the network, where the paper fine-tunes one that somebody else published.
         - `device`, `devices`: as in `Run`.
+        - `share`: (2, 4) trains the second quarter of the runs, and lays out what is stored by then: for machines that work
+          side by side on one store.
         - `store`: where runs and the result are kept; a run that is stored is not trained again.
         - `progress`: print a line for each run.
         """
@@ -228,6 +235,7 @@ class PaperTable:
             model=model,
             device=device,
             devices=devices,
+            share=share,
             store=store,
             progress=progress,
         )

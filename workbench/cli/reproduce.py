@@ -32,6 +32,11 @@ def _options(parser: Parser) -> None:
     parser.add_argument("--model", metavar="NAME", help="the network, where the paper fine-tunes a published one")
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
     parser.add_argument("--devices", type=int, default=1, metavar="N", help="ranks that share each batch (default: 1)")
+    parser.add_argument(
+        "--share",
+        metavar="I/N",
+        help="train the I-th of N parts of the runs: for N machines that work side by side on one store",
+    )
     parser.add_argument("--format", choices=FORMATS, default="text", help="what to print (default: text)")
 
 
@@ -53,6 +58,7 @@ def _run(options: Options) -> int:
         model=options.model,
         device=options.device,
         devices=options.devices,
+        share=_share(options.share),
     )
     for message in found.diverged:
         print(f"diverged: {message}", file=sys.stderr)
@@ -71,6 +77,14 @@ def _data(table: PaperTable, given: list[str] | None) -> dict[str, str] | str | 
             )
         return given[0]
     return pairs or None
+
+
+def _share(given: str | None) -> tuple[int, int]:
+    """Which part of the runs, of how many."""
+    mine, _, of = (given or "1/1").partition("/")
+    if not (mine.isdigit() and of.isdigit()):
+        raise ValueError(f"--share {given}; give which part of the runs to train and of how many, such as 2/4")
+    return int(mine), int(of)
 
 
 def _list_all() -> None:
