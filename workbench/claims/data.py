@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,27 +24,27 @@ CIFAR = (CIFAR_FEATURES, CIFAR_LOGITS)  # the features, and the names of their c
 PER_CLASS = (50, 20, 30)  # rows of each class of CIFAR-100 to train, to choose and to judge
 
 
-def garden_heads(**fields: object) -> Run:
+def garden_heads(**fields: Any) -> Run:
     """A linear head on the features of the garden that the demo's cross-entropy network gives: a long tail of 60 species."""
     settings = {"epochs": 30, "batch_size": 256, "learning_rate": 3e-3} | fields
-    return Run(_garden(), model="cnn", features=_backbone(), **settings)  # type: ignore[arg-type]
+    return Run(_garden(), model="cnn", features=_backbone(), **settings)
 
 
-def garden_network(**fields: object) -> Run:
+def garden_network(**fields: Any) -> Run:
     """The small network of the demo on photographs of the garden, trained whole."""
     return RECIPES["quick-photographs"].run(_garden(), **fields)
 
 
-def letters(model: str, **fields: object) -> Run:
+def letters(model: str, **fields: Any) -> Run:
     """Letters of 26 kinds, 16 numbers a row, 20 000 rows."""
-    return Run("letters", model=model, **{"epochs": 30, "batch_size": 256, "learning_rate": 3e-3} | fields)  # type: ignore[arg-type]
+    return Run("letters", model=model, **{"epochs": 30, "batch_size": 256, "learning_rate": 3e-3} | fields)
 
 
-def cifar_heads(bench: Bench, **fields: object) -> Run:
+def cifar_heads(bench: Bench, **fields: Any) -> Run:
     """A linear head on features of CIFAR-100 that a published ResNet-32 computed, which never saw these rows."""
     settings = {"epochs": 40, "batch_size": 256, "learning_rate": 1e-3} | fields
     data = cifar_features(bench.file(CIFAR_FEATURES), bench.file(CIFAR_LOGITS))
-    return Run(data, model="linear", **settings)  # type: ignore[arg-type]
+    return Run(data, model="linear", **settings)
 
 
 @lru_cache(maxsize=1)
