@@ -138,6 +138,16 @@ def test_a_known_posterior_draws_the_best_that_is_possible(table):
     assert best.to_dict() == pytest.approx({K: bayes.average_k_accuracy(posterior, K) for K in (1, 1.5, 2, 2.5, 3)})
 
 
+def test_the_best_that_is_possible_is_not_drawn_for_several_labels_and_no_accuracy_leaves_the_plot():
+    present = np.random.default_rng(0).uniform(size=(60, 6))  # the probability of each class: a row sums to 3
+    labels = np.random.default_rng(1).uniform(size=present.shape) < present
+    known = wb.LogitTable(np.log(present / (1 - present)), labels, link="sigmoid", posterior=present)
+    figure = wb.figures.accuracy_against_size(wb.SetIndex(known, K_max=5))
+    assert "best possible" not in set(figure.frame["curve"])
+    assert figure.frame["accuracy"].max() <= 1
+    assert "best possible" not in figure.text
+
+
 def test_sets_of_any_rule_are_a_point_beside_the_curve_and_their_code_marks_them_again(table):
     val, test = table.split()
     sets = wb.APS(confidence=0.99).fit(val).sets(test)

@@ -25,8 +25,8 @@ from session.navigation import open_elsewhere
 from views.train.sweeps import swept
 from workbench.catalogue import LOSSES, DeclaredLoss
 from workbench.figures import Code, Figure
-from workbench.figures.base import counted
-from workbench.figures.of_runs.comparisons import in_words, names_of_metrics
+from workbench.figures.base import counted, points
+from workbench.figures.of_runs.comparisons import in_words, is_share, names_of_metrics
 from workbench.knobs import Knob
 from workbench.metrics.sweeps import stored_sweeps
 from workbench.store import StoredRun
@@ -213,11 +213,15 @@ def numbers(run: StoredRun, base: StoredRun, K: float) -> None:
     )
     with st.container(key="numbers"):
         for name, value in here.items():
-            digits, places = (".2f", 2) if name == "mean_size" else (".1%", 3)
-            apart = round(value - there[name], places) + 0.0  # which is never −0
-            difference = f"{apart:+{digits}}" if run.key != base.key else None
-            label = in_words(name.removeprefix("shot_accuracy "))
-            st.metric(label, format(value, digits), difference, delta_color="off", delta_arrow="off")
+            share, apart = is_share(name), value - there[name]
+            difference = points(apart) if share else f"{round(apart, 2) + 0.0:+.2f}"  # which is never −0
+            st.metric(
+                in_words(name.removeprefix("shot_accuracy ")),
+                f"{value:.1%}" if share else f"{value:.2f}",
+                difference if run.key != base.key else None,
+                delta_color="off",
+                delta_arrow="off",
+            )
 
 
 def keep(run: StoredRun, base: StoredRun) -> None:
