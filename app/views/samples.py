@@ -245,7 +245,7 @@ def found(sets: wb.PredictionSets, rows: np.ndarray) -> str:
     if sets.table.many_labels:
         return words
     of_classes = means(sets.hits[rows], sets.table.checked_labels()[rows], sets.table.n_classes)
-    return f"{words} (mean over rows; mean over classes {mean_of_present(of_classes):.1%})"
+    return f"{words} (mean over rows), {mean_of_present(of_classes):.1%} by class"
 
 
 def take_away(
