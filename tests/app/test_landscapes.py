@@ -73,6 +73,11 @@ def test_the_text_about_every_loss_has_its_formulas_between_lines_of_their_own_a
     assert ">>>" not in views.in_markdown(doc)
 
 
+def test_a_loss_whose_weights_are_fewer_on_the_triangle_says_so(drawn):
+    page = drawn("landscapes", part="Level sets", loss=wb.losses.DifferentiableTopK.title)
+    assert "two weights here, 5 at first in training" in " ".join(caption.value for caption in page.caption)
+
+
 def test_the_ends_of_a_scale_only_grow(views):
     from drawing.loss_figures import Setting, recipe
 

@@ -89,9 +89,7 @@ def test_the_accuracy_of_a_shot_group_says_what_it_averages_and_agrees_with_the_
     page = samples(opened, K=2, by="shots", group="few")
     rows = RowFilter(groups=(("shots", "few"),)).rows(sets)
     by_class = f"{wb.metrics.shot_accuracy(sets)['few']:.1%}"
-    says(
-        page, f"{sets.hits[rows].mean():.1%} of the sets hold the label (mean over rows; mean over classes {by_class})"
-    )
+    says(page, f"{sets.hits[rows].mean():.1%} of the sets hold the label (mean over rows), {by_class} by class")
     assert numbers(page)["Few, by class"] == by_class
 
 

@@ -257,6 +257,10 @@ def knobs_of(
         else:
             key = f"{prefix}{name}_{knob_name}"
             chosen[knob_name] = knobs.widget(knob_name, knob, value, key=key, side=side if knob_name in apart else "")
+            if knob.kind == "weights":
+                st.caption(
+                    f"Of three classes sets have one or two: two weights here, {len(knob.default)} at first in training."
+                )
     return Setting(name, chosen)
 
 
