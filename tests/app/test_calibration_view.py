@@ -74,7 +74,7 @@ def test_captions_and_table_follow_the_chosen_classes_and_k_and_both_diagrams_sh
         error = wb.metrics.top_k_calibration_error(table, K=3, bins=15)
         says(
             page.locator(f".st-key-figure-{name}"),
-            f"the 3 likeliest classes of each, 15 bins; top-3 calibration error {error:.1%}",
+            f"3 likeliest classes, 15 bins; top-3 calibration error {error:.1%}",
         )
         assert shown.loc["Top-3 calibration error, bins = 15 (%)", column] == pytest.approx(100 * error)
     axes = "picture => ['xaxis', 'yaxis', 'xaxis2', 'yaxis2'].map(name => picture._fullLayout[name].range.join())"

@@ -80,9 +80,12 @@ def chosen_on_val(summary: pd.DataFrame, varied: Sequence[str], metric: str) -> 
     ranked = summary[(named == metric) & (summary["split"] == "val") & summary["mean"].notna()]
     if ranked.empty:
         raise ValueError(f"metric = {metric!r} has no value on val; it has {', '.join(dict.fromkeys(named))}")
-    direction = next(each.direction for each in METRICS if metric.startswith(each.stated().name))
-    best = ranked.loc[ranked["mean"].idxmin() if direction == "lower" else ranked["mean"].idxmax()]
-    return summary[(summary[list(varied)] == best[list(varied)]).all(axis=1)]
+    name = metric.partition(",")[0].partition(" (")[0]
+    direction = next(each.direction for each in METRICS if each.name == name)
+    means = ranked["mean"].to_numpy(float)
+    at = int(means.argmin() if direction == "lower" else means.argmax())
+    chosen: pd.DataFrame = summary.merge(ranked[list(varied)].iloc[[at]], on=list(varied))
+    return chosen
 
 
 def _opens(run: StoredRun) -> bool:

@@ -74,11 +74,11 @@ def _judged(table: LogitTable, bins: int, K: int) -> tuple[str, str, float]:
     """Whose probabilities are judged, and the calibration error of these by its name."""
     if K > 1:
         return (
-            f"the {K} likeliest classes of each",
+            f"{K} likeliest classes",
             f"top-{K} calibration error",
             top_k_calibration_error(table, K, bins),
         )
-    whose = "the likeliest class of each" if table.n_classes > 1 else f"the probability of {table.named_classes()[0]}"
+    whose = "likeliest class" if table.n_classes > 1 else f"the probability of {table.named_classes()[0]}"
     return whose, "expected calibration error", expected_calibration_error(table, bins)
 
 

@@ -174,7 +174,7 @@ def better(comparison: pd.DataFrame) -> pd.Series:
     """Of each difference "yes" if it is clearly for the better, "no" if for the worse, "open" if it may be none."""
     known = comparison["metric"].map(declared)
     sign = known.map(lambda metric: {"higher": 1, "lower": -1}.get(getattr(metric, "direction", "none"), 0))
-    judged = np.sign(comparison["difference"]) * sign * clear_of_0(comparison)
+    judged: pd.Series = np.sign(comparison["difference"]) * sign * clear_of_0(comparison)
     return judged.map({1.0: "yes", -1.0: "no"}).fillna("open")
 
 
@@ -322,11 +322,11 @@ class PairedDifferences(Figure):
         axes = figure.subplots()
         for name, colour, dots in self.runs(theme):
             axes.hlines(dots["place"], dots["low"], dots["high"], color=colour, linewidth=1.6)
-            look = {"edgecolor": colour, "linewidth": 1.6, "zorder": 3}
+            look: dict[str, Any] = {"edgecolor": colour, "linewidth": 1.6, "zorder": 3}
             axes.scatter([], [], 44, color=colour, label=name, **look)
             for (how, clear), part in dots.groupby(["better", "clear"]):
                 fill = colour if clear else theme.paper
-                axes.scatter(part["difference"], part["place"], 44, color=fill, marker=MARKS[how][1], **look)
+                axes.scatter(part["difference"], part["place"], 44, color=fill, marker=MARKS[str(how)][1], **look)
         axes.axvline(0, color=theme.ink, linewidth=0.8)
         axes.set_yticks(range(len(metrics)), [in_words(metric) for metric in metrics])
         axes.set(xlim=(-self.limit(), self.limit()), ylim=(len(metrics) - 0.5, -0.5), xlabel=IN_POINTS)
