@@ -223,8 +223,9 @@ def numbers(run: StoredRun, base: StoredRun, K: float, split: str) -> None:
         for name, value in here.items():
             share, apart = is_share(name), value - there[name]
             difference = points(apart) if share else f"{round(apart, 2) + 0.0:+.2f}"  # which is never −0
+            shot = name.removeprefix("shot_accuracy ")
             st.metric(
-                in_words(name.removeprefix("shot_accuracy ")),
+                in_words(name) if shot == name else f"{in_words(shot)}, by class",
                 f"{value:.1%}" if share else f"{value:.2f}",
                 difference if run.key != base.key else None,
                 delta_color="off",

@@ -96,7 +96,7 @@ def on_test(sweep: StoredSweep, K: float, metric: str) -> None:
     st.caption(
         f"What this setting gives on the {rows}, which chose nothing: the mean over {counted(int(test['seeds'].max()), 'seed')}"
     )
-    with st.container(key="numbers-test"):
+    with st.container(key="numbers-chosen"):
         for line in test.to_dict("records"):
             name = in_full(line["metric"], line["group"])
             st.metric(in_words(name), f"{line['mean']:.1%}" if is_share(name) else f"{line['mean']:.2f}")

@@ -26,6 +26,7 @@ MOST_TICKS = 5
 WIDE = 20  # a knob whose largest value is so many times its smallest gets a logarithmic axis
 LEGEND_WIDTH = 100  # letters
 OF_SUMMARY = ("split", "metric", "mean", "seeds", "low", "high")
+ROWS = {"val": "validation rows", "test": "test rows"}
 ARROWS = {"higher": " ↑", "lower": " ↓", "none": ""}  # which way is better
 
 
@@ -81,8 +82,8 @@ def against_knob(summary: pd.DataFrame, knob: str, split: str = "test") -> Again
     return AgainstKnob(
         frame=frame,
         title=f"What {_short(knob)} does",
-        subtitle=f"{of} {'seed' if seeds == [1] else 'seeds'} a setting, {split} rows; {interval}",
-        text=f"Metrics of the {split} rows against {_short(knob)}, {counted(frame['x'].nunique(), 'value')}, "
+        subtitle=f"{of} {'seed' if seeds == [1] else 'seeds'} a setting, {ROWS.get(split, split)}; {interval}",
+        text=f"Metrics of the {ROWS.get(split, split)} against {_short(knob)}, {counted(frame['x'].nunique(), 'value')}, "
         f"{of} seeds a setting: {'; '.join(ends)}.",
         code=Code(
             f"wb.figures.against_knob(summary, {knob!r}, split={split!r})",
