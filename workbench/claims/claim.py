@@ -124,11 +124,15 @@ def _tuples(facts: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Bench:
-    """Where claims are run: the store that keeps their runs, and the folder of real data, if there is one."""
+    """Where claims are run: the store that keeps their runs, and the folder of real data, if there is one.
+
+    `seconds` is what each run took to train that a claim has asked for so far, by its key, now or before.
+    """
 
     store: Store
     folder: Path | None = None
     progress: bool = True
+    seconds: dict[str, float] = field(default_factory=dict)
 
     def file(self, name: str) -> Path:
         """A file of the folder, or an error that says what it is and where it comes from."""
