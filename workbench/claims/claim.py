@@ -146,8 +146,8 @@ class Bench:
 class Claim:
     """A sentence of a paper (or of ours), where it stands, how it is tried, and what would bear it out.
 
-    `ran`, `expects` and the settings in `check` are written before test rows are looked at; `needs` names files that do
-    not come with the package.
+    `ran`, `expects` and the settings in `check` are written before test rows are looked at, and `changed` says what was not;
+    `needs` names files that do not come with the package.
     """
 
     number: int
@@ -161,6 +161,7 @@ class Claim:
     logarithmic: bool = False
     seeds: int = 5
     needs: tuple[str, ...] = ()
+    changed: str = ""  # after test rows had been looked at
 
     @property
     def name(self) -> str:
