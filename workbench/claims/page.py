@@ -94,7 +94,8 @@ def page_of(claims: Iterable[Claim], folder: Path, pictures: str) -> str:
         "# Claims with a verdict\n",
         "What the papers (and we) say, tried on small data, each with a verdict that follows from intervals by one rule. "
         "Settings, expectations and what chooses stand in `workbench/claims/checks`; they were written before test rows were "
-        "looked at, and what was changed after a look is told with its claim. A claim that does not hold *here* may hold at the scale of its paper.\n",
+        "looked at, and what was changed after a look is told with its claim. A claim that does not hold *here* may hold at "
+        "the scale of its paper.\n",
         *[f"- **{word}** ({counts[word]}): {meaning}." for word, meaning in MEANS.items()],
         "",
         f"The claims took {minutes:.0f} minutes; runs that several of them share count for each. `workbench claims` writes "
