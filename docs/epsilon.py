@@ -117,9 +117,10 @@ question: `workbench train`, `workbench sweep` and the Train view begin with the
 
 Written by `python docs/epsilon.py`.
 """
-VERDICT = """`epsilon=anneal(3, 0.2)`. Top-{K} on test: {annealed}. {ranking} Three seeds
-leave wide intervals, which overlap. So the schedule is not better than a fixed ε near 1; it is chosen among equals because it ends at ε = 0.2, which is the loss of the paper and top-K calibrated for every K up to 20
-(ε = 1 is not from K = 3 on, and a share of the largest calibrated ε is another number for each K). Cross-entropy first and batch
+VERDICT = """`epsilon=anneal(3, 0.2)`. Top-{K} on test: {annealed}. {ranking} Three seeds leave wide intervals,
+which overlap. So the schedule is not better than a fixed ε near 1; it is chosen among equals because it ends at ε = 0.2, which
+is the loss of the paper and top-K calibrated for every K up to 20 (ε = 1 is not from K = 3 on, and a share of the largest
+calibrated ε is another number for each K). Cross-entropy first and batch
 normalisation help as well, the latter most of all where the tail is steep, but the one is another loss and the other another
 network."""
 
