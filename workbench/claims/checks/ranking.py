@@ -88,7 +88,10 @@ def _first_and_five(run: TrainedRun) -> float:
     return float(np.mean([measure.on_val(run) for measure in (FIRST, FIVE)]))
 
 
-HEADS = "CIFAR-100, linear heads on features of a published ResNet-32, 50 rows a class to train, 25 epochs, learning rate 0.003, 5 seeds"
+HEADS = (
+    "CIFAR-100, linear heads on features of a published ResNet-32, 50 rows a class to train, 25 epochs, learning rate 0.003, "
+    "5 seeds"
+)
 TUNED = "steepness chosen on val by the mean of top-1 and top-5 accuracy"
 PAPER = "Petersen et al. 2022"
 
