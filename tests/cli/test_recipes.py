@@ -68,9 +68,10 @@ def test_a_recipe_that_does_not_exist_lists_those_that_do(capsys):
 
 
 def test_the_settings_of_a_recipe_are_the_defaults_and_options_given_beside_win(capsys):
-    made = trained(capsys, "--recipe", "cifar100-resnet18-adam", *QUICKLY, "--learning_rate", 0.5)
+    beside = ("--learning_rate", 0.5, "--transforms")
+    made = trained(capsys, "--recipe", "cifar100-resnet18-adam", *QUICKLY, *beside)
     recipe = wb.recipes.RECIPES["cifar100-resnet18-adam"]
-    given = {"model": "linear", "epochs": 1, "batch_size": 500, "learning_rate": 0.5}
+    given = {"model": "linear", "epochs": 1, "batch_size": 500, "learning_rate": 0.5, "transforms": ()}
     assert {field: getattr(made, field) for field in recipe.settings} == {**recipe.settings, **given}
 
 
@@ -85,6 +86,11 @@ def test_a_loss_that_the_paper_trains_stands_at_the_papers_knobs_and_settings(ca
     assert made.weight_decay == 1.5e-4
     made = trained(capsys, "--recipe", "imagenet-resnet18", "--loss", "NoisedTopK", "--epsilon", 1, *QUICKLY)
     assert made.loss == wb.losses.NoisedTopK(epsilon=1.0, n_samples=10)
+
+
+def test_a_K_given_beside_a_recipe_is_that_of_the_loss_and_of_what_is_watched(capsys):
+    made = trained(capsys, "--recipe", "imagenet-resnet18", "--loss", "NoisedTopK", "--K", 3, *QUICKLY)
+    assert (made.loss.K, made.monitor) == (3, "top_k_accuracy@K=3")
 
 
 def test_without_a_recipe_a_run_is_what_it_was(capsys):

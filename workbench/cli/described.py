@@ -61,9 +61,11 @@ def described_run(parser: argparse.ArgumentParser, arguments: list[str]) -> tupl
             backbone_named(given["model"], allowed=allowed_modules(options.allow))  # a stored run is only data
         if foreign(given["model"]):
             given.setdefault("head", source.record.head or "new")
-    given["loss"] = dataclasses.replace(loss, **turned(options, "", loss.knobs(), schedules.parsed))
+    of_loss = turned(options, "", loss.knobs(), schedules.parsed)
+    given["loss"] = dataclasses.replace(loss, **of_loss)
     if chosen.recipe is not None:
-        return recipes.named(chosen.recipe).run(data, **{**start, **given}), options
+        recipe = dataclasses.replace(recipes.named(chosen.recipe), settings=start)
+        return recipe.run(data, K=of_loss.get("K"), **given), options
     return Run(data, **{"model": "cnn" if len(data.input_shape) == 3 else "mlp", **given}), options
 
 
@@ -106,9 +108,10 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     known = ", ".join(repr(kind()) for kind in CHANGES)
     parser.add_argument(
         "--transforms",
-        nargs="+",
+        nargs="*",
         metavar="CHANGE",
-        help=f"changes of the data, or of images on their way into the network, as Python prints them: {known}",
+        help=f"changes of the data, or of images on their way into the network, as Python prints them: {known}; alone, "
+        "none at all, not even those of --recipe",
     )
     parser.add_argument(
         "--drops",

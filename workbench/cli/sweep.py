@@ -211,6 +211,7 @@ def _over(run: Run, options: argparse.Namespace, sizes: list[float] | None) -> l
 
 def _of_recipe(run: Run, options: argparse.Namespace) -> list[dict[str, list[Any]]]:
     """What the paper of a recipe compares, or searched, at each of its K; what was given beside it stays as it was given."""
+    from workbench import schedules
     from workbench.cli.described import given_fields, turned
     from workbench.training import recipes
 
@@ -221,7 +222,7 @@ def _of_recipe(run: Run, options: argparse.Namespace) -> list[dict[str, list[Any
         if options.loss is None or type(loss) is kind:
             left = {name: [value] for name, value in setting.items() if name not in given}
             if "loss" in setting and type(loss) is kind:
-                left["loss"] = [dataclasses.replace(loss, **turned(options, "", kind.knobs()))]
+                left["loss"] = [dataclasses.replace(loss, **turned(options, "", kind.knobs(), schedules.parsed))]
             settings.append(({"K": list(recipe.K)} if recipe.K else {}) | left)
     return settings
 

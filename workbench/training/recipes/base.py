@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from workbench.datasets import Dataset, Transform
-from workbench.losses import Loss
+from workbench.losses import CrossEntropy, Loss
+from workbench.training.settings import monitors_at
 from workbench.training.trainer import Run
 
 Settings = tuple[Mapping[str, Any], ...]  # of a sweep: fields of a run, one mapping per run
@@ -33,11 +35,20 @@ class Recipe:
     note: str = ""
     untold: tuple[str, ...] = ()
 
-    def run(self, dataset: str | os.PathLike[str] | Dataset, **changes: Any) -> Run:
-        """The run of this recipe on a dataset; `changes` replace some of its fields."""
-        fields = {**self.settings, **changes}
+    def run(self, dataset: str | os.PathLike[str] | Dataset, *, K: float | None = None, **changes: Any) -> Run:
+        """The run of this recipe on a dataset; `changes` replace some of its fields, `K` is that of loss and monitors.
+
+        >>> from workbench.training.recipes import RECIPES
+        >>> RECIPES["plantnet300k-resnet18"].run("garden", K=3).monitor
+        'average_k_accuracy@K=3'
+        """
+        fields = {"loss": CrossEntropy(), "monitor": None, **self.settings, **changes}
         if "model" not in fields:
             raise ValueError(f"this recipe leaves the model to you; give model={self._models()}")
+        if K is not None:
+            at_K: dict[str, Any] = {"K": K} if "K" in fields["loss"].knobs() else {}
+            fields["loss"] = dataclasses.replace(fields["loss"], **at_K)
+            fields["monitor"] = changes.get("monitor", monitors_at(fields["monitor"], K))
         return Run(dataset, **fields)
 
     def with_loss(self, kind: type[Loss]) -> dict[str, Any]:
