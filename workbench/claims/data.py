@@ -31,7 +31,7 @@ def garden_heads(**fields: object) -> Run:
 
 def garden_network(**fields: object) -> Run:
     """The small network of the demo on photographs of the garden, trained whole."""
-    return RECIPES["quick-photographs"].run(_garden(), **fields)
+    return RECIPES["quick-photographs"].run(_garden(), **fields)  # type: ignore[arg-type]
 
 
 def letters(model: str, **fields: object) -> Run:
