@@ -97,7 +97,7 @@ TABLE_1 = PaperTable(
     """,
     data=(Data(CIFAR100, ("one label",)),),
     protocol=Protocol(recipe="cifar100-resnet18-adam", seeds=2, monitor="{measure}"),
-    small=on_letters(CIFAR100, learning_rate=0.01, epochs=6),
+    small=on_letters(CIFAR100, learning_rate=0.01, epochs=3),
     note=TEMPERATURES,
 )
 TABLE_2 = PaperTable(
