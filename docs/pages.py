@@ -122,8 +122,10 @@ def _reference(package: str, doc: str) -> str:
         if not path.name.startswith("__")
     ]
     parts = [f"# workbench.{package}", doc]
-    if own := _defined(folder / "__init__.py"):  # what it only collects is described where it lives
-        parts.append(f"::: workbench.{package}\n    options: {{members: [{', '.join(own)}]}}")
+    for file in sorted(folder.rglob("__init__.py")):
+        if own := _defined(file):  # what it only collects is described where it lives
+            name = ".".join(file.parent.relative_to(folder.parent).parts)
+            parts.append(f"::: workbench.{name}\n    options: {{members: [{', '.join(own)}]}}")
     return "\n\n".join([*parts, *(f"::: {module}" for module in modules)]) + "\n"
 
 
