@@ -14,7 +14,7 @@ from workbench.training import TrainedRun
 
 SEEDS = 5
 RATES = [3e-3]
-STEEPNESS = {"neural_sort": (0.5, 2.0), "soft_sort": (0.5, 2.0), "sinkhorn_sort": (8.0, 32.0), "splitter": (0.5, 2.0)}
+STEEPNESS = {"neural_sort": (0.5, 2.0), "soft_sort": (0.5, 2.0), "sinkhorn_sort": (16.0,), "splitter": (0.5, 2.0)}
 FIRST, FIVE = Measure(accuracy, TopK(1)), Measure(accuracy, TopK(5))
 TOP_5, ENDS, EVEN = (0.0, 0.0, 0.0, 0.0, 1.0), (0.5, 0.0, 0.0, 0.0, 0.5), (0.2,) * 5
 MOSTLY_5 = (0.1, 0.0, 0.0, 0.0, 0.9)
