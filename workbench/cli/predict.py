@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import sys
 from pathlib import Path
@@ -68,12 +67,12 @@ def _rule(text: str, K: str | None, usual: float) -> Rule:
     if K is None:
         if "K" not in knobs or "(" in text:
             return rule
-        return dataclasses.replace(rule, K=type(knobs["K"].default)(usual))
+        return type(rule)(**rule.settings() | {"K": type(knobs["K"].default)(usual)})
     if "K" not in knobs:
         raise ValueError(
             f"--K {K}: {type(rule).__name__} has no K; it has {', '.join(knobs)}, in brackets behind its name"
         )
-    return dataclasses.replace(rule, K=knobs["K"].parsed("K", K))
+    return type(rule)(**rule.settings() | {"K": knobs["K"].parsed("K", K)})
 
 
 def _csv(sets: PredictionSets, _: dict[str, str]) -> str:
