@@ -70,7 +70,7 @@ class Wanted:
         if ending in SUFFIXES and self.images:
             return self._files([path])
         if ending == ".npy":
-            return np.load(path, mmap_mode="r"), None
+            return _npy(path), None
         if ending == ".csv" and not self.images:
             return self._table(_csv(path), str(path))
         raise ValueError(f"{path} is not what the network was trained on; give {self._allowed()}")
@@ -130,6 +130,14 @@ def _paths(given: Any) -> bool:
         and len(given) > 0
         and all(isinstance(each, (str, os.PathLike)) for each in given)
     )
+
+
+def _npy(path: Path) -> np.ndarray:
+    try:
+        array: np.ndarray = np.load(path, mmap_mode="r")
+    except (ValueError, EOFError) as error:
+        raise ValueError(f"{path} cannot be read as a .npy file ({error})") from None
+    return array
 
 
 def _csv(path: Path) -> pd.DataFrame:
