@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from torch import nn
 
 import workbench as wb
 from workbench.cli.main import main
@@ -104,6 +105,17 @@ def test_a_row_that_fails_leaves_the_file_of_before_as_it_was(key, new, tmp_path
     assert "NaN or infinite numbers, first in row 1" in capsys.readouterr().err
     assert (tmp_path / "sets.csv").read_text() == "of before"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new.csv", "sets.csv"]
+
+
+def test_a_run_that_was_given_a_module_is_told_what_makes_it(home, new, tmp_path, monkeypatch, capsys):
+    (tmp_path / "my_networks.py").write_text("from torch import nn\ndef made(shape): return nn.Linear(*shape, 4)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    run = wb.Run(leaves(), model=nn.Linear(2, 4), epochs=1, device="cpu")
+    key = train(run, store=Store(home), progress=False).stored.key
+    assert main(["predict", key, str(new)]) == 2
+    assert "was a Module (Linear)" in capsys.readouterr().err
+    assert main(["predict", key, str(new), "--model", "my_networks:made"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 25
 
 
 def test_names_with_the_mark_between_classes_go_into_json(home, new, tmp_path, capsys):

@@ -163,7 +163,7 @@ class Dataset:
         Garcin, thesis, section 3.2.2 (construction of Pl@ntNet-300K).
         """
         table = X[0] if _three_parts(X) else X
-        columns_of = tuple(map(str, table.columns)) if hasattr(table, "columns") else None
+        columns_of = tuple(map(str, table.columns)) if hasattr(table, "columns") and table.columns.is_unique else None
         if _three_parts(X) and isinstance(y, (tuple, list)):
             if split is not None:
                 raise ValueError("X and y are given in three parts already; leave split out")

@@ -364,7 +364,8 @@ class TrainedRun:
             kind = str((named or {}).get("module", "Module")).partition("(")[0]
             raise ValueError(
                 f"the model of {self.stored.title} was a Module ({kind}), whose weights are stored and whose code is not; "
-                f"give one that is made like it: TrainedRun.open({self.stored.short!r}, model=…)"
+                f"give one that is made like it: TrainedRun.open({self.stored.short!r}, model=…), or "
+                "--model module:factory in a shell"
             )
         return named
 
