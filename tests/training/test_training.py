@@ -433,10 +433,10 @@ def test_the_history_has_mean_and_variance_of_the_constant_over_the_batches_of_e
     seen: list[float] = []
     forward = many_labels.Normaliser.forward
 
-    def noted(self, batch_log_C):
+    def noted(self, batch_log_C, averaging_rate):
         if self.training:
             seen.append(batch_log_C.exp().item())
-        return forward(self, batch_log_C)
+        return forward(self, batch_log_C, averaging_rate)
 
     monkeypatch.setattr(many_labels.Normaliser, "forward", noted)
     history = train(small(loss=losses.Quasibinary(), epochs=3), store=store, progress=False).history

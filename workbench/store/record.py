@@ -236,7 +236,7 @@ def target_K(loss_knobs: Mapping[str, Any], n_classes: float) -> float:
     >>> target_K({"K": 3}, n_classes=10), target_K({}, n_classes=10), target_K({}, n_classes=4)
     (3.0, 5.0, 3.0)
     """
-    K = schedules.end_of_stored(loss_knobs.get("K", USUAL_K))
+    K = schedules.end_of(loss_knobs.get("K", USUAL_K))
     return float(min(max(K if _number(K) else USUAL_K, 1), n_classes - 1))
 
 

@@ -157,7 +157,7 @@ def _above_constant(side: Trained, constant: Estimate) -> Estimate:
 
 
 NETWORK = (
-    "garden (60 species, 8 000 training photographs), small convolutional network trained whole, 10 epochs, 3 seeds"
+    "garden (60 species, 3 000 training photographs), a small convolutional network trained whole, 10 epochs, 3 seeds"
 )
 HEADS = "garden, linear heads on the features of the demo's network, 30 epochs, 5 seeds, learning rate chosen on val"
 PAPER = "Garcin et al. 2022"
