@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
-from small_runs import CLOUDS, clouds, small, stripes, tags
+from small_runs import CLOUDS, clouds, small, stripes, tags, threads
 from torch import nn
 
 import workbench as wb
@@ -81,6 +81,22 @@ def test_a_head_on_cached_features_says_the_same_too(shop):
     head = train(small(stripes(), model="cnn", features=backbone), store=shop, progress=False)
     opened = TrainedRun.open(head.stored.key, shop)
     np.testing.assert_array_equal(opened.predict(stripes().test.inputs).scores, head.tables["test"].scores)
+
+
+def test_the_number_of_threads_does_not_show_in_the_scores_of_a_small_network(of_arrays):
+    rows = clouds(n=2000, seed=3).train.inputs
+    with threads(1):
+        alone = of_arrays.predict(rows)
+    with threads(4):
+        np.testing.assert_array_equal(of_arrays.predict(rows).scores, alone.scores)
+
+
+def test_heads_that_were_trained_together_say_the_same_too(shop):
+    found = wb.sweep(small(model="mlp"), {"seed": range(2)}, rule=wb.TopK(2), store=shop, progress=False)
+    for trained in found.runs:
+        assert trained.stored.record.together == 2
+        opened = TrainedRun.open(trained.stored.key, shop)
+        np.testing.assert_array_equal(opened.predict(CLOUDS.test.inputs).scores, trained.tables["test"].scores)
 
 
 def test_a_model_given_as_a_module_is_asked_for_and_gets_the_stored_weights(shop):
