@@ -152,8 +152,9 @@ def test_the_run_file_says_what_is_needed_to_repeat_the_run(store):
 def test_a_run_of_arrays_says_that_its_file_alone_cannot_repeat_it(store):
     trained = train(small(epochs=1), store=store, progress=False)
     assert trained.stored.record.repeatable is False
+    reopened = TrainedRun.open(trained.run.key, store)
     with pytest.raises(ValueError, match="cannot be repeated from its file alone: its dataset was given as arrays"):
-        TrainedRun.open(trained.run.key, store)
+        reopened.run
 
 
 def test_photographs_and_rows_take_the_same_path(store):

@@ -144,6 +144,8 @@ class RunRecord:
     imported: bool = _fact(_switch, default=False)
     note: str = _fact(_text, default="")
     input_shape: Sequence[int] | None = _fact(_counts)
+    columns: Sequence[str] | None = _fact(_texts)  # names of the numbers in a row, where they had some
+    resize: int | None = _fact(_positive)  # shorter side of images in files, before the square is cut out
     n_classes: int | None = _fact(_positive)
     kept_epoch: int | None = _fact(is_count)
     best_epochs: Mapping[str, int] | None = _fact(_epochs)  # of each monitor, where there are several
