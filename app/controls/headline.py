@@ -87,11 +87,14 @@ def _accuracies(table: wb.LogitTable, measured: dict[str, Any]) -> dict[str, tup
     """Name → words, values and how they are written, of the accuracies of a table."""
     if table.labels is None:
         return {}
-    named = {"Accuracy": (REACHED, measured["accuracy"], ".1%"), "Macro": (MACRO, measured["macro_accuracy"], ".1%")}
+    named = {
+        "Accuracy": (REACHED, measured["accuracy"], ".1%"),
+        "Macro, by class": (MACRO, measured["macro_accuracy"], ".1%"),
+    }
     borders = {"few": f"under {FEW}", "medium": f"{FEW} to {MANY}", "many": f"over {MANY}"}
     for shot, accuracy in measured.get("shot_accuracy", {}).items():
         about = f"the same, averaged over the classes with {borders[shot]} training images"
-        named[shot.capitalize()] = (about, accuracy, ".1%")
+        named[f"{shot.capitalize()}, by class"] = (about, accuracy, ".1%")
     return named
 
 

@@ -54,6 +54,12 @@ def titles(keys: Sequence[str]) -> dict[str, str]:
     return told_apart({key: reading.run(key).title for key in keys})
 
 
+def from_to(key: str, other: str) -> str:
+    """`From A to B`: the direction of every comparison, from the run of the sidebar to the one it is compared with."""
+    named = titles((key, other))
+    return f"From {named[key]} to {named[other]}"
+
+
 def told_apart(named: dict[str, str]) -> dict[str, str]:
     """The titles with the key behind those that several runs have: a list of choices cannot hold a text twice."""
     titles = list(named.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from typing import NamedTuple
 
 import pandas as pd
@@ -17,7 +18,10 @@ from workbench.calibration import RECALIBRATORS, at_temperature, of_one_class
 from workbench.figures import Code
 from workbench.figures.of_probabilities.reliability import Reliability
 from workbench.figures.of_probabilities.temperature import TEMPERATURES, Temperatures
+from workbench.figures.of_runs.comparisons import in_words, is_share
 from workbench.knobs import from_text
+from workbench.metrics import Metric
+from workbench.metrics.of_probabilities import BINS
 
 TEMPERATURE = wb.TemperatureScaling.title
 ALL = "all classes"
@@ -25,12 +29,13 @@ TALL = 480  # pixels of a reliability diagram
 FAMILY = (
     wb.metrics.expected_calibration_error,
     wb.metrics.maximum_calibration_error,
-    wb.metrics.top_k_calibration_error,
     wb.metrics.top_label_calibration_error,
     wb.metrics.classwise_calibration_error,
     wb.metrics.brier_score,
     wb.metrics.negative_log_likelihood,
 )
+# Of one class these two are its expected calibration error once more.
+OF_SEVERAL_CLASSES = (wb.metrics.top_label_calibration_error, wb.metrics.classwise_calibration_error)
 
 
 class Mended(NamedTuple):
@@ -105,7 +110,7 @@ def body(key: str, dark: bool) -> None:
             title, code = f"After: is the confidence{of} right?", mended.code(which)
             drawn("after", key, lambda: after, dark, title=title, height=TALL, table=code, clickable=False)
             drawn("temperatures", key, lambda: temperatures(key).marked(mended.temperature), dark)
-        family(key, mended)
+        family(key, mended, which, K)
 
 
 def why_not(key: str) -> str | None:
@@ -196,30 +201,46 @@ def temperatures(key: str) -> Temperatures:
 
 
 @messages.friendly
-def family(key: str, mended: Mended | None) -> None:
-    """Every calibration error, before and after."""
-    found = {"before": errors(key, None), **({} if mended is None else {"after": errors(key, mended)})}
+def family(key: str, mended: Mended | None, which: int | None, K: int) -> None:
+    """Every calibration error of what the diagrams judge, before and after."""
+    found = {"before": errors(key, None, which, K)}
+    if mended is not None:
+        found["after"] = errors(key, mended, which, K)
     frame = pd.DataFrame(found).rename_axis("metric").reset_index()
+    of = "" if which is None else f" of {html.escape(reading.run(key).tables['test'].named_classes()[which])}"
     with st.container(key="family"):
-        st.html('<div class="wb-live"><h2 class="wb-title">Calibration errors of the test rows</h2></div>')
+        st.html(f'<div class="wb-live"><h2 class="wb-title">Calibration errors{of} on the test rows</h2></div>')
         st.dataframe(
             frame,
             column_config={
                 "metric": st.column_config.TextColumn("Error"),
-                "before": st.column_config.NumberColumn("Before", format="%.4f"),
-                "after": st.column_config.NumberColumn("After", format="%.4f"),
+                "before": st.column_config.NumberColumn("Before", format="%.3f"),
+                "after": st.column_config.NumberColumn("After", format="%.3f"),
             },
             hide_index=True,
         )
         with st.expander("What these errors are", icon=":material/menu_book:"):
-            st.markdown("\n\n".join(f"**{metric.title}.** {metric.definition}" for metric in FAMILY))
+            st.markdown(
+                "\n\n".join(f"**{in_words(metric.name)}.** {metric.definition}" for metric in judged_by(which, K))
+            )
         st.download_button(
             "Table (CSV)", lambda: frame.to_csv(index=False), "calibration.csv", "text/csv", type="tertiary"
         )
 
 
+def judged_by(which: int | None, K: int) -> list[Metric]:
+    """The errors of all classes or of one; of the K most probable classes of a row too, if more than one count."""
+    of_top = [wb.metrics.top_k_calibration_error.at(K=K, bins=BINS)] if K > 1 else []
+    rest = [metric for metric in FAMILY if which is None or metric not in OF_SEVERAL_CLASSES]
+    return [*of_top, *rest]
+
+
 @st.cache_data(show_spinner="Measuring the errors…", max_entries=64)
-def errors(key: str, mended: tuple[str, float | None] | None) -> dict[str, float]:
-    """The calibration errors of the test rows, recalibrated or not, by their titles."""
-    table = shown_table(key, mended, None)
-    return {metric.title: metric(table) for metric in FAMILY if metric.applies(table)}
+def errors(key: str, mended: tuple[str, float | None] | None, which: int | None, K: int) -> dict[str, float]:
+    """The calibration errors of the test rows, recalibrated or not, by their titles; shares are in per cent."""
+    table, found = shown_table(key, mended, which), {}
+    for metric in judged_by(which, K):
+        if metric.applies(table):
+            name, share = in_words(metric.name), is_share(metric.name)
+            found[f"{name} (%)" if share else name] = metric(table) * (100 if share else 1)
+    return found

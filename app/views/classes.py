@@ -13,7 +13,7 @@ import live
 import workbench as wb
 from controls import rules
 from controls.places import compact, places
-from controls.runs import one_run
+from controls.runs import from_to, one_run
 from drawing.figures import drawn, following
 from drawing.handout import handout
 from session import messages, reading
@@ -29,7 +29,9 @@ TALL = 600  # pixels of the table and of the heat map beside it
 COLUMNS = {
     "name": st.column_config.TextColumn("Class", width="medium"),
     "accuracy": st.column_config.ProgressColumn("Accuracy", format="percent", min_value=0, max_value=1, width="small"),
-    "difference": st.column_config.NumberColumn("Gain", format="percent", help="accuracy here minus in the other run"),
+    "points": st.column_config.NumberColumn(
+        "Change", format="%+.1f", help="from this run to the other one, in percentage points of accuracy"
+    ),
     "n": st.column_config.NumberColumn("Rows", help="test rows of the class"),
     "count": st.column_config.NumberColumn("Trained on", help="training images of the class"),
     "group": st.column_config.TextColumn("Group"),
@@ -73,7 +75,7 @@ def body(key: str, dark: bool) -> None:
             around = chosen_class(sets)
             company(key, sets, around, dark)
         if other is not None:
-            improved(key, other, chosen_rule.of(other), sets, dark)
+            improved(key, other, sets, chosen_rule.of(other), dark)
         if sets.table.class_counts is not None:
             drawn("lorenz", key, lambda: wb.figures.lorenz(sets.table.class_counts), dark)
 
@@ -93,11 +95,12 @@ def company(key: str, sets: wb.PredictionSets, around: int, dark: bool) -> None:
 
 
 def improved(key: str, other: str, before: wb.PredictionSets, after: wb.PredictionSets, dark: bool) -> None:
-    """Which classes gain and which lose; a bar opens the rows of its class that only one of the runs gets."""
+    """Which classes gain and which lose from this run to the other; a bar opens the rows of its class that only one gets."""
     figure = wb.figures.most_improved(before, after)
-    clicked = drawn("improved", key, lambda: figure, dark, height=TALL, other=other)
+    title = f"{from_to(key, other)}: which classes gain, which lose"
+    clicked = drawn("improved", other, lambda: figure, dark, title=title, height=TALL, other=key)
     if clicked is not None and (rows := figure.rows_behind(clicked)) is not None:
-        open_rows(key, rows, after.table, other=other)
+        open_rows(key, rows, before.table, other=other)
 
 
 def chosen_class(sets: wb.PredictionSets) -> int:
@@ -167,10 +170,11 @@ def choose_line(found: pd.DataFrame) -> None:
 
 @st.cache_data(show_spinner=False, max_entries=32)
 def every_class(key: str, rule: str, other: str | None) -> pd.DataFrame:
-    """The frame of `per_class`, with the gain over another run if there is one, the least accurate first."""
+    """The frame of `per_class`, with the change to another run in points if there is one, the least accurate first."""
     sets = reading.sets_by(key, rule)
     frame = wb.figures.per_class(sets).frame
     if other is not None:
-        gains = wb.figures.most_improved(reading.sets_by(other, rule), sets).frame
-        frame = frame.merge(gains[["class", "difference"]], on="class", how="left")
+        changes = wb.figures.most_improved(sets, reading.sets_by(other, rule)).frame
+        changes = changes.assign(points=100 * changes["difference"])
+        frame = frame.merge(changes[["class", "points"]], on="class", how="left")
     return frame.sort_values("accuracy", kind="stable", ignore_index=True)

@@ -19,7 +19,7 @@ from workbench.figures import Code
 from workbench.figures.base import counted
 from workbench.metrics.rows import DISAGREEMENTS, OF_LABELS, ORDERS, RowFilter, in_order, listed
 from workbench.sets.index import LARGEST_SIZE
-from workbench.tables.groups import rows_by
+from workbench.tables.groups import mean_of_present, means, rows_by
 
 VERDICTS = ANY, HITS, MISSES = ("any", "hit", "miss")
 ALL, ALL_ROWS = "all", "all rows"
@@ -239,7 +239,13 @@ def found(sets: wb.PredictionSets, rows: np.ndarray) -> str:
         return words
     words += f", {sets.sizes[rows].mean():.2f} classes in a set on average"
     rows = rows[sets.labelled[rows]]
-    return f"{words}, {sets.hits[rows].mean():.1%} of the sets hold the label" if len(rows) else words
+    if len(rows) == 0:
+        return words
+    words += f", {sets.hits[rows].mean():.1%} of the sets hold the label"
+    if sets.table.many_labels:
+        return words
+    of_classes = means(sets.hits[rows], sets.table.checked_labels()[rows], sets.table.n_classes)
+    return f"{words} (mean over rows), {mean_of_present(of_classes):.1%} by class"
 
 
 def take_away(

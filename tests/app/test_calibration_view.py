@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from browsing import (
     KEYS,
     choose,
+    click,
     clicked,
     eventually,
     figure,
@@ -53,6 +55,49 @@ def test_the_slider_starts_at_the_best_temperature_and_moves_the_diagram_to_what
     page.wait_for_function(
         "T => document.querySelector('.st-key-figure-temperatures .wb-picture').layout.shapes[0].x0 === T",
         arg=temperature,
+    )
+
+
+def errors_shown(page):
+    """The table of errors as a person takes it away."""
+    with page.expect_download() as download:
+        click(page.get_by_role("button", name="Table (CSV)"))
+    return pd.read_csv(download.value.path()).set_index("metric")
+
+
+def test_captions_and_table_follow_the_chosen_classes_and_k_and_both_diagrams_share_their_axes(opened, store):
+    test = store.open(KEYS["garden"]).tables["test"]
+    page = opened(view="calibration", top=3, T=2)
+    warmer = at_temperature(test, 2.0)
+    shown = errors_shown(page)
+    for name, column, table in (("before", "before", test), ("after", "after", warmer)):
+        error = wb.metrics.top_k_calibration_error(table, K=3, bins=15)
+        says(
+            page.locator(f".st-key-figure-{name}"),
+            f"3 likeliest classes, 15 bins; top-3 calibration error {error:.1%}",
+        )
+        assert shown.loc["Top-3 calibration error, bins = 15 (%)", column] == pytest.approx(100 * error)
+    axes = "picture => ['xaxis', 'yaxis', 'xaxis2', 'yaxis2'].map(name => picture._fullLayout[name].range.join())"
+    ranges = [page.locator(f".st-key-figure-{name} .wb-picture").evaluate(axes) for name in ("before", "after")]
+    assert ranges[0] == ranges[1]
+
+    name = test.class_names[2]
+    choose(page, "Of", name)
+    alone = of_one_class(test, 2)
+    error = wb.metrics.expected_calibration_error(alone)
+    says(
+        page.locator(".st-key-figure-before"),
+        f"the probability of {name}, 15 bins; expected calibration error {error:.1%}",
+    )
+    says(page, f"Calibration errors of {name} on the test rows")
+    shown = errors_shown(page)["before"].to_dict()
+    assert shown == pytest.approx(
+        {
+            "Expected calibration error (%)": 100 * error,
+            "Maximum calibration error (%)": 100 * wb.metrics.maximum_calibration_error(alone),
+            "Brier score": wb.metrics.brier_score(alone),
+            "Negative log likelihood": wb.metrics.negative_log_likelihood(alone),
+        }
     )
 
 

@@ -29,7 +29,9 @@ def test_a_link_restores_the_comparison_and_its_table_can_be_taken_away(opened, 
     np.testing.assert_allclose([dot["y"][0] for dot in dots], on_two["y"])
     (shown,) = figure(page, "differences")["data"]
     drawn = expected[(expected["table"] == "sharper") & (expected["metric"] != "mean_size")]["difference"].tolist()
-    assert set(np.round(drawn, 9)) <= set(np.round(shown["x"], 9))
+    assert set(np.round(100 * np.array(drawn), 7)) <= set(np.round(shown["x"], 7))  # in points
+    says(page, "From garden to sharper")
+    says(page, "Every metric, and its difference from garden")
 
     with page.expect_download() as download:
         click(page.get_by_role("button", name="Table (CSV)"))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ from browsing import asks, click, click_in, says, serious_violations, settled, s
 
 import workbench as wb
 from workbench.figures.of_losses.evaluation import on_three_classes
+from workbench.launching import start_server
 from workbench.losses import LOSSES
 
 APP = Path(__file__).resolve().parents[2] / "app"
@@ -61,6 +64,20 @@ def test_the_picture_made_ahead_is_where_the_slider_goes_next(views):
     assert views.one_step_further(settings[-2], settings[-1]) == settings[-1]
 
 
+@pytest.mark.parametrize("loss_class", LOSSES, ids=lambda loss_class: loss_class.__name__)
+def test_the_text_about_every_loss_has_its_formulas_between_lines_of_their_own_and_no_examples(views, loss_class):
+    doc = inspect.getdoc(loss_class)
+    lines = views.in_markdown(doc).splitlines()
+    assert lines.count("$$") == doc.count("$$") >= 2
+    assert not [line for line in lines if "$$" in line and line != "$$"]
+    assert ">>>" not in views.in_markdown(doc)
+
+
+def test_a_loss_whose_weights_are_fewer_on_the_triangle_says_so(drawn):
+    page = drawn("landscapes", part="Level sets", loss=wb.losses.DifferentiableTopK.title)
+    assert "two weights here, 5 at first in training" in " ".join(caption.value for caption in page.caption)
+
+
 def test_the_ends_of_a_scale_only_grow(views):
     from drawing.loss_figures import Setting, recipe
 
@@ -71,6 +88,35 @@ def test_the_ends_of_a_scale_only_grow(views):
 
 
 # In a browser
+
+EVERY_TEXT = f"""
+import inspect, sys
+sys.path.insert(0, {str(APP)!r})
+import streamlit as st
+from views.landscapes import in_markdown
+from workbench.losses import LOSSES
+for loss_class in LOSSES:
+    st.markdown(in_markdown(inspect.getdoc(loss_class)))
+st.text("That was all.")
+"""
+
+
+@pytest.mark.browser
+def test_the_formulas_of_every_loss_are_set_and_none_is_shown_raw(browser, own_port, tmp_path):
+    """All 22 at once, on a page that shows nothing else: one by one they would be 22 pictures."""
+    (tmp_path / "texts.py").write_text(EVERY_TEXT, encoding="utf-8")
+    port = own_port()
+    options = ["--server.headless=true", "--server.fileWatcherType=none", "--browser.gatherUsageStats=false"]
+    command = [sys.executable, "-m", "streamlit", "run", str(tmp_path / "texts.py"), f"--server.port={port}", *options]
+    with (tmp_path / "log").open("w") as log, start_server(command, port, {}, folder=tmp_path, log=log) as server:
+        page = browser.pages[0] if browser.pages else browser.new_page()
+        page.goto(server.url)
+        says(page, "That was all.")
+        displayed = sum(inspect.getdoc(loss_class).count("$$") // 2 for loss_class in LOSSES)
+        page.wait_for_function(f"document.querySelectorAll('.katex-display').length === {displayed}")
+        assert page.locator(".katex-error").all_inner_texts() == []
+        assert "$$" not in page.locator("body").inner_text()
+        page.goto("about:blank")
 
 
 @pytest.fixture

@@ -88,7 +88,7 @@ def test_a_lecture_is_given_with_the_keyboard_and_every_lesson_has_a_link(opened
     demo = {run.title: run.tables for run in Store(DEMO).runs()}
     before, after = (wb.AverageK(3.0).fit(demo[t]["val"]).sets(demo[t]["test"]) for t in LESSONS[3].runs)
     gains = wb.figures.most_improved(before, after).ends()
-    np.testing.assert_allclose(figure(page, "improved")["data"][0]["x"], gains["difference"], atol=1e-6)
+    np.testing.assert_allclose(figure(page, "improved")["data"][0]["x"], 100 * gains["difference"], atol=1e-4)
     page.get_by_test_id("stSlider").get_by_role("slider").press("ArrowRight")
     page.wait_for_url("**alpha=**")
     alpha = float(in_address(page)["alpha"][0])

@@ -7,7 +7,19 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
-from browsing import KEYS, asks, choose, click, pressed, says, serious_violations, settled, shown_code, too_wide
+from browsing import (
+    KEYS,
+    asks,
+    choose,
+    click,
+    numbers,
+    pressed,
+    says,
+    serious_violations,
+    settled,
+    shown_code,
+    too_wide,
+)
 from conftest import GARDEN
 
 import workbench as wb
@@ -70,6 +82,15 @@ def test_a_link_restores_every_filter(opened, store):
 
     page = samples(opened, K=2, sure=["0.3", "0.6"])
     shows(page, sets, RowFilter(sure=(0.3, 0.6)).rows(sets))
+
+
+def test_the_accuracy_of_a_shot_group_says_what_it_averages_and_agrees_with_the_headline(opened, store):
+    sets = sets_of(store, "garden", wb.AverageK(2.0))
+    page = samples(opened, K=2, by="shots", group="few")
+    rows = RowFilter(groups=(("shots", "few"),)).rows(sets)
+    by_class = f"{wb.metrics.shot_accuracy(sets)['few']:.1%}"
+    says(page, f"{sets.hits[rows].mean():.1%} of the sets hold the label (mean over rows), {by_class} by class")
+    assert numbers(page)["Few, by class"] == by_class
 
 
 def test_rows_on_which_two_runs_disagree(opened, store):

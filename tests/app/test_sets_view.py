@@ -47,8 +47,8 @@ def headline(store, name, rule):
         "Mean size": f"{wb.metrics.mean_size(sets):.2f}",
         "Promised": f"{promised:.1%}",
         "Accuracy": f"{wb.metrics.accuracy(sets):.1%}",
-        "Macro": f"{wb.metrics.macro_accuracy(sets):.1%}",
-        **{shot.capitalize(): f"{accuracy:.1%}" for shot, accuracy in shots.items()},
+        "Macro, by class": f"{wb.metrics.macro_accuracy(sets):.1%}",
+        **{f"{shot.capitalize()}, by class": f"{accuracy:.1%}" for shot, accuracy in shots.items()},
     }, sets
 
 
@@ -259,7 +259,7 @@ def test_a_table_with_many_labels_shows_rude_names_as_they_are(opened, store):
     tables = store.open(KEYS["many labels"]).tables
     sets = wb.AverageK(2.0).fit(tables["val"]).sets(tables["test"])
     assert numbers(page)["Accuracy"] == f"{wb.metrics.accuracy(sets):.1%}"
-    assert "Few" not in numbers(page)
+    assert "Few, by class" not in numbers(page)
     shown = set(page.locator(".wb-class").all_text_contents())
     assert shown == set(sets.table.class_names)
     assert page.locator(".wb-wall img, .wb-wall b").count() == 0

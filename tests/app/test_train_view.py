@@ -26,12 +26,20 @@ from browsing import (
 )
 
 import workbench as wb
-from workbench.metrics.sweeps import stored_sweeps
+from workbench.metrics.sweeps import chosen_on_val, stored_sweeps
 from workbench.store.shelf import Shelf
 from workbench.workers.heads import head_of
 
 pytestmark = pytest.mark.browser
 NEW = {"train": "A new run", "data": "digits", "recipe": "quick-rows"}
+
+
+def tiles(place):
+    """Name and value of the numbers of a page, or of a part of it."""
+    return place.locator("[data-testid=stMetric]").evaluate_all(
+        "all => all.map(tile => [tile.querySelector('label').textContent, "
+        "tile.querySelector('[data-testid=stMetricValue]').textContent])"
+    )
 
 
 @pytest.fixture
@@ -110,13 +118,10 @@ def test_a_moved_knob_trains_the_head_again_and_the_pictures_follow(opened, digi
     settled(page)
     assert page.evaluate("() => window.dimmed")
     run = Shelf(store).found(head_of(digits.stored, wb.losses.NoisedTopK(K=5, epsilon=epsilon).spec()))
-    sets = wb.AverageK(5.0).fit(run.tables["val"]).sets(run.tables["test"])
-    tiles = page.locator("[data-testid=stMetric]").evaluate_all(
-        "all => all.map(tile => [tile.querySelector('label').textContent, "
-        "tile.querySelector('[data-testid=stMetricValue]').textContent])"
-    )
+    sets = wb.AverageK(5.0).fit(run.tables["val"]).sets(run.tables["val"])  # a knob is chosen on these rows
     expected = {"Accuracy": f"{wb.metrics.accuracy(sets):.1%}", "Mean size": f"{wb.metrics.mean_size(sets):.2f}"}
-    assert dict(tiles).items() >= expected.items()
+    assert dict(tiles(page)).items() >= expected.items()
+    says(page, "The test rows judge the head you keep")
     sizes = wb.figures.set_sizes(sets).frame
     np.testing.assert_allclose(figure(page, "live-sizes")["data"][0]["y"][: len(sizes)], sizes["share"], atol=1e-6)
     assert serious_violations(page) == []
@@ -128,6 +133,9 @@ def test_a_moved_knob_trains_the_head_again_and_the_pictures_follow(opened, digi
     says(page, "Open in Compare")
     kept = Shelf(store).found(head_of(digits.stored, wb.losses.NoisedTopK(K=5, epsilon=0.2).spec()))
     assert store.open(kept.key).path.parent == store.root
+    settled(page)
+    sets = wb.AverageK(5.0).fit(kept.tables["val"]).sets(kept.tables["test"])
+    assert ["Accuracy", f"{wb.metrics.accuracy(sets):.1%}"] in tiles(page.locator(".st-key-numbers-test"))
 
     slider.press("ArrowRight")
     asks(page, live_NoisedTopK_epsilon=f"{epsilon:g}")
@@ -157,7 +165,8 @@ def test_a_sweep_of_the_store_is_drawn_as_small_multiples(opened, store, monkeyp
                 dataclasses.replace(tables[split], scores=tables[split].scores * epsilon).save(directory / split)
     page = opened(view="train", train="Sweeps", sweep_K=3, width=1024, scheme="dark")
     (sweep,) = [each for each in stored_sweeps(store.runs()) if each.runs[0].record.dataset_key == "d"]
-    expected = wb.figures.against_knob(sweep.summary(wb.AverageK(3.0)), "loss.epsilon")
+    summary = sweep.summary(wb.AverageK(3.0))
+    expected = wb.figures.against_knob(summary, "loss.epsilon", split="val")  # a setting is chosen on these rows
     first = expected.frame[expected.frame["metric"] == expected.frame["metric"][0]]
     drawn = figure(page, "sweep")["data"]
     assert len(drawn) == expected.frame["metric"].nunique()
@@ -169,6 +178,22 @@ def test_a_sweep_of_the_store_is_drawn_as_small_multiples(opened, store, monkeyp
     monkeypatch.setenv("WORKBENCH_HOME", str(store.root))
     exec(shown_code(page), made)
     pd.testing.assert_frame_equal(made["figure"].frame, expected.frame)
+    page.keyboard.press("Escape")
+
+    choose(page, "Best by", "Negative log likelihood")
+    best = chosen_on_val(summary, ["loss.epsilon"], "negative_log_likelihood")
+    says(page, f"Best on the validation rows by negative log likelihood: epsilon = {best['loss.epsilon'].iloc[0]}")
+    settled(page)
+    test = best[best["split"] == "test"].set_index("metric")["mean"]
+    assert (
+        dict(tiles(page)).items()
+        >= {
+            "Accuracy": f"{test['accuracy']:.1%}",
+            "Top-1 accuracy": f"{test['top_k_accuracy, K = 1']:.1%}",
+            "Negative log likelihood": f"{test['negative_log_likelihood']:.2f}",
+        }.items()
+    )
+    assert page.get_by_text("Rows", exact=True).count() == 0  # of test rows nothing but the chosen one is shown
 
 
 def test_the_code_of_a_run_names_its_data_with_knobs_and_transforms_and_makes_the_same_run(monkeypatch):

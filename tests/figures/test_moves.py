@@ -321,7 +321,7 @@ def test_a_bar_of_improvement_opens_what_was_gained_or_lost():
     after = small.sets(3)
     figure = wb.figures.most_improved(before, after)
     for place, bar in enumerate(figure.ends().itertuples()):
-        rows = figure.rows_behind(Click(None, place)).rows(after, before)
+        rows = figure.rows_behind(Click(None, place)).rows(before, after)
         assert len(rows) == (bar.gained if bar.difference > 0 else bar.lost)
 
 

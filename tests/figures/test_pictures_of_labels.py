@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import workbench as wb
+from workbench.figures.of_runs.comparisons import better, in_words
 from workbench.figures.of_sets.agreement import THRESHOLDS
 from workbench.figures.style import LIGHT
 from workbench.metrics.comparison import zero_and_many
@@ -140,6 +141,39 @@ def test_paired_differences_are_those_of_the_comparison_and_say_what_is_clear(ta
     assert error["better"].item() == ("yes" if error["difference"].item() < 0 else "no")
     dots = dict(zip(("blurred", "again"), figure.plot().data, strict=True))
     assert set(dots["again"].marker.color) == {LIGHT.paper}
+    np.testing.assert_allclose(
+        dots["blurred"].x, 100 * figure.frame[figure.frame["table"] == "blurred"]["difference"]
+    )  # in points
+
+
+def test_a_comparison_says_its_direction_and_marks_what_is_better_of_errors_too(table):
+    surer = wb.LogitTable(3 * table.scores, table.labels, link="sigmoid")
+    metrics = (wb.metrics.accuracy, wb.metrics.expected_calibration_error, wb.metrics.negative_log_likelihood)
+    compared = wb.comparison.compare({"A": table, "B": surer}, wb.Threshold(0.5), metrics, resamples=100)
+    figure = wb.figures.paired_differences(compared)
+    assert figure.title == "From A to B"
+    (error,) = figure.frame[figure.frame["metric"] == "expected_calibration_error"].to_dict("records")
+    assert error["high"] < 0
+    assert error["better"] == "yes"
+    assert f"expected calibration error by {100 * error['difference']:+.1f} points (better)" in figure.text
+    symbols = dict(zip(figure.frame["metric"], figure.plot().data[0].marker.symbol, strict=True))
+    assert symbols["expected_calibration_error"] == "triangle-up"
+    likelihood = compared[(compared["metric"] == "negative_log_likelihood") & (compared["table"] == "B")]
+    assert better(likelihood).tolist() == ["yes"]  # no share, and marked as well
+    three = wb.comparison.compare({"A": table, "B": surer, "C": table}, wb.Threshold(0.5), metrics, resamples=5)
+    assert wb.figures.paired_differences(three).title == "From A to each other run"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("top_k_accuracy, K = 5", "Top-5 accuracy"),
+        ("top_k_calibration_error, K = 4", "Top-4 calibration error"),
+        ("shot_accuracy few", "Shot accuracy few"),
+    ],
+)
+def test_a_metric_in_words_names_its_K(name, words):
+    assert in_words(name) == words
 
 
 def test_differences_are_asked_for_by_every_name_a_metric_has_in_the_comparison(table):

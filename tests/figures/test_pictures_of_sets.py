@@ -100,7 +100,8 @@ def test_a_class_without_rows_is_in_the_frame_and_not_in_the_picture(table):
     figure = wb.figures.per_class(wb.AverageK(2).fit(without)(without))
     assert np.isnan(figure.frame.loc[3, "accuracy"])
     assert 3 not in figure.ordered()["class"].tolist()
-    assert "1 class without rows" in figure.subtitle
+    n_classes = without.n_classes
+    assert f"of {n_classes - 1} of {n_classes} classes (1 has no row here)" in figure.subtitle
 
 
 def test_wilson_intervals_agree_with_scipy():
@@ -136,6 +137,16 @@ def test_a_known_posterior_draws_the_best_that_is_possible(table):
     frame = wb.figures.accuracy_against_size(wb.SetIndex(known, K_max=3)).frame
     best = frame[frame["curve"] == "best possible"].set_index("K")["accuracy"]
     assert best.to_dict() == pytest.approx({K: bayes.average_k_accuracy(posterior, K) for K in (1, 1.5, 2, 2.5, 3)})
+
+
+def test_the_best_that_is_possible_is_not_drawn_for_several_labels_and_no_accuracy_leaves_the_plot():
+    present = np.random.default_rng(0).uniform(size=(60, 6))  # the probability of each class: a row sums to 3
+    labels = np.random.default_rng(1).uniform(size=present.shape) < present
+    known = wb.LogitTable(np.log(present / (1 - present)), labels, link="sigmoid", posterior=present)
+    figure = wb.figures.accuracy_against_size(wb.SetIndex(known, K_max=5))
+    assert "best possible" not in set(figure.frame["curve"])
+    assert figure.frame["accuracy"].max() <= 1
+    assert "best possible" not in figure.text
 
 
 def test_sets_of_any_rule_are_a_point_beside_the_curve_and_their_code_marks_them_again(table):

@@ -30,3 +30,11 @@ def test_several_rules_are_lines_and_groups_are_panels_of_a_figure_against_a_kno
 
 def test_one_rule_is_not_told_in_a_figure_against_a_knob():
     assert wb.figures.against_knob(rules_at_each_K("AverageK(K)"), "K").frame["line"].unique().tolist() == [""]
+
+
+def test_every_top_K_accuracy_of_a_sweep_names_its_K_and_every_curve_of_sets_too():
+    summary = rules_at_each_K("AverageK(K)").replace({"brier_score": "top_k_accuracy, K = 1"})
+    titles = [note.text for note in wb.figures.against_knob(summary, "K").plot().layout.annotations]
+    assert "<b>Top-1 accuracy</b> ↑" in titles
+    history = pd.DataFrame({"epoch": [0], "val_accuracy": [0.5], "val_average_K_accuracy": [0.7]})
+    assert wb.figures.learning_curves(history, K=3.0).frame["curve"].tolist() == ["top-1", "average-3"]

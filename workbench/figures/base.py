@@ -214,6 +214,16 @@ def counted(number: int, noun: str = "", plural: str = "") -> str:
     return f"{digits} {words}" if noun else digits
 
 
+def points(difference: float, digits: int = 1) -> str:
+    """A difference of two shares, in percentage points: of 40 % and 50 % it is 10 points, not 10 %.
+
+    >>> points(0.5 - 0.4), points(-0.0004)
+    ('+10.0 points', '0.0 points')
+    """
+    written = f"{100 * difference:+.{digits}f}"
+    return f"{written if float(written) else written[1:]} points"
+
+
 def beside_an_axis(name: str, longest: int = LONGEST_NAME) -> str:
     """A name as it fits beside an axis: of a long one its beginning and its end, by which names differ.
 

@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from workbench.metrics import METRICS, Metric
+from workbench.metrics.base import in_full
 from workbench.metrics.seeds import mean_over_seeds, measured_splits, sweep_frame
 from workbench.sets import AverageK, Rule
 from workbench.store import StoredRun
@@ -63,6 +64,28 @@ class StoredSweep:
         """Mean over seeds with its 95 % interval (`mean_over_seeds`): one line per setting, rule, split, metric and group."""
         means = mean_over_seeds(self.frame(rule, metrics), self.varied, METRICS if metrics is None else metrics)
         return means.sort_values(self.varied, kind="stable", ignore_index=True)
+
+
+def chosen_on_val(summary: pd.DataFrame, varied: Sequence[str], metric: str) -> pd.DataFrame:
+    """The lines of a summary of the setting that is best on val by a metric, such as "accuracy" or "shot_accuracy (few)".
+
+    Tune on val, report test: its lines of test are what the choice is worth. The first of equals is taken.
+
+    >>> rows = [(0.1, "val", 0.5), (1.0, "val", 0.7), (0.1, "test", 0.9), (1.0, "test", 0.6)]
+    >>> summary = pd.DataFrame(rows, columns=["loss.epsilon", "split", "mean"]).assign(metric="accuracy", group="")
+    >>> chosen_on_val(summary, ["loss.epsilon"], "accuracy")[["loss.epsilon", "split", "mean"]].to_numpy().tolist()
+    [[1.0, 'val', 0.7], [1.0, 'test', 0.6]]
+    """
+    named = summary["metric"].combine(summary["group"], in_full)
+    ranked = summary[(named == metric) & (summary["split"] == "val") & summary["mean"].notna()]
+    if ranked.empty:
+        raise ValueError(f"metric = {metric!r} has no value on val; it has {', '.join(dict.fromkeys(named))}")
+    name = metric.partition(",")[0].partition(" (")[0]
+    direction = next(each.direction for each in METRICS if each.name == name)
+    means = ranked["mean"].to_numpy(float)
+    at = int(means.argmin() if direction == "lower" else means.argmax())
+    chosen: pd.DataFrame = summary.merge(ranked[list(varied)].iloc[[at]], on=list(varied))
+    return chosen
 
 
 def _opens(run: StoredRun) -> bool:

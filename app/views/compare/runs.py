@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import replace
 
 import pandas as pd
@@ -17,7 +18,7 @@ from drawing.handout import handout
 from session import messages, reading
 from session.address import bound, one_of
 from workbench.figures import Code
-from workbench.figures.of_runs.comparisons import in_words, names_of_metrics
+from workbench.figures.of_runs.comparisons import better, in_words, is_share, names_of_metrics
 from workbench.sets import Rule, rule_from_text
 
 TALL = 520
@@ -29,19 +30,27 @@ OF_SETS = (
 OF_TABLES = ("top_k_accuracy", "expected_calibration_error", "brier_score", "negative_log_likelihood")
 # Of many groups there are too many lines.
 DRAWN = tuple(name for name in (*OF_SETS, *OF_TABLES) if name != "group_accuracy")
+IN_UNIT = "in % where the metric says so"
+IN_POINTS = "in percentage points where the metric is in %"
 COLUMNS = {
     "metric": st.column_config.TextColumn("Metric"),
     "run": st.column_config.TextColumn("Run"),
-    "value": st.column_config.NumberColumn("Value", format="%.4f"),
-    "low": st.column_config.NumberColumn("from", format="%.4f", help="lower end of the 95 % interval of the value"),
-    "high": st.column_config.NumberColumn("to", format="%.4f", help="upper end of the 95 % interval of the value"),
-    "difference": st.column_config.NumberColumn("Difference", format="%+.4f", help="value minus that of the first run"),
-    "difference_low": st.column_config.NumberColumn(
-        "from ", format="%+.4f", help="paired: both runs saw the same rows"
+    "value": st.column_config.NumberColumn("Value", format="%.3f", help=IN_UNIT),
+    "low": st.column_config.NumberColumn("from", format="%.3f", help="lower end of the 95 % interval of the value"),
+    "high": st.column_config.NumberColumn("to", format="%.3f", help="upper end of the 95 % interval of the value"),
+    "difference": st.column_config.NumberColumn(
+        "Difference", format="%+.3f", help=f"from the first run to this one, {IN_POINTS}"
     ),
-    "difference_high": st.column_config.NumberColumn("to ", format="%+.4f", help="paired: both runs saw the same rows"),
-    "clear": st.column_config.CheckboxColumn("Clear", help="the interval of the difference does not hold 0"),
+    "difference_low": st.column_config.NumberColumn(
+        "from ", format="%+.3f", help="paired: both runs saw the same rows"
+    ),
+    "difference_high": st.column_config.NumberColumn("to ", format="%+.3f", help="paired: both runs saw the same rows"),
+    "verdict": st.column_config.TextColumn(
+        "Verdict", help="where the interval of the difference does not hold 0; of an error or a size, less is better"
+    ),
 }
+NUMBERS = ["value", "low", "high", "difference", "difference_low", "difference_high"]
+VERDICTS = {"yes": "▲ better", "no": "▼ worse", "open": ""}
 
 
 @st.fragment
@@ -141,15 +150,25 @@ def picture(name: str, code: Code, made: wb.figures.Figure, dark: bool) -> None:
 @messages.friendly
 def table(comparison: pd.DataFrame) -> None:
     """Every metric of every run, with paired differences."""
-    clear = (comparison["difference_low"] > 0) | (comparison["difference_high"] < 0)
-    named = names_of_metrics(comparison)
-    order = named.map({name: place for place, name in enumerate(dict.fromkeys(named))})
-    frame = comparison.assign(metric=named.map(in_words), run=comparison["table"], clear=clear, order=order)
-    frame = frame.sort_values("order", kind="stable", ignore_index=True)
-    st.html(
-        '<div class="wb-live"><h2 class="wb-title">Every metric, with paired differences from the first run</h2></div>'
-    )
+    frame = in_units(comparison)
+    first = html.escape(frame["run"].iloc[0])
+    st.html(f'<div class="wb-live"><h2 class="wb-title">Every metric, and its difference from {first}</h2></div>')
     st.dataframe(frame, column_config=COLUMNS, column_order=list(COLUMNS), hide_index=True, height=TALL, key="values")
     st.download_button(
         "Table (CSV)", lambda: comparison.to_csv(index=False), "comparison.csv", "text/csv", type="tertiary"
     )
+
+
+def in_units(comparison: pd.DataFrame) -> pd.DataFrame:
+    """The comparison as a person reads it, metric by metric: shares in per cent, their differences in points."""
+    named = names_of_metrics(comparison)
+    shares = named.map(is_share)
+    frame = comparison.assign(
+        metric=named.map(in_words) + shares.map({True: " (%)", False: ""}),
+        run=comparison["table"],
+        verdict=better(comparison).map(VERDICTS),
+        order=named.map({name: place for place, name in enumerate(dict.fromkeys(named))}),
+    )
+    frame[NUMBERS] = frame[NUMBERS].mul(shares.map({True: 100.0, False: 1.0}), axis=0)
+    frame.loc[frame["run"] == frame["run"].iloc[0], NUMBERS[3:]] = None  # the first run is what the others differ from
+    return frame.sort_values("order", kind="stable", ignore_index=True)

@@ -257,6 +257,10 @@ def knobs_of(
         else:
             key = f"{prefix}{name}_{knob_name}"
             chosen[knob_name] = knobs.widget(knob_name, knob, value, key=key, side=side if knob_name in apart else "")
+            if knob.kind == "weights":
+                st.caption(
+                    f"Of three classes sets have one or two: two weights here, {len(knob.default)} at first in training."
+                )
     return Setting(name, chosen)
 
 
@@ -332,7 +336,14 @@ def keep_ends(name: str, settings: list[Setting], ends: Ends | None) -> None:
 
 
 def about(name: str) -> None:
-    """What the loss says about itself, in its docstring: its picture has loaded it."""
+    """What the loss says about itself: its picture has loaded it."""
     with st.expander(f"About: {LOSSES[name].title}", icon=":material/menu_book:"):
-        text = inspect.getdoc(wb.losses.class_named(name)) or ""
-        st.markdown(re.sub(r"^>>>.*?(?:\n\n|\Z)", "", text, flags=re.MULTILINE | re.DOTALL))
+        st.markdown(in_markdown(inspect.getdoc(wb.losses.class_named(name)) or ""))
+
+
+def in_markdown(doc: str) -> str:
+    """A docstring without its examples, and with each displayed formula between lines of their own: a formula that spans
+    lines is one for Streamlit only then.
+    """
+    without_examples = re.sub(r"^>>>.*?(?:\n\n|\Z)", "", doc, flags=re.MULTILINE | re.DOTALL)
+    return re.sub(r"\$\$(.*?)\$\$", r"$$\n\1\n$$", without_examples, flags=re.DOTALL)

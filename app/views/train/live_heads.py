@@ -25,25 +25,26 @@ from session.navigation import open_elsewhere
 from views.train.sweeps import swept
 from workbench.catalogue import LOSSES, DeclaredLoss
 from workbench.figures import Code, Figure
-from workbench.figures.base import counted
-from workbench.figures.of_runs.comparisons import in_words, names_of_metrics
+from workbench.figures.base import counted, points
+from workbench.figures.of_runs.comparisons import in_words, is_share, names_of_metrics
 from workbench.knobs import Knob
 from workbench.metrics.sweeps import stored_sweeps
 from workbench.store import StoredRun
 from workbench.store.shelf import Shelf
 from workbench.workers.heads import FAILED, FINISHED, Progress, head_of
 
+SPLITS = {"val": "validation row", "test": "test row"}
 POLL = 0.25  # seconds between two looks at a head that learns
 FIRST = "AverageKTwoHead"
 FIXED = ("n_samples",)  # knobs that trade time for precision and are left at their default
 METRICS = ("accuracy", "macro_accuracy", "shot_accuracy", "mean_size")
 TALL = 460
-# Name of a picture → what draws it, of a run and the rule that was fitted on its validation rows.
+# Name of a picture → what draws it, of a run and its average-K sets of the validation rows: a knob is chosen on these.
 MAKERS: dict[str, Callable[[StoredRun, Any], Figure]] = {
-    "live-sizes": lambda run, rule: wb.figures.set_sizes(rule(run.tables["test"])),
-    "live-shots": lambda run, rule: wb.figures.accuracy_against_count(rule(run.tables["test"])),
-    "live-curve": lambda run, rule: wb.figures.accuracy_against_size(wb.SetIndex(run.tables["test"])),
-    "live-learning": lambda run, rule: wb.figures.learning_curves(run.history),
+    "live-sizes": lambda run, sets: wb.figures.set_sizes(sets),
+    "live-shots": lambda run, sets: wb.figures.accuracy_against_count(sets),
+    "live-curve": lambda run, sets: wb.figures.accuracy_against_size(wb.SetIndex(sets.table)),
+    "live-learning": lambda run, sets: wb.figures.learning_curves(run.history, K=run.record.K),
 }
 DIMMED = "<style>.st-key-result { opacity: 0.45; }</style>"
 
@@ -164,16 +165,23 @@ def time_left(progress: Progress) -> str:
 
 
 def result(run: StoredRun, base: StoredRun, dark: bool) -> None:
-    """What the last finished head gives, beside the run whose backbone it has."""
+    """What the last finished head gives on the validation rows, beside the run whose backbone it has.
+
+    Whoever moves a knob until a number is good has chosen by that number; so the test rows judge only the head that is kept.
+    """
     K = run.record.K
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**Shown: {messages.plain(run.title)}**", width="content")
         keep(run, base)
-    numbers(run, base, K)
-    test = run.tables["test"]
+    numbers(run, base, K, "val")
+    if is_kept(run, base):
+        numbers(run, base, K, "test")
+    else:
+        st.caption("The pictures, too, are of the validation rows. The test rows judge the head you keep.")
+    val = run.tables["val"]
     with st.container(key="figures"):
         picture("live-sizes", run.key, K, dark)
-        if test.class_counts is not None and not test.many_labels:
+        if val.class_counts is not None and not val.many_labels:
             picture("live-shots", run.key, K, dark)
         picture("live-curve", run.key, K, dark)
     tried(run, K, dark)
@@ -190,41 +198,50 @@ def tried(run: StoredRun, K: float, dark: bool) -> None:
     others = [each for each in Shelf().runs() if each.record.says(shared)]
     around = [sweep for sweep in stored_sweeps(others) if run in sweep.runs]
     if around:
-        swept("live-tried", around[0], K, "test", dark)
+        swept("live-tried", around[0], K, dark)
 
 
 @st.cache_data(show_spinner="Judging the sets…", max_entries=64)
-def judged(key: str, K: float) -> dict[str, float]:
-    """Metric, with its group → value, of average-K sets of the test rows."""
+def judged(key: str, K: float, split: str) -> dict[str, float]:
+    """Metric, with its group → value, of average-K sets of the rows of a split."""
     tables = Shelf().open(key).tables
     metrics = [metric for metric in wb.metrics.METRICS if metric.name in METRICS]
-    found = wb.report(tables["test"], rules=[wb.AverageK(K)], metrics=metrics, val=tables["val"])
+    found = wb.report(tables[split], rules=[wb.AverageK(K)], metrics=metrics, val=tables["val"])
     values = dict(zip(names_of_metrics(found), found["value"], strict=True))
     return {name: value for name, value in values.items() if not math.isnan(value)}
 
 
 @messages.friendly
-def numbers(run: StoredRun, base: StoredRun, K: float) -> None:
+def numbers(run: StoredRun, base: StoredRun, K: float, split: str) -> None:
     """The headline numbers, and how far they are from those of the run whose backbone it is."""
-    here, there = judged(run.key, K), judged(base.key, K)
+    here, there = (judged(each.key, K, split) for each in (run, base))
     st.caption(
-        f"Sets of {K:g} {'class' if K == 1 else 'classes'} on average on the {counted(run.tables['test'].n, 'test row')}; "
+        f"Sets of {K:g} {'class' if K == 1 else 'classes'} on average on the {counted(run.tables[split].n, SPLITS[split])}; "
         f"below each number, its difference from {messages.plain(base.title)}"
     )
-    with st.container(key="numbers"):
+    with st.container(key=f"numbers-{split}"):
         for name, value in here.items():
-            digits, places = (".2f", 2) if name == "mean_size" else (".1%", 3)
-            apart = round(value - there[name], places) + 0.0  # which is never −0
-            difference = f"{apart:+{digits}}" if run.key != base.key else None
-            label = in_words(name.removeprefix("shot_accuracy "))
-            st.metric(label, format(value, digits), difference, delta_color="off", delta_arrow="off")
+            share, apart = is_share(name), value - there[name]
+            difference = points(apart) if share else f"{round(apart, 2) + 0.0:+.2f}"  # which is never −0
+            st.metric(
+                in_words(name.removeprefix("shot_accuracy ")),
+                f"{value:.1%}" if share else f"{value:.2f}",
+                difference if run.key != base.key else None,
+                delta_color="off",
+                delta_arrow="off",
+            )
+
+
+def is_kept(run: StoredRun, base: StoredRun) -> bool:
+    """Whether the head was moved from the shelf to the store."""
+    return run.key != base.key and Shelf().store.has(run.key)
 
 
 def keep(run: StoredRun, base: StoredRun) -> None:
     """A button that moves the run from the shelf to the store."""
     if run.key == base.key:
         return
-    if Shelf().store.has(run.key):
+    if is_kept(run, base):
         st.badge("Kept", icon=":material/check:", color="green")
         open_elsewhere(run.key)
     elif st.button("Keep this run", icon=":material/bookmark:"):
@@ -245,14 +262,19 @@ def picture(name: str, key: str, K: float, dark: bool) -> None:
 def prepared(name: str, key: str, K: float, dark: bool) -> tuple[Figure, dict[str, Any]]:
     """A picture of a run, of the shelf or of the store, and what the browser needs to draw it."""
     run = Shelf().open(key)
-    made = MAKERS[name](run, wb.AverageK(K).fit(run.tables["val"]))
+    val = run.tables["val"]
+    made = MAKERS[name](run, wb.AverageK(K).fit(val).sets(val))
     made = dataclasses.replace(made, code=with_training(run.record.to_json(), made))
     drawn, height = untitled(made.plot(dark)), TALL if name == "live-learning" else HEIGHT
     return made, live.prepared(drawn, title=made.title, subtitle=made.subtitle, text=made.text, height=height)
 
 
 def with_training(described: Mapping[str, Any], figure: Figure) -> Code:
-    """The code of a figure, from the training of its run on."""
-    given = {"table": "table = test", "history": "history = trained.history"}
+    """The code of a figure of the validation rows, from the training of its run on."""
+    given = {
+        "table": "table = val",
+        "test": "test = val  # a knob is chosen on these rows",
+        "history": "history = trained.history",
+    }
     lines = [line for name, line in given.items() if name in figure.code.needs]
     return figure.code.after(Code(setup=[*lines, ""]).after(training_requests.code(described)))

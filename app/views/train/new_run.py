@@ -232,7 +232,8 @@ def curves(progress: Progress, dark: bool) -> None:
     """How it learns, epoch by epoch."""
     if not progress.history:
         return
-    made = wb.figures.learning_curves(pd.DataFrame(progress.history), epochs=progress.epochs)
+    K = None if progress.state != FINISHED or progress.key is None else reading.run(progress.key).record.K
+    made = wb.figures.learning_curves(pd.DataFrame(progress.history), epochs=progress.epochs, K=K)
     made = dataclasses.replace(made, code=with_training(progress.described, made))
     with st.container(key="figure-learning"):
         drawn = untitled(made.plot(dark))

@@ -45,21 +45,20 @@ def reliability(table: LogitTable, bins: int = 15, K: int = 1) -> Reliability:
     """
     bins, K = whole("bins", bins), whole("K", K)
     frame = reliability_bins(checked_table(table), bins=bins, K=K, band=BAND)
-    error = expected_calibration_error(table, bins=bins) if K == 1 else top_k_calibration_error(table, K=K, bins=bins)
+    judged, named, error = _judged(table, bins, K)
     n, filled = int(np.count_nonzero(table.labelled)), frame[frame["count"] > 0]
     mean = {
         name: float((filled[name] * filled["count"]).sum() / filled["count"].sum())
         for name in ("confidence", "accuracy")
     }
     outside = int((~filled["accuracy"].between(filled["band_low"], filled["band_high"])).sum())
-    of_what = "the most probable class" if K == 1 else f"the {K} most probable classes"
     return Reliability(
         frame=frame,
         title="Is the confidence right?",
-        subtitle=f"n = {counted(n, 'row')}, {counted(bins, 'bin')}; expected calibration error {error:.1%}",
+        subtitle=f"n = {counted(n, 'row')}, {judged}, {counted(bins, 'bin')}; {named} {error:.1%}",
         text=(
-            f"Reliability diagram of {of_what} on n = {n} rows in {bins} bins ({len(filled)} of them with rows). "
-            f"Mean confidence {mean['confidence']:.1%}, accuracy {mean['accuracy']:.1%}, expected calibration error "
+            f"Reliability diagram of n = {n} rows, {judged}, in {bins} bins ({len(filled)} of them with rows). "
+            f"Mean confidence {mean['confidence']:.1%}, accuracy {mean['accuracy']:.1%}, {named} "
             f"{error:.1%}. {counted(outside, 'bin')} outside the band of {BAND:.0%} that luck alone explains."
         ),
         code=Code(
@@ -69,6 +68,18 @@ def reliability(table: LogitTable, bins: int = 15, K: int = 1) -> Reliability:
         most=round_limit(float(filled["count"].max() / filled["count"].sum())),
         K=K,
     )
+
+
+def _judged(table: LogitTable, bins: int, K: int) -> tuple[str, str, float]:
+    """Whose probabilities are judged, and the calibration error of these by its name."""
+    if K > 1:
+        return (
+            f"{K} likeliest classes",
+            f"top-{K} calibration error",
+            top_k_calibration_error(table, K, bins),
+        )
+    whose = "likeliest class" if table.n_classes > 1 else f"the probability of {table.named_classes()[0]}"
+    return whose, "expected calibration error", expected_calibration_error(table, bins)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

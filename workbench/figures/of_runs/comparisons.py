@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,17 +12,20 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from workbench.figures.base import Figure, checked_frame, counted, paper
+from workbench.figures.base import Figure, checked_frame, counted, paper, points
 from workbench.figures.code import Code
 from workbench.figures.style import Theme
-from workbench.metrics import METRICS
+from workbench.metrics import METRICS, Metric
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
 
 COLUMNS = ("table", "metric", "group", "value", "low", "high", "difference", "n")
 SOURCE = "wb.comparison.compare(tables, rule) makes one"
-FINE = 0.04  # differences below this are told in tenths of a per cent
+IN_POINTS = "difference, in percentage points"
+# What a clear difference is → the mark of Plotly and of matplotlib. Where neither way is better, a dot stays a dot.
+MARKS = {"yes": ("triangle-up", "^"), "no": ("triangle-down", "v"), "open": ("circle", "o")}
+VERDICTS = {"yes": ", better", "no": ", worse", "open": ""}
 TOLD = ("# comparison: the frame that wb.comparison.compare gives",)
 
 
@@ -54,7 +58,8 @@ def on_two_metrics(comparison: pd.DataFrame, x: str = "accuracy", y: str = "macr
         frame[f"{axis}_low"], frame[f"{axis}_high"] = values["low"].to_numpy(), values["high"].to_numpy()
     n = int(comparison["n"].max())
     placed = "; ".join(
-        f"{name} at {across:.3g} and {up:.3g}" for name, across, up in frame[["table", "x", "y"]].to_numpy()
+        f"{name} at {_written(x, across)} and {_written(y, up)}"
+        for name, across, up in frame[["table", "x", "y"]].to_numpy()
     )
     return OnTwoMetrics(
         frame=frame,
@@ -62,7 +67,7 @@ def on_two_metrics(comparison: pd.DataFrame, x: str = "accuracy", y: str = "macr
         subtitle=f"n = {counted(n, 'row')}, {counted(len(frame), 'run')}; lines are {_intervals(comparison)}",
         text=f"{in_words(y)} against {in_words(x, within=True)} of {counted(len(frame), 'run')} on n = {n} rows: {placed}.",
         code=Code(f"wb.figures.on_two_metrics(comparison, {x!r}, {y!r})", TOLD),
-        names=(in_words(x), in_words(y)),
+        metrics=(x, y),
     )
 
 
@@ -72,7 +77,7 @@ def paired_differences(comparison: pd.DataFrame, metrics: Sequence[str] | None =
     `metrics` are the names of those to draw, if not all: `top_k_accuracy` is every K of it, `top_k_accuracy, K = 3` one,
     `shot_accuracy few` one group; what is no share is left out. Both runs saw the same rows, so the interval of a
     difference is much narrower than those of the two values. A dot is filled where its interval does not hold 0; `better`
-    is "yes" or "no" there, and "open" elsewhere.
+    is "yes" or "no" there (of an error, lower is better), and "open" elsewhere.
 
     >>> import workbench as wb
     >>> table = wb.LogitTable.from_probabilities([[0.6, 0.4], [0.9, 0.1]] * 50, labels=[0, 1] * 50)
@@ -82,10 +87,9 @@ def paired_differences(comparison: pd.DataFrame, metrics: Sequence[str] | None =
     [['accuracy', 'two', 0.5, 'yes']]
     """
     checked_frame(comparison, COLUMNS, SOURCE)
-    shares = {metric.name: metric.direction for metric in METRICS if metric.bounds == (0, 1)}
     base = comparison["metric"].str.partition(",")[0]  # `top_k_accuracy, K = 3` is a `top_k_accuracy`
     tables = list(dict.fromkeys(comparison["table"]))
-    drawn = base.isin(list(shares)) & comparison["difference"].notna()
+    drawn = base.map(is_share) & comparison["difference"].notna()
     if metrics is not None:
         called = pd.DataFrame({"base": base, "metric": comparison["metric"], "grouped": names_of_metrics(comparison)})
         known = {*called.to_numpy().ravel(), *(metric.name for metric in METRICS)}
@@ -98,11 +102,6 @@ def paired_differences(comparison: pd.DataFrame, metrics: Sequence[str] | None =
         raise ValueError(
             "there is no difference to draw: give a comparison of two or more runs on a metric that is a share"
         )
-    direction = base[found.index].map(shares).to_numpy()
-    up, down = (found["difference_low"] > 0).to_numpy(), (found["difference_high"] < 0).to_numpy()
-    gains = np.where(direction == "lower", down, up)
-    losses = np.where(direction == "lower", up, down)
-    judged = np.where(direction == "none", "open", np.where(gains, "yes", np.where(losses, "no", "open")))
     frame = pd.DataFrame(
         {
             "metric": names_of_metrics(found).to_numpy(),
@@ -110,21 +109,22 @@ def paired_differences(comparison: pd.DataFrame, metrics: Sequence[str] | None =
             "difference": found["difference"].to_numpy(),
             "low": found["difference_low"].to_numpy(),
             "high": found["difference_high"].to_numpy(),
-            "clear": up | down,
-            "better": judged,
+            "clear": clear_of_0(found).to_numpy(),
+            "better": better(found).to_numpy(),
         }
     )
     n, clear = int(comparison["n"].max()), frame[frame["better"] != "open"]
     said = "; ".join(
-        f"{name} on {in_words(metric, within=True)} by {difference:+.1%}"
-        for name, metric, difference in clear[["table", "metric", "difference"]].to_numpy()
+        f"{name} on {in_words(metric, within=True)} by {points(difference)} ({'better' if how == 'yes' else 'worse'})"
+        for name, metric, difference, how in clear[["table", "metric", "difference", "better"]].to_numpy()
     )
     chosen = "" if metrics is None else f", metrics={list(metrics)!r}"
     return PairedDifferences(
         frame=frame,
-        title=f"How far from {tables[0]}",
-        subtitle=f"n = {counted(n, 'row')}, paired; lines are {_intervals(comparison)}, a filled dot is clear of 0",
-        text=f"Paired differences from {tables[0]} on n = {n} rows. "
+        title=f"From {tables[0]} to {tables[1] if len(tables) == 2 else 'each other run'}",
+        subtitle=f"n = {counted(n, 'row')}, paired; lines are {_intervals(comparison)}, a filled mark is clear of 0: "
+        "▲\N{NO-BREAK SPACE}better, ▼\N{NO-BREAK SPACE}worse",
+        text=f"Paired differences from {tables[0]} to {' and '.join(tables[1:])} on n = {n} rows. "
         + (f"Clear of 0: {said}." if said else "No interval is clear of 0."),
         code=Code(f"wb.figures.paired_differences(comparison{chosen})", TOLD),
         tables=tuple(tables),
@@ -143,16 +143,50 @@ def names_of_metrics(comparison: pd.DataFrame) -> pd.Series:
 
 
 def in_words(metric: str, within: bool = False) -> str:
-    """`macro_accuracy` as a person writes it, alone or within a sentence."""
-    words = metric.replace("top_k", "top-K").replace("f1", "F1").replace("_", " ")
+    """The name of a metric as a person writes it, alone or within a sentence; its K, where it has one, is in it.
+
+    >>> in_words("macro_accuracy"), in_words("top_k_accuracy, K = 3", within=True)
+    ('Macro accuracy', 'top-3 accuracy')
+    """
+    settled = re.sub(r"\btop_k_(\w+), K = (\d+)", r"top-\2_\1", metric)
+    words = settled.replace("top_k", "top-K").replace("f1", "F1").replace("_", " ")
     return words if within else words[:1].upper() + words[1:]
+
+
+def declared(metric: str) -> Metric | None:
+    """The metric of a name that also says its K (`top_k_accuracy, K = 3`) or its group (`shot_accuracy few`)."""
+    name = metric.partition(",")[0].partition(" ")[0]
+    return next((known for known in METRICS if known.name == name), None)
+
+
+def is_share(metric: str) -> bool:
+    """Whether a metric is written in per cent, and its differences in points."""
+    known = declared(metric)
+    return known is not None and known.bounds == (0, 1)
+
+
+def clear_of_0(comparison: pd.DataFrame) -> pd.Series:
+    """Whether the interval of each difference leaves 0 out."""
+    return (comparison["difference_low"] > 0) | (comparison["difference_high"] < 0)
+
+
+def better(comparison: pd.DataFrame) -> pd.Series:
+    """Of each difference "yes" if it is clearly for the better, "no" if for the worse, "open" if it may be none."""
+    known = comparison["metric"].map(declared)
+    sign = known.map(lambda metric: {"higher": 1, "lower": -1}.get(getattr(metric, "direction", "none"), 0))
+    judged: pd.Series = np.sign(comparison["difference"]) * sign * clear_of_0(comparison)
+    return judged.map({1.0: "yes", -1.0: "no"}).fillna("open")
+
+
+def _written(metric: str, value: float) -> str:
+    return f"{value:.1%}" if is_share(metric) else f"{value:.3g}"
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class OnTwoMetrics(Figure):
     """One dot a run, with a line for each of its two intervals."""
 
-    names: tuple[str, str]
+    metrics: tuple[str, str]  # to the right and upwards
 
     def limits(self, axis: str) -> tuple[float, float]:
         """The ends of an axis: all dots and intervals, and a little room."""
@@ -163,6 +197,10 @@ class OnTwoMetrics(Figure):
 
     def _plotly(self, theme: Theme) -> go.Figure:
         traces: list[dict[str, Any]] = []
+        told = "<br>".join(
+            f"{in_words(metric)} %{{{axis}:{'.1%' if is_share(metric) else '.4g'}}}"
+            for axis, metric in zip("xy", self.metrics, strict=True)
+        )
         colours = [theme.categories[place % len(theme.categories)] for place in range(len(self.frame))]
         for colour, run in zip(colours, self.frame.to_dict("records"), strict=True):
             name = html.escape(str(run["table"]))
@@ -178,17 +216,25 @@ class OnTwoMetrics(Figure):
                 {
                     **{"type": "scatter", "name": name, "mode": "markers", "x": [run["x"]], "y": [run["y"]], **reach},
                     "marker": {"color": colour, "size": 14, "line": {"color": theme.paper, "width": 2}},
-                    "hovertemplate": f"<b>{name}</b><br>%{{x:.4g}}, %{{y:.4g}}<extra></extra>",
+                    "hovertemplate": f"<b>{name}</b><br>{told}<extra></extra>",
                 }
             )
         layout = {
-            "xaxis": {"range": self.limits("x"), "title": {"text": self.names[0]}},
-            "yaxis": {"range": self.limits("y"), "title": {"text": self.names[1]}},
+            **{
+                f"{axis}axis": {
+                    "range": self.limits(axis),
+                    "title": {"text": in_words(metric)},
+                    "tickformat": "~%" if is_share(metric) else "~g",
+                }
+                for axis, metric in zip("xy", self.metrics, strict=True)
+            },
             "legend": {"orientation": "v", "x": 0, "xanchor": "left", "y": -0.22, "yanchor": "top"},
         }
         return go.Figure(traces, {**layout, "height": 460, "showlegend": True})
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
+        from matplotlib.ticker import PercentFormatter
+
         figure = paper(6.4, 5.0)
         axes = figure.subplots()
         for place, run in enumerate(self.frame.to_dict("records")):
@@ -196,7 +242,10 @@ class OnTwoMetrics(Figure):
             axes.plot([run["x_low"], run["x_high"]], [run["y"]] * 2, color=colour, linewidth=1.2)
             axes.plot([run["x"]] * 2, [run["y_low"], run["y_high"]], color=colour, linewidth=1.2)
             axes.plot(run["x"], run["y"], "o", color=colour, markersize=9, label=str(run["table"]))
-        axes.set(xlim=self.limits("x"), ylim=self.limits("y"), xlabel=self.names[0], ylabel=self.names[1])
+        for axis, metric in zip("xy", self.metrics, strict=True):
+            axes.set(**{f"{axis}lim": self.limits(axis), f"{axis}label": in_words(metric)})
+            if is_share(metric):
+                getattr(axes, f"{axis}axis").set_major_formatter(PercentFormatter(1))
         axes.legend()
         return figure
 
@@ -212,12 +261,12 @@ class PairedDifferences(Figure):
         return list(dict.fromkeys(self.frame["metric"]))
 
     def limit(self) -> float:
-        """The reach of the axis to both sides of 0: all dots and all intervals, or 1 if that is farther."""
-        reach = np.nanmax(np.abs(self.frame[["difference", "low", "high"]].to_numpy(float)))
-        return float(min(1.06 * reach, 1.0)) or 0.05
+        """The reach of the axis to both sides of 0, in points: all dots and all intervals, or 100 if that is farther."""
+        reach = 100 * np.nanmax(np.abs(self.frame[["difference", "low", "high"]].to_numpy(float)))
+        return float(min(1.06 * reach, 100.0)) or 5.0
 
     def runs(self, theme: Theme) -> list[tuple[str, str, pd.DataFrame]]:
-        """(run, colour, dots) of every run but the first; dots have a `place` from the top."""
+        """(run, colour, dots) of every run but the first; dots are in points and have a `place` from the top."""
         place = {metric: position for position, metric in enumerate(self.metrics())}
         others = self.tables[1:]
         apart = min(
@@ -226,6 +275,7 @@ class PairedDifferences(Figure):
         drawn = []
         for position, name in enumerate(others, start=1):
             dots = self.frame[self.frame["table"] == name]
+            dots = dots.assign(**(100 * dots[["difference", "low", "high"]]))
             dots = dots.assign(place=dots["metric"].map(place) + apart * (position - (len(others) + 1) / 2))
             drawn.append((name, theme.categories[position % len(theme.categories)], dots))
         return drawn
@@ -236,46 +286,51 @@ class PairedDifferences(Figure):
             written = html.escape(name)
             reach = {"array": dots["high"] - dots["difference"], "arrayminus": dots["difference"] - dots["low"]}
             fill = [colour if clear else theme.paper for clear in dots["clear"]]
-            told = dots[["metric", "low", "high"]].to_numpy()
+            told = [
+                [in_words(metric), points(low / 100, 2), points(high / 100, 2), VERDICTS[how]]
+                for metric, low, high, how in dots[["metric", "low", "high", "better"]].to_numpy()
+            ]
             traces.append(
                 {
                     **{"type": "scatter", "name": written, "mode": "markers"},
                     **{"x": dots["difference"], "y": dots["place"]},
                     "error_x": {**reach, "color": colour, "thickness": 2, "width": 0},
-                    "marker": {"color": fill, "size": 11, "line": {"color": colour, "width": 2}},
-                    "customdata": [[in_words(metric), low, high] for metric, low, high in told],
-                    "hovertemplate": f"<b>{written}</b><br>%{{customdata[0]}} %{{x:+.2%}}"
-                    "<br>%{customdata[1]:+.2%} to %{customdata[2]:+.2%}<extra></extra>",
+                    "marker": {
+                        **{"color": fill, "symbol": [MARKS[how][0] for how in dots["better"]]},
+                        **{"size": 11, "line": {"color": colour, "width": 2}},
+                    },
+                    "customdata": told,
+                    "hovertemplate": f"<b>{written}</b><br>%{{customdata[0]}} %{{x:+.2f}} points%{{customdata[3]}}"
+                    "<br>%{customdata[1]} to %{customdata[2]}<extra></extra>",
                 }
             )
         metrics, limit = self.metrics(), self.limit()
         ticks = {"tickvals": list(range(len(metrics))), "ticktext": [in_words(metric) for metric in metrics]}
-        across = {"range": (-limit, limit), "tickformat": "+.0%" if limit > FINE else "+.1%"}
+        across = {"range": (-limit, limit), "tickformat": "+~g"}
         no_difference = {"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "y domain"}
         layout = {
             "shapes": [{**no_difference, "line": {"color": theme.ink, "width": 1}}],
-            "xaxis": {**across, "title": {"text": "difference"}},
+            "xaxis": {**across, "title": {"text": IN_POINTS}},
             "yaxis": {"range": (len(metrics) - 0.5, -0.5), "automargin": True, **ticks},
             "legend": {"orientation": "v", "x": 0, "xanchor": "left", "y": -0.18, "yanchor": "top"},
         }
         return go.Figure(traces, {**layout, "height": 200 + 34 * len(metrics), "showlegend": len(self.tables) > 2})
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
-        from matplotlib.ticker import PercentFormatter
-
         metrics = self.metrics()
         figure = paper(7.2, 1.8 + 0.36 * len(metrics))
         axes = figure.subplots()
         for name, colour, dots in self.runs(theme):
             axes.hlines(dots["place"], dots["low"], dots["high"], color=colour, linewidth=1.6)
-            fill = [colour if clear else theme.paper for clear in dots["clear"]]
-            axes.scatter(
-                dots["difference"], dots["place"], 44, color=fill, edgecolor=colour, linewidth=1.6, zorder=3, label=name
-            )
+            look: dict[str, Any] = {"edgecolor": colour, "linewidth": 1.6, "zorder": 3}
+            axes.scatter([], [], 44, color=colour, label=name, **look)
+            for (how, clear), part in dots.groupby(["better", "clear"]):
+                fill = colour if clear else theme.paper
+                axes.scatter(part["difference"], part["place"], 44, color=fill, marker=MARKS[str(how)][1], **look)
         axes.axvline(0, color=theme.ink, linewidth=0.8)
         axes.set_yticks(range(len(metrics)), [in_words(metric) for metric in metrics])
-        axes.set(xlim=(-self.limit(), self.limit()), ylim=(len(metrics) - 0.5, -0.5), xlabel="difference")
-        axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0 if self.limit() > FINE else 1))
+        axes.set(xlim=(-self.limit(), self.limit()), ylim=(len(metrics) - 0.5, -0.5), xlabel=IN_POINTS)
+        axes.xaxis.set_major_formatter("{x:+g}")
         if len(self.tables) > 2:
             axes.legend()
         return figure

@@ -19,6 +19,7 @@ from workbench.figures.base import (
     code_with_sets,
     counted,
     paper,
+    points,
     round_limit,
 )
 from workbench.figures.style import Theme
@@ -27,6 +28,8 @@ from workbench.sets.prediction_sets import PredictionSets, checked_sets
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
+
+CHANGE = "change of accuracy, in percentage points"
 
 
 def most_improved(before: PredictionSets, after: PredictionSets, most: int = 10) -> MostImproved:
@@ -112,19 +115,19 @@ class MostImproved(Figure):
         return drawn.assign(place=np.arange(len(drawn)))
 
     def rows_behind(self, click: Click) -> RowFilter | None:
-        """The rows of a class that only one of the two gets: rows of the sets `after`, with `before` as the other ones."""
+        """The rows of a class that only one of the two gets: rows of the sets `before`, with `after` as the other ones."""
         bar = self.ends().iloc[click.point]
-        return RowFilter(label=int(bar["class"]), disagreement=ONLY_THIS if bar["difference"] > 0 else ONLY_OTHER)
+        return RowFilter(label=int(bar["class"]), disagreement=ONLY_OTHER if bar["difference"] > 0 else ONLY_THIS)
 
     def _limit(self, drawn: pd.DataFrame) -> float:
-        return round_limit(float(drawn["difference"].abs().max()) if len(drawn) else 0.0)
+        return 100 * round_limit(float(drawn["difference"].abs().max()) if len(drawn) else 0.0)
 
     def _plotly(self, theme: Theme) -> go.Figure:
         drawn = self.ends()
-        template = "<b>{name}</b><br>{before:.1%} before, {after:.1%} after<br>{gained} of {n} rows gained, {lost} lost"
-        escaped = drawn.assign(name=drawn["name"].map(html.escape))
+        template = "<b>{name}</b><br>{before:.1%} before, {after:.1%} after, {change}<br>{gained} of {n} rows gained, {lost} lost"
+        escaped = drawn.assign(name=drawn["name"].map(html.escape), change=drawn["difference"].map(points))
         bars = go.Bar(
-            x=drawn["difference"],
+            x=100 * drawn["difference"],
             y=drawn["place"],
             orientation="h",
             marker_color=[theme.hit if difference > 0 else theme.miss for difference in drawn["difference"]],
@@ -135,23 +138,21 @@ class MostImproved(Figure):
         figure.add_vline(x=0, line={"color": theme.muted, "width": 1})
         if not len(drawn):
             figure.add_annotation(x=0, y=9.5, text="no class differs", showarrow=False, font_color=theme.muted)
-        figure.update_xaxes(range=(-1.06 * limit, 1.06 * limit), tickformat="+.0%", title="change of accuracy")
+        figure.update_xaxes(range=(-1.06 * limit, 1.06 * limit), tickformat="+~g", title=CHANGE)
         names = drawn["name"].map(beside_an_axis).map(html.escape)
         ticks = {"tickvals": drawn["place"], "ticktext": names, "automargin": True, "showgrid": False}
         figure.update_yaxes(range=(max(2 * self.most, 1) - 0.4, -0.6), **ticks)
         return figure.update_layout(height=140 + 28 * 2 * self.most, showlegend=False)
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
-        from matplotlib.ticker import PercentFormatter
-
         drawn = self.ends()
         figure = paper(7.2, 1.6 + 0.24 * 2 * self.most)
         axes, limit = figure.subplots(), self._limit(drawn)
         colours = [theme.hit if difference > 0 else theme.miss for difference in drawn["difference"]]
-        axes.barh(drawn["place"], drawn["difference"], 0.8, color=colours)
+        axes.barh(drawn["place"], 100 * drawn["difference"], 0.8, color=colours)
         axes.axvline(0, color=theme.muted, linewidth=0.8)
         axes.set_yticks(drawn["place"], drawn["name"].map(beside_an_axis))
-        axes.set(xlim=(-limit, limit), ylim=(max(len(drawn), 1) - 0.4, -0.6), xlabel="change of accuracy")
-        axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        axes.set(xlim=(-limit, limit), ylim=(max(len(drawn), 1) - 0.4, -0.6), xlabel=CHANGE)
+        axes.xaxis.set_major_formatter("{x:+g}")
         axes.grid(visible=False, axis="y")
         return figure

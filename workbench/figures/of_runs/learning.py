@@ -19,12 +19,13 @@ from workbench.figures.style import Theme
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
 
+OF_SETS = "average-K"  # the curves of the sets that a run is judged by; with its K, where that is known
 # Panel → column of the history → its name beside the panel's.
 PANELS = {
     "loss": {"train_loss": "training", "val_loss": "validation"},
-    "accuracy": {"val_accuracy": "top-1", "val_average_K_accuracy": "average-K"},
+    "accuracy": {"val_accuracy": "top-1", "val_average_K_accuracy": OF_SETS},
     "rows with the same set": {"val_same_set": "of K classes"},
-    "classes in a set": {"val_mean_size": "average-K"},
+    "classes in a set": {"val_mean_size": OF_SETS},
     "scores with a gradient": {"nonzero_gradients": "of a training row"},
     "log normaliser": {"val_log_normaliser": "mean of the rows", "log_C": "log C"},
 }
@@ -33,11 +34,12 @@ MONITORS = "monitors"  # a panel for the metrics with a K that chose epochs
 SHARES = ("accuracy", MONITORS, "rows with the same set")  # panels from 0 to 1
 
 
-def learning_curves(history: pd.DataFrame, epochs: int | None = None) -> LearningCurves:
+def learning_curves(history: pd.DataFrame, epochs: int | None = None, K: float | None = None) -> LearningCurves:
     """How a run learns, epoch by epoch: loss, accuracy, sameness and size of the sets, sparsity of the gradient, normaliser.
 
-    `history` is that of a trained run, or its first rows while it trains; `epochs` is how many there will be. What a
-    history does not have gets no panel, and a knob that follows a schedule has one. In the frame epochs count from 1.
+    `history` is that of a trained run, or its first rows while it trains; `epochs` is how many there will be, and `K` that of
+    its sets, by which their curves are named. What a history does not have gets no panel, and a knob that follows a schedule
+    has one. In the frame epochs count from 1.
 
     >>> history = pd.DataFrame({"epoch": [0, 1], "train_loss": [2.0, 1.0], "val_loss": [2.1, 1.4]})
     >>> learning_curves(history).frame.to_numpy().tolist()[:2]
@@ -51,7 +53,14 @@ def learning_curves(history: pd.DataFrame, epochs: int | None = None) -> Learnin
     panels = {"loss": PANELS["loss"], "accuracy": PANELS["accuracy"], MONITORS: monitors} | PANELS
     panels |= {name: {name: "in its last step"} for name in map(str, history) if name.startswith("loss.")}
     parts = [
-        pd.DataFrame({"panel": panel, "curve": name, "epoch": history["epoch"] + 1, "value": history[column]})
+        pd.DataFrame(
+            {
+                "panel": panel,
+                "curve": name if K is None else name.replace(OF_SETS, f"average-{K:g}"),
+                "epoch": history["epoch"] + 1,
+                "value": history[column],
+            }
+        )
         for panel, columns in panels.items()
         for column, name in columns.items()
         if len(history) and column in history
@@ -63,13 +72,14 @@ def learning_curves(history: pd.DataFrame, epochs: int | None = None) -> Learnin
     last = frame[frame["epoch"] == done]
     told = ", ".join(f"{line.panel} ({line.curve}) {line.value:.3g}" for line in last.itertuples())
     said = f"n = {counted(done, 'epoch')}" if epochs is None else f"n = {done} of {counted(epochs, 'epoch')}"
+    given = [f"{name}={value!r}" for name, value in (("epochs", epochs), ("K", K)) if value is not None]
     return LearningCurves(
         frame=frame,
         title="How it learns",
         subtitle=f"{said}; all but the training loss and the gradients is of the validation rows",
         text=f"Learning curves of {said}. After epoch {done}: {told}.",
         code=Code(
-            f"wb.figures.learning_curves(history{'' if epochs is None else f', epochs={epochs}'})",
+            f"wb.figures.learning_curves({', '.join(['history', *given])})",
             ["# history: one row per epoch, as wb.train(run).history"],
         ),
         epochs=done if epochs is None else epochs,

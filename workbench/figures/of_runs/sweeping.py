@@ -13,10 +13,9 @@ import plotly.graph_objects as go
 
 from workbench.figures.base import Figure, checked_frame, counted, paper
 from workbench.figures.code import Code
-from workbench.figures.of_runs.comparisons import in_words
+from workbench.figures.of_runs.comparisons import declared, in_words, is_share
 from workbench.figures.of_runs.learning import ACROSS, small_multiples
 from workbench.figures.style import Theme
-from workbench.metrics import METRICS, Metric
 from workbench.metrics.base import in_full
 from workbench.metrics.reporting import PROBABILITIES
 
@@ -119,7 +118,7 @@ class AgainstKnob(Figure):
     def limits(self, metric: str) -> tuple[float, float]:
         """The ends of the axis of a metric: all means and intervals (but no share below 0 or above 1), and a little room."""
         values = self.panels()[metric][["mean", "low", "high"]].to_numpy(float)
-        values = values.clip(0, 1) if _share(metric) else values
+        values = values.clip(0, 1) if is_share(metric) else values
         low, high = float(np.nanmin(values)), float(np.nanmax(values))
         room = 0.1 * (high - low) or 0.05 * abs(high) or 0.05
         return low - room, high + room
@@ -174,7 +173,7 @@ class AgainstKnob(Figure):
                     f"<extra>{html.escape(name)}</extra>",
                     **where,
                 )  # fmt: skip
-            figure.update_yaxes(range=self.limits(metric), tickformat="~%" if _share(metric) else "~g", **where)
+            figure.update_yaxes(range=self.limits(metric), tickformat="~%" if is_share(metric) else "~g", **where)
         figure.update_xaxes(range=self.ends(), type="log" if self.logarithmic else "linear", title=self.knob)
         figure.update_xaxes(tickvals=self.ticks(), ticktext=[f"{value:g}" for value in self.ticks()])
         below = len(names) > 1 and self.legend_lines() > 1  # above the panels there is room for one line
@@ -209,7 +208,7 @@ class AgainstKnob(Figure):
             axes.minorticks_off()
             axes.set(xlabel=self.knob)
             axes.set_title(f"{in_words(metric)}{_arrow(metric)}", fontsize=10.5, loc="left")
-            if _share(metric):
+            if is_share(metric):
                 axes.yaxis.set_major_formatter(PercentFormatter(1))
         if len(names) > 1:
             figure.legend(
@@ -223,16 +222,5 @@ class AgainstKnob(Figure):
 
 
 def _arrow(metric: str) -> str:
-    declared = _declared(metric)
-    return ARROWS["none" if declared is None else declared.direction]
-
-
-def _share(metric: str) -> bool:
-    declared = _declared(metric)
-    return declared is not None and declared.bounds == (0, 1)
-
-
-def _declared(metric: str) -> Metric | None:
-    """The metric of a panel, whose name also says its K (`top_k_accuracy, K = 3`) or its group (`shot_accuracy (few)`)."""
-    name = metric.partition(",")[0].partition(" (")[0]
-    return next((known for known in METRICS if known.name == name), None)
+    known = declared(metric)
+    return ARROWS["none" if known is None else known.direction]

@@ -72,16 +72,14 @@ def per_class(sets: PredictionSets) -> PerClass:
 
     present = frame[frame["n"] > 0].sort_values("accuracy", kind="stable")
     macro = float(present["accuracy"].mean())
-    absent = len(frame) - len(present)
     worst = ", ".join(f"{name} {accuracy:.0%}" for name, accuracy in present[["name", "accuracy"]].head(3).to_numpy())
-    without = f" ({counted(absent, 'class', 'classes')} without rows)" if absent else ""
     return PerClass(
         frame=frame,
         title="Which classes are found",
-        subtitle=f"n = {counted(len(sets), 'row')} of {counted(len(present), 'class', 'classes')}{without}, sets by "
-        f"{chosen_by(sets)}; mean over classes {macro:.1%}",
+        subtitle=f"n = {counted(len(sets), 'row')} of {classes_with_rows(n)}, sets by {chosen_by(sets)}; "
+        f"mean over classes {macro:.1%}",
         text=(
-            f"Accuracy of each of {len(present)} classes on n = {len(sets)} rows{without}, sets by {chosen_by(sets)}: "
+            f"Accuracy of {classes_with_rows(n)}, on n = {len(sets)} rows, sets by {chosen_by(sets)}: "
             f"{macro:.1%} on average over classes, {present['accuracy'].median():.1%} in the middle. "
             f"The least accurate: {worst}."
         ),
@@ -191,7 +189,7 @@ class PerClass(Figure):
     def subtitles(self, places: Places) -> list[str]:
         """How many rows, and the mean over classes, at every place."""
         about = rows_of_classes(places)
-        return [f"{about}, {mean:.1%} on average" for mean in places["macro_accuracy"]]
+        return [f"{about}; mean over classes {mean:.1%}" for mean in places["macro_accuracy"]]
 
     @property
     def opens_rows(self) -> bool:
@@ -248,10 +246,21 @@ class PerClass(Figure):
         return "classes, most training images first" if "count" in self.frame else "classes, most accurate first"
 
 
+def classes_with_rows(n: np.ndarray) -> str:
+    """How many classes have rows, of the number of rows of each, and why the others are left out.
+
+    >>> classes_with_rows(np.array([3, 1])), classes_with_rows(np.array([3, 1, 0]))
+    ('2 classes', '2 of 3 classes (1 has no row here)')
+    """
+    present = int(np.count_nonzero(n))
+    if (absent := len(n) - present) == 0:
+        return counted(present, "class", "classes")
+    return f"{counted(present)} of {counted(len(n))} classes ({counted(absent)} {'has' if absent == 1 else 'have'} no row here)"
+
+
 def rows_of_classes(places: Places) -> str:
     """How many rows of how many classes the places are of, in words."""
-    n_classes = counted(int(np.count_nonzero(places["class_rows"])), "class", "classes")
-    return f"n = {counted(places['n'], 'row')} of {n_classes}"
+    return f"n = {counted(places['n'], 'row')} of {classes_with_rows(places['class_rows'])}"
 
 
 def rows_of_class(click: Click) -> RowFilter | None:

@@ -32,8 +32,9 @@ def accuracy_against_size(index: SetIndex, sets: PredictionSets | None = None) -
 
     Where the average-K curve runs above the top-K points, some rows are clearer than others and letting sets differ in
     size pays. With class counts, few, medium and many say which classes pay for small sets (each the mean over its
-    classes); without, the mean over all classes is drawn. Where the true posterior is known, no classifier can be above
-    the Bayes curve (but for luck with the labels). `sets` of the same rows, by any rule, are marked as a point.
+    classes); without, the mean over all classes is drawn. Where the true posterior is known and a row has one label, no
+    classifier can be above the Bayes curve (but for luck with the labels); of several labels the posterior of each class
+    does not say how often a set holds all of them, so there is none. `sets` of the same rows, by any rule, are marked.
 
     >>> import workbench as wb
     >>> table = wb.LogitTable.from_probabilities([[0.8, 0.1, 0.1], [0.4, 0.35, 0.25]], labels=[0, 1])
@@ -55,7 +56,7 @@ def accuracy_against_size(index: SetIndex, sets: PredictionSets | None = None) -
     ranks = index.label_ranks[index.table.labelled]
     top_k = [float(np.mean(ranks <= K)) if len(ranks) else np.nan for K in whole]
     parts.insert(1, pd.DataFrame({"K": whole, "mean_size": whole, "curve": "top-K", "accuracy": top_k}))
-    if index.table.posterior is not None:
+    if index.table.posterior is not None and not index.table.many_labels:
         halves = np.arange(2, 2 * index.K_values[-1] + 1) / 2
         distinct, times = np.unique(bayes.posterior_of(index.table), axis=0, return_counts=True)  # few, in the garden
         best = [bayes.average_k_accuracy(distinct, K, weights=times / times.sum()) for K in halves]

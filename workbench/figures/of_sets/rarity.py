@@ -12,7 +12,14 @@ import plotly.graph_objects as go
 
 from workbench.counts import FEW, MANY, SHOTS
 from workbench.figures.base import Click, Figure, Move, Places, chosen_by, code_with_sets, counted, paper
-from workbench.figures.of_sets.classes import HOVER, names_and_hovers, per_class, rows_of_class, rows_of_classes
+from workbench.figures.of_sets.classes import (
+    HOVER,
+    classes_with_rows,
+    names_and_hovers,
+    per_class,
+    rows_of_class,
+    rows_of_classes,
+)
 from workbench.figures.style import Theme
 from workbench.metrics.rows import RowFilter
 from workbench.sets.prediction_sets import PredictionSets, checked_sets
@@ -47,7 +54,7 @@ def accuracy_against_count(sets: PredictionSets) -> AccuracyAgainstCount:
     present = frame[frame["n"] > 0]
     of_shots = present.groupby("shots")["accuracy"].mean()
     means = ", ".join(f"{shot} {of_shots[shot]:.1%}" for shot in SHOTS if shot in of_shots)
-    n_classes = counted(len(present), "class", "classes")
+    n_classes = classes_with_rows(frame["n"].to_numpy())
     return AccuracyAgainstCount(
         frame=frame,
         title="Do rare classes pay?",
@@ -116,7 +123,7 @@ class AccuracyAgainstCount(Figure):
             ", ".join(f"{shot} {mean:.1%}" for shot, mean in zip(means, row, strict=True))
             for row in zip(*means.values(), strict=True)
         ]
-        return [f"{rows_of_classes(places)}; {said}" for said in told]
+        return [f"{rows_of_classes(places)}; mean over classes: {said}" for said in told]
 
     def _at_places(self, places: Places) -> list[tuple[str, pd.DataFrame, np.ndarray]]:
         """Each shot group, its classes, and their accuracy (places, classes)."""
