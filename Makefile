@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help app lab test test-long lint browser coverage bench demo docs figures notebooks clean
+.PHONY: help app lab test test-long lint browser coverage bench demo claims docs figures notebooks clean
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -54,6 +54,9 @@ bench: $(VENV)/.test ## run every benchmark; each prints ratios measured inside 
 
 demo: $(VENV)/.app ## train the demo runs again and write them to workbench/demo
 	$(BIN)/python -m workbench.training.demo_runs
+
+claims: $(VENV)/.app ## try what the papers say and write docs/claims.md (DATA=folder with the files that some claims read)
+	$(BIN)/workbench claims --page docs/claims.md $(if $(DATA),--data $(DATA))
 
 docs: $(VENV)/.test ## build the user guide and the reference into docs/site; open docs/site/index.html
 	cd docs && NO_MKDOCS_2_WARNING=1 ../$(BIN)/python -m mkdocs build -q

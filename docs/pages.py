@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = {
     "README.md": "index.md",
     "docs/glossary.md": "glossary.md",
+    "docs/claims.md": "claims.md",
     "docs/epsilon.md": "epsilon.md",
     "docs/sinkhorn.md": "sinkhorn.md",
     "CONTRIBUTING.md": "contributing.md",
@@ -39,7 +40,7 @@ def on_files(files: Files, config: Any) -> Files:
     for document, page in DOCUMENTS.items():
         text = (ROOT / document).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=_linked(text, Path(document).parent)))
-    for picture in (ROOT / "docs").glob("*.png"):
+    for picture in (*(ROOT / "docs").glob("*.png"), *(ROOT / "docs" / "claims").glob("*.png")):
         files.append(File.generated(config, picture.name, abs_src_path=str(picture)))
     files.append(File.generated(config, "catalogue.md", content=_catalogue()))
     packages = _packages()
@@ -121,8 +122,10 @@ def _reference(package: str, doc: str) -> str:
         if not path.name.startswith("__")
     ]
     parts = [f"# workbench.{package}", doc]
-    if own := _defined(folder / "__init__.py"):  # what it only collects is described where it lives
-        parts.append(f"::: workbench.{package}\n    options: {{members: [{', '.join(own)}]}}")
+    for file in sorted(folder.rglob("__init__.py")):
+        if own := _defined(file):  # what it only collects is described where it lives
+            name = ".".join(file.parent.relative_to(folder.parent).parts)
+            parts.append(f"::: workbench.{name}\n    options: {{members: [{', '.join(own)}]}}")
     return "\n\n".join([*parts, *(f"::: {module}" for module in modules)]) + "\n"
 
 

@@ -45,6 +45,7 @@ MAY_USE: dict[str, set[str]] = {
     "training": {*READING, "operators", "losses", "datasets", "networks", "workers"},  # workers: what a plane is
     "workers": {*READING, "losses", "datasets", "networks", "training"},
     "claims": {*READING, "operators", "losses", "datasets", "training", "figures"},
+    "estimators": {"tables", "sets"},
     "lessons": {*READING, "losses"},
     "launching": {*READING, "training"},
     "cli": {*READING, "losses", "datasets", "networks", "training", "workers", "figures", "launching", "claims"},

@@ -36,6 +36,16 @@ def test_the_python_in_the_readme_runs(tmp_path, monkeypatch):
     assert workbench.metrics.accuracy(ran.sets) > 0.8
 
 
+def test_the_python_in_the_guide_about_new_rows_runs(tmp_path, monkeypatch):
+    page = (ROOT / "docs" / "guide" / "using.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    ran: dict[str, object] = {}
+    exec("\n".join(re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)), ran)
+    assert len(ran["sets"].to_frame()) == 5
+    assert (tmp_path / "digits.onnx").is_file()
+    assert (tmp_path / "digits_bundle" / "bundle.json").is_file()
+
+
 def test_the_table_of_losses_in_the_readme_is_current():
     table = re.search(r"<!-- losses:.*?-->\n(.*?)<!-- /losses -->", README, flags=re.DOTALL)
     assert table is not None

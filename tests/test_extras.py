@@ -82,6 +82,7 @@ print("done")
         ("wb.train", "torch"),
         ("wb.losses.CrossEntropy()", "torch"),
         ("wb.load_dataset('digits')", "sklearn"),
+        ("wb.SetClassifier", "sklearn"),
         ("wb.open_app()", "streamlit"),
         ("sys.exit(main(['train', '--dataset', 'letters']))", "torch"),
         ("sys.exit(main(['app', '--headless']))", "streamlit"),

@@ -32,6 +32,7 @@ from workbench.losses import (
 from workbench.losses.base import FACTS
 from workbench.schedules import COURSES, Schedule, anneal
 from workbench.store import RunRecord
+from workbench.store.record import target_K
 
 ENDS = st.floats(0.01, 100)
 SHARES = st.floats(0, 1)
@@ -241,7 +242,7 @@ def test_the_exact_loss_follows_the_same_schedule():
 def test_sets_of_a_run_whose_K_follows_a_schedule_are_those_of_its_end():
     loss = ROLE(K=anneal(8.0, 3.0)).spec()
     record = RunRecord.from_json({"title": "mine", "loss": json.loads(json.dumps(loss))})
-    assert record.K == 3
+    assert record.K == target_K({"K": anneal(8, 3)}, 10) == 3
     assert record.settings["loss.K"] == "anneal(8.0, 3.0)"
     odd = RunRecord.from_json({"title": "mine", "loss": {"loss": "his:Loss", "knobs": {"K": "many"}}})
     assert odd.K == 5, "a file is only data, of anybody"

@@ -24,6 +24,7 @@ _HOMES = {
     "RAPS": "sets",
     "ClassConditionalLAC": "sets",
     "PointwiseError": "sets",
+    "SetClassifier": "estimators",
     "TemperatureScaling": "calibration",
     "VectorScaling": "calibration",
     "report": "metrics.reporting",
@@ -61,6 +62,7 @@ __all__ = [
     "PointwiseError",
     "PredictionSets",
     "Run",
+    "SetClassifier",
     "SetIndex",
     "TemperatureScaling",
     "Threshold",
@@ -92,6 +94,7 @@ if TYPE_CHECKING:
     from workbench import claims, counts, figures, glossary, knobs, losses, metrics, operators, schedules
     from workbench.calibration import TemperatureScaling, VectorScaling
     from workbench.datasets import Dataset, load_dataset
+    from workbench.estimators import SetClassifier
     from workbench.launching import open_app
     from workbench.metrics import bayes, comparison, votes
     from workbench.metrics.reporting import report

@@ -17,7 +17,14 @@ OURS = "workbench"
 T = TypeVar("T")
 ALLOW = "WORKBENCH_ALLOW"  # in the environment: modules, separated by commas
 # Packages that a person with a file of logits does without → the extra that brings them.
-EXTRAS = {"torch": "train", "lightning": "train", "sklearn": "train", "streamlit": "app"}
+EXTRAS = {
+    "torch": "train",
+    "lightning": "train",
+    "sklearn": "train",
+    "streamlit": "app",
+    "onnx": "export",
+    "onnxscript": "export",
+}
 
 
 def imported(name: str, kind: str, *, allowed: Iterable[str] | None = None) -> Any:

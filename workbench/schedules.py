@@ -183,9 +183,10 @@ def read(knob: Knob | None, value: Any) -> Any:
     return from_text(value) if isinstance(value, str) and knob is not None and knob.numeric else value
 
 
-def end_of_stored(value: Any) -> Any:
-    """Where the schedule that a file holds ends; anything else as it is."""
+def end_of(value: Any) -> Any:
+    """Where a schedule ends, also one as a file holds it; anything else as it is."""
     try:
-        return from_text(value).end if isinstance(value, str) else value
+        value = from_text(value) if isinstance(value, str) else value
     except ValueError:
         return value
+    return value.end if isinstance(value, Schedule) else value

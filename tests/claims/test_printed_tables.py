@@ -138,7 +138,7 @@ def test_a_table_says_at_once_how_it_is_run_and_what_is_reduced():
     table = TABLES["001 Table 2"]
     said = table.said()
     assert said["recipe"] == "plantnet300k-resnet18"
-    assert said["epoch kept"] == "average_k_accuracy@K={K}"
+    assert said["epoch kept"] == "average_k_accuracy, at each K"
     assert said["sets"] == "AverageK"
     assert "letters with LongTail for Pl@ntNet-300K" in said["reduced scale"]
     assert "network: mlp for resnet18" in said["reduced scale"]

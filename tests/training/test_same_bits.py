@@ -18,7 +18,7 @@ from workbench.datasets import load_dataset
 from workbench.losses import CrossEntropy
 from workbench.networks.network import build_network
 from workbench.store import Store
-from workbench.training import Run, TrainedRun, fitting, train
+from workbench.training import Run, TrainedRun, hardware, train
 
 # The steps of a `linear` model on digits are small, though its inputs are images; those of clouds are rows of numbers.
 SMALL = {
@@ -81,7 +81,7 @@ def test_a_column_of_one_number_over_and_over_stays_as_it_is():
     ids=lambda value: type(value).__name__ if isinstance(value, nn.Module) else str(value),
 )
 def test_a_convolution_uses_its_weights_once_a_pixel(model, shape, multiplications):
-    assert fitting.multiplications(model, shape) == multiplications
+    assert hardware.multiplications(model, shape) == multiplications
 
 
 def test_with_other_instructions_and_threads_of_another_process_a_run_differs_by_rounding_only(tmp_path):
@@ -103,4 +103,4 @@ def test_the_bundled_rows_and_digits_are_small_for_the_models_the_promise_names(
         data = load_dataset(name)
         for model in ("linear", "mlp"):
             network = build_network(model, CrossEntropy(), input_shape=data.input_shape, n_classes=data.n_classes)
-            assert 128 * fitting.multiplications(network, data.input_shape) < fitting.SMALL_STEP
+            assert 128 * hardware.multiplications(network, data.input_shape) < hardware.SMALL_STEP

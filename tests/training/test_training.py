@@ -152,8 +152,9 @@ def test_the_run_file_says_what_is_needed_to_repeat_the_run(store):
 def test_a_run_of_arrays_says_that_its_file_alone_cannot_repeat_it(store):
     trained = train(small(epochs=1), store=store, progress=False)
     assert trained.stored.record.repeatable is False
+    reopened = TrainedRun.open(trained.run.key, store)
     with pytest.raises(ValueError, match="cannot be repeated from its file alone: its dataset was given as arrays"):
-        TrainedRun.open(trained.run.key, store)
+        reopened.run
 
 
 def test_photographs_and_rows_take_the_same_path(store):
@@ -432,10 +433,10 @@ def test_the_history_has_mean_and_variance_of_the_constant_over_the_batches_of_e
     seen: list[float] = []
     forward = many_labels.Normaliser.forward
 
-    def noted(self, batch_log_C):
+    def noted(self, batch_log_C, averaging_rate):
         if self.training:
             seen.append(batch_log_C.exp().item())
-        return forward(self, batch_log_C)
+        return forward(self, batch_log_C, averaging_rate)
 
     monkeypatch.setattr(many_labels.Normaliser, "forward", noted)
     history = train(small(loss=losses.Quasibinary(), epochs=3), store=store, progress=False).history

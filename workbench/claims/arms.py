@@ -183,7 +183,9 @@ def _trained_runs(bench: Bench, runs: Sequence[Run]) -> dict[str, TrainedRun]:
                 done.append(train(run, store=bench.store, progress=bench.progress))
             except FloatingPointError as error:
                 done.append(error)
-    return {one.stored.key: one for one in done if isinstance(one, TrainedRun)}
+    runs_done = {one.stored.key: one for one in done if isinstance(one, TrainedRun)}
+    bench.seconds.update({key: float(one.history["seconds"].sum()) for key, one in runs_done.items()})
+    return runs_done
 
 
 def score(side: Trained, measure: Measure) -> Estimate:

@@ -124,11 +124,15 @@ def _tuples(facts: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Bench:
-    """Where claims are run: the store that keeps their runs, and the folder of real data, if there is one."""
+    """Where claims are run: the store that keeps their runs, and the folder of real data, if there is one.
+
+    `seconds` is what each run took to train that a claim has asked for so far, by its key, now or before.
+    """
 
     store: Store
     folder: Path | None = None
     progress: bool = True
+    seconds: dict[str, float] = field(default_factory=dict)
 
     def file(self, name: str) -> Path:
         """A file of the folder, or an error that says what it is and where it comes from."""
@@ -142,8 +146,8 @@ class Bench:
 class Claim:
     """A sentence of a paper (or of ours), where it stands, how it is tried, and what would bear it out.
 
-    `ran`, `expects` and the settings in `check` are written before test rows are looked at; `needs` names files that do
-    not come with the package.
+    `ran`, `expects` and the settings in `check` are written before test rows are looked at, and `changed` says what was not;
+    `needs` names files that do not come with the package.
     """
 
     number: int
@@ -157,6 +161,7 @@ class Claim:
     logarithmic: bool = False
     seeds: int = 5
     needs: tuple[str, ...] = ()
+    changed: str = ""  # after test rows had been looked at
 
     @property
     def name(self) -> str:

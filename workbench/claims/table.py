@@ -146,7 +146,7 @@ class PaperTable:
             "data": "; ".join(needs),
             "recipe": ", ".join(dict.fromkeys(map(self.recipe_of, self.data))),
             "seeds": seeds,
-            "epoch kept": self.protocol.monitor or "as the recipe has it",
+            "epoch kept": (self.protocol.monitor or "as the recipe has it").replace("@K={K}", ", at each K"),
             "sets": self.rule,
             "judged on": self.protocol.split,
             "reduced scale": self.reduced or "none",

@@ -7,6 +7,7 @@ from workbench.cli.compare import COMPARE
 from workbench.cli.evaluate import EVALUATE
 from workbench.cli.importing import IMPORT
 from workbench.cli.losses import LOSSES
+from workbench.cli.predict import PREDICT
 from workbench.cli.recipes import RECIPES
 from workbench.cli.reproduce import REPRODUCE
 from workbench.cli.runs import RUNS
@@ -15,7 +16,7 @@ from workbench.cli.train import TRAIN
 from workbench.cli.worker import WORKER
 
 COMMANDS: tuple[Command, ...] = (
-    *(APP, TRAIN, SWEEP, IMPORT, EVALUATE, COMPARE),
+    *(APP, TRAIN, SWEEP, IMPORT, EVALUATE, COMPARE, PREDICT),
     *(RUNS, LOSSES, RECIPES, REPRODUCE, CLAIMS, WORKER),
 )
 

@@ -65,7 +65,8 @@ class Dataset:
     `groups` names the group of each class (the genus of a species), `class_counts` counts its training rows. `key` is
     the sha256 of the content (or of the recipe that fixes the content, for data that a program draws), so that the same
     data has the same key wherever it is loaded. `spec` is enough to load the dataset again, `load_spec(spec)`; it is None
-    for arrays that somebody brought.
+    for arrays that somebody brought. `columns` are the names of the numbers in a row, where they came in a DataFrame: a
+    trained network finds them in new rows by these names.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Dataset:
     groups: tuple[str, ...] | None = None
     spec: dict[str, Any] | None = None
     key: str = ""
+    columns: tuple[str, ...] | None = None
     class_counts: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
@@ -160,6 +162,8 @@ class Dataset:
 
         Garcin, thesis, section 3.2.2 (construction of Pl@ntNet-300K).
         """
+        table = X[0] if _three_parts(X) else X
+        columns_of = tuple(map(str, table.columns)) if hasattr(table, "columns") and table.columns.is_unique else None
         if _three_parts(X) and isinstance(y, (tuple, list)):
             if split is not None:
                 raise ValueError("X and y are given in three parts already; leave split out")
@@ -178,9 +182,10 @@ class Dataset:
         everything = Split(inputs, labels, attributes=columns or None)
         _check_attributes(everything, "attributes")
         parts = None if split is None else _parts(split, len(inputs))
-        return cls.from_rows(
+        data = cls.from_rows(
             everything, names, groups, parts=parts, seed=seed, drop_small=drop_small, name=name, spec=spec
         )
+        return data if columns_of is None else replace(data, columns=columns_of)
 
     @classmethod
     def from_rows(

@@ -144,6 +144,8 @@ class RunRecord:
     imported: bool = _fact(_switch, default=False)
     note: str = _fact(_text, default="")
     input_shape: Sequence[int] | None = _fact(_counts)
+    columns: Sequence[str] | None = _fact(_texts)  # names of the numbers in a row, where they had some
+    resize: int | None = _fact(_positive)  # shorter side of images in files, before the square is cut out
     n_classes: int | None = _fact(_positive)
     kept_epoch: int | None = _fact(is_count)
     best_epochs: Mapping[str, int] | None = _fact(_epochs)  # of each monitor, where there are several
@@ -234,7 +236,7 @@ def target_K(loss_knobs: Mapping[str, Any], n_classes: float) -> float:
     >>> target_K({"K": 3}, n_classes=10), target_K({}, n_classes=10), target_K({}, n_classes=4)
     (3.0, 5.0, 3.0)
     """
-    K = schedules.end_of_stored(loss_knobs.get("K", USUAL_K))
+    K = schedules.end_of(loss_knobs.get("K", USUAL_K))
     return float(min(max(K if _number(K) else USUAL_K, 1), n_classes - 1))
 
 

@@ -69,10 +69,10 @@ def cache_features(
         shape, n_classes = data.input_shape, data.n_classes
         network = build_network(backbone, CrossEntropy(), input_shape=shape, n_classes=n_classes, head="new")
         standardise(network, data)
-    elif not hasattr(backbone, "run"):
+    elif not hasattr(backbone, "stored"):
         raise ValueError(f"backbone = {backbone!r}; give a trained run, a Module, or the name of one that has weights")
     else:
-        name, network = backbone.run.title, backbone.model
+        name, network = backbone.stored.title, backbone.model
         _check_shape(backbone.stored, data)
     return features_of(network, data, name, chosen_store(store), place, progress=progress)
 
@@ -107,7 +107,9 @@ def features_of(
         kept = FEATURES.arrays(store, key, SPLITS)
         assert kept is not None
     splits = {split: dataclasses.replace(getattr(data, split), inputs=kept[split]) for split in SPLITS}
-    return dataclasses.replace(data, name=f"{data.name} · features of {name}", key=key, spec=None, **splits)
+    return dataclasses.replace(
+        data, name=f"{data.name} · features of {name}", key=key, spec=None, columns=None, **splits
+    )
 
 
 def network_of(run: Run) -> Network:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import math
 import signal
 import sys
 import threading
@@ -15,7 +14,6 @@ from typing import NoReturn
 import lightning.pytorch as pl
 import torch
 from lightning.fabric.plugins.environments.lightning import LightningEnvironment
-from torch import nn
 
 from workbench.networks.network import foreign
 from workbench.training.hardware import check_bf16, device_named
@@ -24,7 +22,6 @@ from workbench.training.ranks import together as parallel
 from workbench.training.run import Run
 
 ASKED_TO_END = 128 + signal.SIGTERM  # the exit code that shells give
-SMALL_STEP = 2e7  # multiplications of a forward pass, which one thread does in a few milliseconds
 
 
 def fit(learner: Learner, *, progress: bool) -> torch.device:
@@ -111,28 +108,6 @@ def _out_of_memory_explained(run: Run) -> Iterator[None]:
             f"out of memory with batch_size = {run.batch_size} and precision = {run.precision!r}: {halved}"
             + (" or precision='bf16'" if run.precision == "32" else "")
         ) from error
-
-
-def multiplications(network: nn.Module, input_shape: tuple[int, ...]) -> int:
-    """How many a row takes, at most: every weight is used once, and that of a convolution once a pixel."""
-    pixels = math.prod(input_shape[:2]) if len(input_shape) == 3 else 1
-    return sum(weights.numel() * (pixels if weights.ndim > 2 else 1) for weights in network.parameters())
-
-
-@contextlib.contextmanager
-def one_thread_for_small_steps(learner: Learner) -> Iterator[None]:
-    """A small network trains on one thread: several wait for each other longer than they work.
-
-    On a machine that has other things to do they wait ten times as long. And the last bits of a sum depend on how many
-    threads share it, so this also makes a run the same for any number of them.
-    """
-    threads = torch.get_num_threads()
-    if learner.run.batch_size * multiplications(learner.network, learner.data.input_shape) < SMALL_STEP:
-        torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 from torch import Tensor, nn
@@ -36,6 +36,10 @@ from workbench.training.checks import check_course, check_features, check_parts,
 from workbench.training.features import check_trained, stored_weights, take_weights
 from workbench.training.keys import former_key_of, key_of
 from workbench.training.monitors import Monitor, monitor_named, monitors_named
+
+if TYPE_CHECKING:
+    from workbench.sets import FittedRule, Rule
+    from workbench.training.predicting import Predictor
 
 
 @dataclass(frozen=True)
@@ -256,20 +260,50 @@ class Run(Knobbed):
 
 @dataclass(frozen=True)
 class TrainedRun:
-    """A run and what it gave: tables, history and model, read from its directory when asked for."""
+    """A run and what it gave: tables, history and network, read from its directory when asked for.
 
-    run: Run
+    New rows: `predict(inputs)` gives their scores, `predictor(rule)` their sets; `export(path)` leaves the workbench.
+    """
+
+    given: Run | None  # None: what was trained is read from run.json, when somebody asks
     stored: StoredRun
+    own_model: str | nn.Module | None = None
+    allowed: tuple[str, ...] = ()
 
     @classmethod
-    def open(cls, key: str, store: Store | None = None, *, allow: Iterable[str] = ()) -> Self:
-        """The stored run of this key, or of the only key that starts so.
+    def open(
+        cls,
+        key: str,
+        store: Store | None = None,
+        *,
+        model: str | nn.Module | None = None,
+        allow: Iterable[str] = (),
+    ) -> Self:
+        """The stored run of this key, or of the only key that starts so; its data need not be there any more.
 
+        Where its `model` was a Module, whose code is not stored, give one that is made like it: it gets the stored weights.
         A loss or a model of somebody else is imported if its module is among those you `allow`.
         """
-        stored = chosen_store(store).open(key)
+        stored, allowed = chosen_store(store).open(key), allowed_modules(allow)
         check_trained(stored)
-        return cls(Run.from_json(stored.record.to_json(), allow=allow), stored)
+        if model is None and isinstance(stored.record.model, str):
+            backbone_named(stored.record.model, allowed=allowed)
+        from_spec(dict(stored.record.loss or {}), allowed=allowed)  # code of somebody else is refused now
+        return cls(None, stored, model, allowed)
+
+    @cached_property
+    def run(self) -> Run:
+        """What was trained; an error if `run.json` alone cannot tell, for arrays and Modules are not in it."""
+        if self.given is not None:
+            return self.given
+        return Run.from_json(self.stored.record.to_json(), allow=self.allowed)
+
+    @cached_property
+    def loss(self) -> Loss:
+        """The loss of the run."""
+        if self.given is not None:
+            return self.given.loss
+        return from_spec(dict(self.stored.record.loss or {}), allowed=self.allowed)
 
     @property
     def path(self) -> Path:
@@ -311,14 +345,67 @@ class TrainedRun:
         """The trained network: it takes inputs as the dataset holds them and returns scores."""
         record = self.stored.record
         network = build_network(
-            self.run.model,
-            self.run.loss,
+            self._architecture(),
+            self.loss,
             input_shape=tuple(record.input_shape or ()),
             n_classes=record.n_classes or 0,
-            head=self.run.head,
+            head=record.head or "new",  # as it was when run.json did not tell
         )
         take_weights(network, network_weights(stored_weights(self.stored)), self.stored)
         return network.eval()
+
+    def _architecture(self) -> str | nn.Module:
+        """What the network is built from: its weights are stored, and its code if it has a name."""
+        if self.own_model is not None:
+            return self.own_model
+        if self.given is not None:
+            return self.given.model
+        if not isinstance(named := self.stored.record.model, str):
+            kind = str((named or {}).get("module", "Module")).partition("(")[0]
+            raise ValueError(
+                f"the model of {self.stored.title} was a Module ({kind}), whose weights are stored and whose code is not; "
+                f"give one that is made like it: TrainedRun.open({self.stored.short!r}, model=…), or "
+                "--model module:factory in a shell"
+            )
+        return named
+
+    def predict(self, inputs: Any, *, device: str = "auto", progress: bool = True) -> LogitTable:
+        """What the network says of new rows, read and prepared as those of training were; the table has no labels.
+
+        - `inputs`: rows as the dataset holds them (an array, a DataFrame, a sparse matrix, `ImageFiles`), or a path: a
+          CSV with the columns of training, a `.npy` file, an image or a folder of images; or a list of paths of images.
+        - `device`: auto, cpu or cuda. What takes longer than two seconds shows its `progress`.
+
+        Columns are found by name where training knew names; a column `id`, or the paths of images, become the ids.
+        """
+        from workbench.training.predicting import predict
+
+        return predict(self, inputs, device=device, progress=progress)
+
+    def predictor(self, rule: Rule | FittedRule, *, device: str = "auto", progress: bool = True) -> Predictor:
+        """What gives the sets of new rows: `predictor(inputs)`, for all that `predict` takes, are `PredictionSets`.
+
+        - `rule`: such as `AverageK(K=5)`. It is fitted on val; one that is fitted already stays as it is, for those who
+          fit on rows that chose nothing: `LAC(0.9).fit(fitting)` with `fitting, judging = tables["test"].split()`.
+
+        `.to_frame()` of the sets has one line per row, with the names of its classes.
+        """
+        from workbench.training.predicting import Predictor, fitted_rule
+
+        return Predictor(self, fitted_rule(rule, self.tables["val"]), device, progress)
+
+    def export(self, path: str | os.PathLike[str], rule: Rule | FittedRule | None = None) -> Path:
+        """Writes the network for use without the workbench: `model.onnx`, or a folder with all that sets need.
+
+        - `path`: ends in `.onnx` for the network alone: `inputs` as the dataset holds them, with any number of rows, in;
+          `scores` and `probabilities` out. Any other path is a folder: `model.onnx`, `weights.safetensors`, and
+          `bundle.json` with the link, the names of the classes, the fitted `rule` and its threshold, and what inputs look
+          like. There is no pickle in it.
+        - `rule`: for a folder; fitted on val as by `predictor`. Without one, average-K at the K of the run.
+        """
+        from workbench.training.exporting import export
+
+        return export(self, Path(path), rule)
 
     def _repr_html_(self) -> str:
         return run_card(self.stored)

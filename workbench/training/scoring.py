@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
@@ -30,13 +30,19 @@ def scores_and_features(
     network: Network, inputs: np.ndarray | ImageFiles, device: torch.device | str = "cpu"
 ) -> tuple[Tensor, Tensor]:
     """Scores (n, L) or (n, 2, L) and last-layer features (n, d) of raw inputs, computed in float32."""
+    scores, features = zip(*scored_blocks(network, inputs, device), strict=True)
+    return torch.cat(scores).cpu(), torch.cat(features).cpu()
+
+
+def scored_blocks(
+    network: Network, inputs: np.ndarray | ImageFiles, device: torch.device | str = "cpu"
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """The scores and the features of some rows at a time; how many of them decides the last bits."""
     network = network.to(device).eval()
-    scores, features = [], []
     with torch.inference_mode():
         for block in in_turn(readable(inputs), torch.arange(len(inputs)).split(rows_at_once(inputs.shape[1:]))):
-            features.append(network.features(block.to(device)))
-            scores.append(network.head(features[-1]))
-    return torch.cat(scores).cpu(), torch.cat(features).cpu()
+            features = network.features(block.to(device))
+            yield network.head(features), features
 
 
 def split_tables(

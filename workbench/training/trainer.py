@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, distributed
 
 import workbench
-from workbench.datasets import ImageTransform
+from workbench.datasets import Dataset, ImageFiles, ImageTransform
 from workbench.store import RunRecord, Store, chosen_store
 from workbench.store.atomic import room_for
 from workbench.store.runs import WEIGHTS
@@ -25,7 +25,7 @@ from workbench.store.store import write_record
 from workbench.tables import LogitTable
 from workbench.training.constant_answer import Watched, constant_answer
 from workbench.training.features import features_of, whole_network
-from workbench.training.hardware import check_devices, device_named
+from workbench.training.hardware import check_devices, device_named, one_thread_for_small_steps
 from workbench.training.loggers import OnEpoch, logger_named, recorded
 from workbench.training.monitors import check_monitors
 from workbench.training.ranks import processes
@@ -135,7 +135,7 @@ def _train_here(
     )
 
     learner = learning.Learner(run, store, on_epoch, on_batch, progress=progress)
-    with fitting.one_thread_for_small_steps(learner):
+    with one_thread_for_small_steps(learner.network, learner.data.input_shape, run.batch_size):
         device = fitting.fit(learner, progress=progress)
         if parallel.rank() == 0:
             write_learnt(learner, device, replace=again)
@@ -212,6 +212,7 @@ def write_run(
         "title": run.title,
         "repeatable": isinstance(run.model, str) and run.data.spec is not None,
         "input_shape": run.data.input_shape,
+        **_of_inputs(run.data),
         "n_classes": run.data.n_classes,
         "kept_epoch": run.best_epoch(history),
         "warned": constant_answer(run, history[-1]),
@@ -231,6 +232,12 @@ def write_run(
     pd.DataFrame(history).to_csv(directory / "history.csv", index=False)
     for name, table in tables.items():  # a table's folder comes before those inside it
         table.save(directory / name)
+
+
+def _of_inputs(data: Dataset) -> dict[str, Any]:
+    """What new rows must be read like, beside their shape."""
+    named = {} if data.columns is None else {"columns": data.columns}
+    return {**named, "resize": data.train.inputs.resize} if isinstance(data.train.inputs, ImageFiles) else named
 
 
 def check_run(run: Run) -> None:

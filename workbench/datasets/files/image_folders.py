@@ -177,6 +177,11 @@ def _images(folder: Path, root: Path) -> Iterator[str]:
                 yield f"{inside}/{name}"
 
 
+def images_inside(folder: Path) -> Iterator[str]:
+    """The images anywhere inside a folder, relative to it."""
+    return (name.removeprefix("./") for name in _images(folder, folder))
+
+
 def _json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))

@@ -35,7 +35,7 @@ def with_intervals(
 
     >>> points = pd.DataFrame({"series": "noised", "x": [0.1, 1.0], "value": [60, 90], "low": [58, 89], "high": [62, 91]})
     >>> with_intervals(points, "ε", "top-5 accuracy, %").text
-    'top-5 accuracy, % against ε, n = 2 values: noised 60 [58, 62] at 0.1, 90 [89, 91] at 1.'
+    'top-5 accuracy, % against ε, n = 2 values: noised 60 (58 to 62) at 0.1, 90 (89 to 91) at 1.'
     """
     checked_frame(frame, COLUMNS, "any frame with these columns will do")
     points = pd.DataFrame(frame[list(COLUMNS)]).reset_index(drop=True)
@@ -64,7 +64,7 @@ def with_intervals(
 
 
 def _told(row: Any) -> str:
-    return f"{row.value:.3g}" + ("" if np.isnan(row.low) else f" [{row.low:.3g}, {row.high:.3g}]")
+    return f"{row.value:.3g}" + ("" if np.isnan(row.low) else f" ({row.low:.3g} to {row.high:.3g})")
 
 
 def _place(x: Any) -> str:
