@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -72,3 +73,27 @@ def test_runs_of_one_title_are_told_apart(opened, store):
     page = opened(view="compare")
     for key in (KEYS["sharper"], twin):
         says(page, f"sharper ({key[:12]})")
+
+
+def test_the_table_has_shares_in_per_cent_their_differences_in_points_and_a_verdict_for_every_metric(
+    store, monkeypatch
+):
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "app"))
+    from views.compare.runs import in_units
+
+    runs = {name: store.open(KEYS[name]).tables for name in ("garden", "sharper")}
+    tables, val = ({name: run[split] for name, run in runs.items()} for split in ("test", "val"))
+    metrics = (wb.metrics.accuracy, wb.metrics.mean_size, wb.metrics.negative_log_likelihood)
+    compared = wb.comparison.compare(tables, wb.AverageK(2.0), metrics, val=val, resamples=100)
+    shown = in_units(compared).set_index(["metric", "run"])
+    plain = compared.set_index(["metric", "table"])
+    for name, written, times in (("accuracy", "Accuracy (%)", 100), ("mean_size", "Mean size", 1)):
+        for column in ("value", "low", "high", "difference", "difference_low"):
+            assert shown.loc[(written, "sharper"), column] == pytest.approx(
+                times * plain.loc[(name, "sharper"), column]
+            )
+    assert shown.loc[("Accuracy (%)", "sharper"), "verdict"] == "▲ better"
+    likelihood = shown.loc[("Negative log likelihood", "sharper")]
+    assert likelihood["difference_high"] < 0
+    assert likelihood["verdict"] == "▲ better"  # of an error less is better
+    assert np.isnan(shown.loc[("Accuracy (%)", "garden"), "difference"])  # from itself there is none
