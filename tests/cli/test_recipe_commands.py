@@ -116,6 +116,11 @@ def test_a_recipe_of_a_head_is_trained_on_the_features_of_a_run(capsys):
 def test_a_recipe_that_leaves_the_model_to_you_asks_for_it(capsys):
     message = failed(capsys, "train", "--recipe", "plantnet300k-vit", "--data", "digits")
     assert "leaves the model to you; give model='torchvision:vit_b_16:IMAGENET1K_V1'" in message
+    message = failed(capsys, "train", "--recipe", "quick-head", "--data", "digits")
+    assert "give model=…, a backbone that was trained before, or features=, a run" in message
+    asked = {"plantnet300k-vit": " --model NAME", "quick-head": " --features RUN", "quick-rows": ""}
+    for name, option in asked.items():
+        assert run(capsys, "recipes", name).endswith(f"train it: workbench train --recipe {name} --data PATH{option}\n")
 
 
 def test_a_sweep_of_a_recipe_trains_what_the_paper_compares_at_each_K(capsys):

@@ -233,6 +233,8 @@ def test_settings_are_not_chosen_on_test_nor_by_what_was_not_measured(swept):
         swept.best("accuracy", split="test")
     with pytest.raises(ValueError, match="metric = 'group_accuracy' does not rank settings; give one of accuracy"):
         swept.best("group_accuracy")
+    with pytest.raises(ValueError, match="group = 'few': accuracy is one number, of no group; leave group out"):
+        swept.best("accuracy", group="few")
 
 
 def test_a_dataset_named_in_a_run_is_loaded_once(store, monkeypatch):

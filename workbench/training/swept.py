@@ -151,6 +151,8 @@ class Sweep:
         """Each of the candidates, judged by a metric."""
         summary = self.summary()
         known = dict.fromkeys(summary.loc[summary["metric"] == metric.name, "group"])
+        if [*known] == [""] and group:
+            raise ValueError(f"group = {group!r}: {metric.name} is one number, of no group; leave group out")
         if known and group not in known:
             raise ValueError(
                 f"group = {group!r}: {metric.name} is a number for each of {', '.join(known)}; give one of them"
