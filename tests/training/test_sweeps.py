@@ -237,6 +237,14 @@ def test_settings_are_not_chosen_on_test_nor_by_what_was_not_measured(swept):
         swept.best("accuracy", group="few")
 
 
+def test_python_shows_a_sweep_in_a_line(swept):
+    varied = ", ".join(swept.varied)
+    assert repr(swept) == f"Sweep({len(swept.runs)} runs over {varied})"
+    first = swept.varied[0]
+    each = swept.best_of_each(first, "accuracy")
+    assert repr(each) == f"BestOfEach({len(each)} settings, one for each {first})"
+
+
 def test_a_dataset_named_in_a_run_is_loaded_once(store, monkeypatch):
     real, loaded = settings.load_dataset, []
     monkeypatch.setattr(settings, "load_dataset", lambda name: loaded.append(name) or real(name))

@@ -181,6 +181,10 @@ class Sweep:
             )
         return str(asked)
 
+    def __repr__(self) -> str:
+        told = f"{len(self.runs)} runs over {', '.join(self.varied)}"
+        return f"Sweep({told}, {len(self.failed)} diverged)" if self.failed else f"Sweep({told})"
+
     def _repr_html_(self) -> str:
         return self.summary().to_html(index=False, float_format="{:.4g}".format)
 
