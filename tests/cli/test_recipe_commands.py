@@ -106,6 +106,13 @@ def test_help_with_a_recipe_tells_its_settings_as_the_defaults(capsys):
     assert "(default: 0.00015)" in text
 
 
+def test_help_tells_that_a_knob_may_follow_a_schedule(capsys):
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "A number of a loss may change while it learns: --epsilon 'anneal(3, 0.2)'" in text
+
+
 def test_a_recipe_of_a_head_is_trained_on_the_features_of_a_run(capsys):
     backbone = json.loads(run(capsys, "train", "--recipe", "quick-rows", "--data", "digits", "--epochs", 1, "--json"))
     head = ("--recipe", "quick-head", "--data", "digits", "--features", backbone["key"][:12], "--epochs", 1, "--json")
