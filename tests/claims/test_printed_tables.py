@@ -15,6 +15,7 @@ from workbench.claims.measures import measure_of
 from workbench.claims.needs import NEEDS
 from workbench.claims.parts import Number, numbers
 from workbench.literature import PAPERS
+from workbench.store import Store
 from workbench.training.recipes import RECIPES
 
 EXPECTED = {  # paper → tables that must be there
@@ -179,3 +180,10 @@ def test_tables_are_read_without_torch():
 
 def test_claims_are_public():
     assert wb.claims.TABLES is TABLES
+
+
+def test_python_shows_a_table_and_its_reproduction_in_a_line(tmp_path):
+    table = TABLES["003 Table 7"]
+    assert repr(table).startswith("PaperTable('003 Table 7': Depths of networks that sort n values")
+    shown = repr(table.reproduce(store=Store(tmp_path)))
+    assert shown == "Reproduction('003 Table 7': 68 of 68 numbers; computed by the library: nothing is trained)"

@@ -145,6 +145,8 @@ def test_data_that_lack_what_a_table_needs_say_which_and_nothing_is_trained(lett
             TABLES[name].reproduce(data)
     with pytest.raises(ValueError, match="leave data out"):
         TABLES["001 Table 2"].reproduce(letters, small=True)
+    with pytest.raises(ValueError, match="model = 'resnet50': small runs have networks of their own; leave model out"):
+        TABLES["001 Table 2"].reproduce(small=True, model="resnet50")
     with pytest.raises(ValueError, match="has no reduced scale"):
         TABLES["004 Table I (supplement)"].reproduce(small=True)
     with pytest.raises(ValueError, match=r"000 Table 3\.2 is not run: it says how people made these datasets"):

@@ -106,6 +106,13 @@ def test_help_with_a_recipe_tells_its_settings_as_the_defaults(capsys):
     assert "(default: 0.00015)" in text
 
 
+def test_help_tells_that_a_knob_may_follow_a_schedule(capsys):
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "A number of a loss may change while it learns: --epsilon 'anneal(3, 0.2)'" in text
+
+
 def test_a_recipe_of_a_head_is_trained_on_the_features_of_a_run(capsys):
     backbone = json.loads(run(capsys, "train", "--recipe", "quick-rows", "--data", "digits", "--epochs", 1, "--json"))
     head = ("--recipe", "quick-head", "--data", "digits", "--features", backbone["key"][:12], "--epochs", 1, "--json")
@@ -116,6 +123,11 @@ def test_a_recipe_of_a_head_is_trained_on_the_features_of_a_run(capsys):
 def test_a_recipe_that_leaves_the_model_to_you_asks_for_it(capsys):
     message = failed(capsys, "train", "--recipe", "plantnet300k-vit", "--data", "digits")
     assert "leaves the model to you; give model='torchvision:vit_b_16:IMAGENET1K_V1'" in message
+    message = failed(capsys, "train", "--recipe", "quick-head", "--data", "digits")
+    assert "give model=…, a backbone that was trained before, or features=, a run" in message
+    asked = {"plantnet300k-vit": " --model NAME", "quick-head": " --features RUN", "quick-rows": ""}
+    for name, option in asked.items():
+        assert run(capsys, "recipes", name).endswith(f"train it: workbench train --recipe {name} --data PATH{option}\n")
 
 
 def test_a_sweep_of_a_recipe_trains_what_the_paper_compares_at_each_K(capsys):

@@ -131,3 +131,25 @@ def test_what_was_judged_on_other_rows_stands_side_by_side_and_is_not_paired(cap
     assert [row["data.seed"] for row in found["side_by_side"]] == [0, 1]
     assert "differences" not in found
     assert "were judged on different rows, so nothing pairs them" in err
+
+
+def test_settings_that_differ_in_K_alone_stand_side_by_side_and_nothing_is_said_of_pairs(capsys):
+    text = printed(capsys, "--K", "2", "3")
+    assert "the best on val for each K" in text
+    assert not [words for words in ("Empty DataFrame", "p-value") if words in text]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--K", "a"], "--K = 'a': K is a number of classes, such as 5"),
+        (["--over", "K", "a"], "K = 'a': K is a number of classes, such as 5"),
+        (
+            ["--over", "seed", "0", "--metric", "top_k_accuracy@K=a"],
+            "metric = 'top_k_accuracy@K=a': K = 'a': K is a number",
+        ),
+    ],
+)
+def test_a_K_that_is_no_number_is_refused_in_words(capsys, home, arguments, message):
+    assert message in refused(capsys, *arguments)
+    assert not home.exists()

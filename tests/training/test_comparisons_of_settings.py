@@ -140,6 +140,7 @@ def test_sets_of_different_K_are_not_compared_and_each_K_has_its_best(at_each_K)
     ("over", "message"),
     [
         ({"K": [2, 6]}, "over: K = 6 with 6 classes; K must be smaller"),
+        ({"K": [2, 0]}, "over: K = 0 is no set; give a K above 0"),
         (
             {"K": [2], "loss.K": [2], "loss": [NoisedTopK()]},
             "K is that of the loss too; give K or loss.K, and not both",

@@ -233,6 +233,16 @@ def test_settings_are_not_chosen_on_test_nor_by_what_was_not_measured(swept):
         swept.best("accuracy", split="test")
     with pytest.raises(ValueError, match="metric = 'group_accuracy' does not rank settings; give one of accuracy"):
         swept.best("group_accuracy")
+    with pytest.raises(ValueError, match="group = 'few': accuracy is one number, of no group; leave group out"):
+        swept.best("accuracy", group="few")
+
+
+def test_python_shows_a_sweep_in_a_line(swept):
+    varied = ", ".join(swept.varied)
+    assert repr(swept) == f"Sweep({len(swept.runs)} runs over {varied})"
+    first = swept.varied[0]
+    each = swept.best_of_each(first, "accuracy")
+    assert repr(each) == f"BestOfEach({len(each)} settings, one for each {first})"
 
 
 def test_a_dataset_named_in_a_run_is_loaded_once(store, monkeypatch):

@@ -116,6 +116,8 @@ def planned(
     """Every run of the table, composed and checked, and none trained; a run serves all the epochs that are asked of it."""
     seeds = None if seeds is None else whole("seeds", seeds)
     given = _datasets(table, data, small)
+    if small and model is not None:
+        raise ValueError(f"model = {model!r}: small runs have networks of their own; leave model out")
     if not small and not table.protocol_of.model and model is None:
         raise ValueError(
             f"{table.name} fine-tunes networks that others published, and does not come with one: give model=, 'linear' where "

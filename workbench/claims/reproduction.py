@@ -76,6 +76,9 @@ class Reproduction:
             made, code=made.code.after(Code(setup=[f"reproduction = {opened}", "frame = reproduction.frame"]))
         )
 
+    def __repr__(self) -> str:
+        return f"Reproduction({self.title!r}: {int(self.frame['run'].sum())} of {len(self.frame)} numbers; {self.conditions})"
+
     def _repr_html_(self) -> str:
         return as_html(self.table, self.frame, self.conditions)
 

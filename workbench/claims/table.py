@@ -254,6 +254,9 @@ class PaperTable:
         """The table as it is printed, for a document that loads booktabs."""
         return as_latex(self)
 
+    def __repr__(self) -> str:
+        return f"PaperTable({self.name!r}: {self.title}; {self.paper}, {self.place})"
+
     def _repr_html_(self) -> str:
         return as_html(self)
 

@@ -46,7 +46,10 @@ def _whole(name: str, recipe: DeclaredRecipe) -> list[str]:
         ]
     lines += [f"  note: {recipe.note}"] if recipe.note else []
     lines += [f"  not told, and chosen here: {', '.join(recipe.untold)}"] if recipe.untold else []
-    return [*lines, f"train it: workbench train --recipe {name} --data PATH"]
+    model = (
+        "" if "model" in recipe.settings else " --features RUN" if "features" in recipe.settings else " --model NAME"
+    )
+    return [*lines, f"train it: workbench train --recipe {name} --data PATH{model}"]
 
 
 RECIPES = Command(

@@ -32,15 +32,16 @@ def _sweep(arguments: list[str]) -> int:
 
     # --K is a knob of some losses; here it may have several values, and any loss may be judged at each of them.
     reader = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    reader.add_argument("--K", nargs="+", type=_number)
-    sizes, rest = reader.parse_known_args(arguments)
+    reader.add_argument("--K", nargs="+", default=[])
+    typed, rest = reader.parse_known_args(arguments)
+    sizes = [_K("--K", text) for text in typed.K]
     run, options = described_run(_parser(), rest)
-    if options.recipe is None and sizes.K and len(sizes.K) == 1 and "K" in run.loss.knobs():
-        run, sizes.K = dataclasses.replace(run, loss=dataclasses.replace(run.loss, **{"K": sizes.K[0]})), None
+    if options.recipe is None and len(sizes) == 1 and "K" in run.loss.knobs():
+        run, sizes = dataclasses.replace(run, loss=dataclasses.replace(run.loss, **{"K": sizes[0]})), []
     ranking = _metric(options.metric)
     metrics = {metric.stated().name: metric for metric in (*METRICS, ranking, *map(_metric, options.measure))}
     rules = [rule_from_text(text, foreign=True) for text in options.rule]
-    over = _over(run, options, sizes.K)
+    over = _over(run, options, sizes)
     if options.recipe is not None:
         over = [{**setting, **grid} for setting in _of_recipe(run, options) for grid in over]
     if not any(over):
@@ -64,8 +65,11 @@ def _sweep(arguments: list[str]) -> int:
     return 0
 
 
-def _number(text: str) -> float:
-    number = float(text)
+def _K(of: str, text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        raise ValueError(f"{of} = {text!r}: K is a number of classes, such as 5") from None
     return int(number) if number.is_integer() else number
 
 
@@ -80,18 +84,19 @@ def _metric(text: str) -> Metric:
         return metric
     if metric.stated() is metric:
         raise ValueError(f"metric = {text!r}: {name} has no K")
-    return metric.at(K=_number(K))
+    return metric.at(K=_K(f"metric = {text!r}: K", K))
 
 
 def _pairs(bests: BestOfEach) -> pd.DataFrame | None:
-    """How the best settings differ; None where they cannot be paired, which is said."""
+    """How the best settings differ; None where no two are to be paired, or cannot be, which is said."""
     if len(bests) < 2:
         return None
     try:
-        return bests.differences()
+        pairs = bests.differences()
     except ValueError as error:
         print(error, file=sys.stderr)
         return None
+    return pairs if len(pairs) else None  # each may be of a K of its own
 
 
 def _as_json(found: Sweep, bests: BestOfEach, pairs: pd.DataFrame | None) -> dict[str, Any]:
@@ -192,7 +197,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _over(run: Run, options: argparse.Namespace, sizes: list[float] | None) -> list[dict[str, list[Any]]]:
+def _over(run: Run, options: argparse.Namespace, sizes: list[float]) -> list[dict[str, list[Any]]]:
     """What a sweep varies, as a person typed it: a grid for each --setting, or one grid."""
     shared = [(name, text) for name, *texts in options.over for text in texts]
     grids = []
@@ -260,7 +265,7 @@ def _value(name: str, text: str, knobs: Mapping[str, Any]) -> Any:
     if name not in knobs:
         raise ValueError(f"{name} is nothing that a sweep varies; give one of {', '.join(knobs)}, loss")
     if name == "K":
-        return _number(text)
+        return _K(name, text)
     if knobs[name] is None:
         return text
     return (schedules.parsed if name.startswith("loss.") else Knob.parsed)(knobs[name], name, text)

@@ -19,7 +19,8 @@ def _train(arguments: list[str]) -> int:
         prog="workbench train",
         description="Train a model with a loss and keep its scores. The same run is never trained twice, and a run that "
         "was interrupted goes on from its last checkpoint.",
-        epilog="--loss NAME --help lists the knobs of that loss; workbench losses lists the losses. On several nodes, "
+        epilog="--loss NAME --help lists the knobs of that loss; workbench losses lists the losses. A number of a loss may "
+        "change while it learns: --epsilon 'anneal(3, 0.2)', or 'anneal(3, 0.2, over=0.5, course=\"linear\")'. On several nodes, "
         "give the same command on each, with MASTER_ADDR, MASTER_PORT and NODE_RANK in its environment; or leave the ranks to a "
         "launcher: torchrun --nproc-per-node 2 -m workbench train …",
     )

@@ -125,6 +125,13 @@ class BestOfEach(Mapping[Any, Best]):
             return str(value[0])
         return ", ".join(f"{name} = {cell}" for name, cell in zip(self.by, value, strict=True))
 
+    def __repr__(self) -> str:
+        return (
+            f"BestOfEach({len(self)} settings, one for each {' and '.join(self.by)})"
+            if self.by
+            else "BestOfEach(1 setting)"
+        )
+
     def _repr_html_(self) -> str:
         return self.frame.to_html(index=False, float_format="{:.4g}".format)
 

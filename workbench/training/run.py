@@ -337,7 +337,7 @@ class TrainedRun:
         return {str(name): value for name, value in row.items()}
 
     def kept_by(self, monitor: str) -> Kept:
-        """The epoch that was best in one of the run's monitors, and its tables: `.epoch`, `.tables["test"]`."""
+        """The epoch that was best in one of the run's monitors, and its tables: `.epoch` (counted from 0), `.tables["test"]`."""
         return self.stored.kept_by(monitor_named(monitor).name)
 
     @cached_property

@@ -161,8 +161,10 @@ def _check_all(runs: Sequence[Run]) -> None:
 
 
 def _check_K(runs: Sequence[Run], settings: Sequence[Setting], rules: Sequence[Rule]) -> None:
-    """Every K that is varied makes rules, of fewer classes than there are."""
+    """Every K that is varied makes rules, of some classes and fewer than there are."""
     for run, setting in zip(runs, settings, strict=True):
         rules_in(rules, setting)
+        if setting.get("K", 1) <= 0:
+            raise ValueError(f"over: K = {setting['K']} is no set; give a K above 0")
         if "K" in setting and setting["K"] >= run.data.n_classes:
             raise ValueError(f"over: K = {setting['K']} with {run.data.n_classes} classes; K must be smaller")

@@ -151,6 +151,8 @@ class Sweep:
         """Each of the candidates, judged by a metric."""
         summary = self.summary()
         known = dict.fromkeys(summary.loc[summary["metric"] == metric.name, "group"])
+        if [*known] == [""] and group:
+            raise ValueError(f"group = {group!r}: {metric.name} is one number, of no group; leave group out")
         if known and group not in known:
             raise ValueError(
                 f"group = {group!r}: {metric.name} is a number for each of {', '.join(known)}; give one of them"
@@ -178,6 +180,10 @@ class Sweep:
                 f"rule = {given!r}: {metric.name} is a number for each of {', '.join(known)}; give one of them"
             )
         return str(asked)
+
+    def __repr__(self) -> str:
+        told = f"{len(self.runs)} runs over {', '.join(self.varied)}"
+        return f"Sweep({told}, {len(self.failed)} diverged)" if self.failed else f"Sweep({told})"
 
     def _repr_html_(self) -> str:
         return self.summary().to_html(index=False, float_format="{:.4g}".format)

@@ -101,6 +101,8 @@ class Recipe:
 
     def _models(self) -> str:
         named = [repr(setting["model"]) for setting in self.grid if "model" in setting]
+        if "features" in self.settings:
+            return "…, a backbone that was trained before, or features=, a run"
         return ", ".join(named[:3]) + " or the like" if named else "…"
 
     def __repr__(self) -> str:
