@@ -63,7 +63,7 @@ def _sparse_gradients(bench: Bench) -> Found:
 
 
 def _hinges_alone(bench: Bench) -> Found:
-    losses = {"top-5 hinge": TopKHinge(K), "calibrated": CalibratedTopKHinge(K), "convex": ConvexTopKHinge(K)}
+    losses = {"top-5": TopKHinge(K), "calibrated": CalibratedTopKHinge(K), "convex": ConvexTopKHinge(K)}
     sides, reference = _networks(bench, losses), _cross_entropy(bench)
     constant = _always_the_same(reference)
     lines = [score(side, TOP_5).at("hinges", name) for name, side in sides.items()]
