@@ -43,7 +43,9 @@ def _train(arguments: list[str]) -> int:
         print(json.dumps(found, indent=2, ensure_ascii=False))
     else:
         print(f"{run.title}: kept as {run.key[:12]} in {done.path.parent}")
-        measured = {name: value for name, value in done.kept.items() if name != "epoch"}
+        measured = {
+            name: value for name, value in done.kept.items() if name != "epoch" and not name.startswith("normaliser_")
+        }
         print(f"epoch {done.kept['epoch'] + 1:.0f} of {len(done.history)}, whose weights were kept: ", end="")
         print(", ".join(f"{name} {value:.4g}" for name, value in measured.items()))
         for monitor in run.monitors[1:]:
