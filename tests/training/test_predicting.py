@@ -92,8 +92,7 @@ def test_the_number_of_threads_does_not_show_in_the_scores_of_a_small_network(of
 
 def test_heads_that_were_trained_together_say_the_same_too(tmp_path):
     store = Store(tmp_path)
-    with threads(1):  # each thread would train a stack of its own
-        found = wb.sweep(small(model="mlp"), {"seed": range(2)}, rule=wb.TopK(2), store=store, progress=False)
+    found = wb.sweep(small(model="mlp"), {"seed": range(2)}, rule=wb.TopK(2), store=store, progress=False)
     for trained in found.runs:
         assert trained.stored.record.together == 2
         opened = TrainedRun.open(trained.stored.key, store)
