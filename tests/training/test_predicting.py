@@ -12,6 +12,7 @@ from torch import nn
 import workbench as wb
 from workbench.datasets import Dataset, Normalise, load_dataset
 from workbench.losses import AverageKTwoHead, CrossEntropy, NoisedTopKImbalanced, Quasibinary
+from workbench.store import Store
 from workbench.training import TrainedRun, train
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -21,8 +22,6 @@ COLUMNS = ["a", "b", "c", "d", "e"]
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory):
     """A store that the tests of this file only add to."""
-    from workbench.store import Store
-
     return Store(tmp_path_factory.mktemp("shop"))
 
 
@@ -91,11 +90,12 @@ def test_the_number_of_threads_does_not_show_in_the_scores_of_a_small_network(of
         np.testing.assert_array_equal(of_arrays.predict(rows).scores, alone.scores)
 
 
-def test_heads_that_were_trained_together_say_the_same_too(shop):
-    found = wb.sweep(small(model="mlp"), {"seed": range(2)}, rule=wb.TopK(2), store=shop, progress=False)
+def test_heads_that_were_trained_together_say_the_same_too(tmp_path):
+    store = Store(tmp_path)
+    found = wb.sweep(small(model="mlp"), {"seed": range(2)}, rule=wb.TopK(2), store=store, progress=False)
     for trained in found.runs:
         assert trained.stored.record.together == 2
-        opened = TrainedRun.open(trained.stored.key, shop)
+        opened = TrainedRun.open(trained.stored.key, store)
         np.testing.assert_array_equal(opened.predict(CLOUDS.test.inputs).scores, trained.tables["test"].scores)
 
 
