@@ -162,6 +162,10 @@ NETWORK = (
 )
 HEADS = "garden, linear heads on the features of the demo's network, 30 epochs, 5 seeds"
 PAPER = "Garcin et al. 2022"
+SEEN_BEFORE = (
+    "the number of photographs and the size of batches were set after `docs/epsilon.md` had been seen, whose garden was chosen, "
+    "looking at test rows, such that ε = 0.2 is stuck there"
+)
 
 CLAIMS = (
     Claim(
@@ -176,6 +180,7 @@ CLAIMS = (
         y="top-5 accuracy, %",
         logarithmic=True,
         seeds=END_TO_END,
+        changed=SEEN_BEFORE,
     ),
     Claim(
         2,
@@ -199,6 +204,7 @@ CLAIMS = (
         x="epoch",
         y="scores with a gradient",
         seeds=END_TO_END,
+        changed=SEEN_BEFORE,
     ),
     Claim(
         7,
@@ -209,6 +215,7 @@ CLAIMS = (
         _hinges_alone,
         y="top-5 accuracy, %",
         seeds=END_TO_END,
+        changed=SEEN_BEFORE,
     ),
     Claim(
         26,
@@ -232,5 +239,6 @@ CLAIMS = (
         _moat,
         y="top-5 accuracy, %",
         seeds=END_TO_END,
+        changed=SEEN_BEFORE,
     ),
 )
