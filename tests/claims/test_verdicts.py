@@ -126,7 +126,7 @@ def test_the_page_tells_claim_source_run_numbers_verdict_picture_and_runs(tmp_pa
             "A remark.",
             "epsilon = 1.0",
             "](claims/01.png)",
-            f"compare?run={'a' * 64}&with={'b' * 64}",
+            f"compare?run={'a' * 12}&with={'b' * 12})",
             "not run",
             "`votes.npz`",
         ),

@@ -22,6 +22,7 @@ MEANS = {
     UNDECIDED: "no interval decides",
 }
 MOST_RUNS = 5  # in a link
+IN_ADDRESSES = 12  # digits of a key by which the app's addresses name a run
 
 
 def run_claims(
@@ -148,5 +149,5 @@ def _link(runs: Sequence[str]) -> str:
     """Opens some of the runs in the app, one of each arm first."""
     apart = list(dict.fromkeys(runs))
     step = max(1, len(apart) // MOST_RUNS)
-    first, *others = apart[::step][:MOST_RUNS]
+    first, *others = [key[:IN_ADDRESSES] for key in apart[::step][:MOST_RUNS]]
     return f"http://127.0.0.1:8501/compare?run={first}" + (f"&with={','.join(others)}" if others else "")
