@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 import workbench as wb
-from workbench.calibration import RECALIBRATORS, at_temperature, of_one_class
+from workbench.calibration import RECALIBRATORS, at_temperature, of_one_class, temperature
 from workbench.calibration.vector import _loss_and_gradient
 from workbench.metrics.of_probabilities import top_classes
 from workbench.tables.links import sigmoid, softmax
@@ -202,3 +202,47 @@ def test_every_recalibrator_makes_labels_likelier_and_leaves_the_rest_of_the_tab
     assert np.array_equal(mended.labels, table.labels)
     with pytest.raises(ValueError, match="softmax or the sigmoid link"):
         kind().fit(wb.LogitTable.from_probabilities(softmax(table.scores), table.labels))
+
+
+# Few reads
+
+
+def _exact_temperature(table: wb.LogitTable) -> float:
+    """In float64 from beginning to end, by an optimizer that knows nothing of derivatives."""
+    scores = table.scores.astype(np.float64)
+    exact = wb.LogitTable(scores, table.labels, link=table.link)
+    found = minimize_scalar(
+        lambda log_T: _loss_at(exact, np.exp(log_T)), bounds=(-3, 3), method="bounded", options={"xatol": 1e-9}
+    )
+    return float(np.exp(found.x))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("scale", [0.3, 5.0])
+def test_a_large_table_is_read_a_few_times_and_its_temperature_is_the_exact_one(dtype, scale, monkeypatch):
+    whole = calibrated(n=2000, n_classes=8, scale=scale)
+    table = wb.LogitTable(whole.scores.astype(dtype), whole.labels)
+    monkeypatch.setattr(temperature, "SAMPLE", 200 * table.n_classes)  # as if these rows were many
+    read = []
+    spans = wb.LogitTable.spans
+
+    def counted(self, *given):
+        for rows in spans(self, *given):
+            read.append(rows.stop - rows.start)
+            yield rows
+
+    with monkeypatch.context() as patch:
+        patch.setattr(wb.LogitTable, "spans", counted)
+        fitted = wb.TemperatureScaling().fit(table)
+    assert sum(read) <= 5 * table.n  # with all that was read of the sample
+    assert fitted.temperature == pytest.approx(_exact_temperature(table), rel=1e-6)
+    assert fitted.before == pytest.approx(wb.metrics.negative_log_likelihood(table), rel=1e-6)
+    assert fitted.after == pytest.approx(wb.metrics.negative_log_likelihood(fitted(table)), rel=1e-3, abs=1e-3)
+
+
+@pytest.mark.parametrize("make", [calibrated, many_labels])
+def test_the_bits_of_a_part_do_not_depend_on_its_blocks(make, monkeypatch):
+    table = make(scale=2.0)
+    whole = temperature.summed_derivatives(table, 0, (0.7, 1.0))
+    monkeypatch.setattr(wb.LogitTable, "span", 7)
+    assert temperature.summed_derivatives(table, 0, (0.7, 1.0)) == whole

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from workbench.counts import classes_of_rows
+from workbench.sets import index as index_module
 from workbench.sets.index import FILE, LARGEST_SIZE
 from workbench.sets.ranks import label_ranks
 from workbench.sets.selection import rounded_up
@@ -253,8 +254,8 @@ def test_a_threshold_below_what_the_index_holds_is_counted_once(monkeypatch):
     table = one_label()
     index = wb.SetIndex(table, K_max=1)
     passes = []
-    blocks = wb.LogitTable.blocks
-    monkeypatch.setattr(wb.LogitTable, "blocks", lambda self, *rows: passes.append(1) or blocks(self, *rows))
+    counting = index_module.over_parts
+    monkeypatch.setattr(index_module, "over_parts", lambda *given: passes.append(1) or counting(*given))
     for _ in range(3):
         index.sizes(threshold=1e-5)
         index.mean_size(1e-5)

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from workbench.counts import classes_of_rows, exact
-from workbench.sets import selection
+from workbench.sets import order_statistics
 from workbench.sets.base import filled
 from workbench.sets.selection import (
-    _counted_order_statistic,
     largest_probabilities,
     midpoint,
     rounded_up,
@@ -91,9 +90,10 @@ def test_the_bound_guessed_from_a_sample_never_changes_the_answer(monkeypatch):
     val = wb.LogitTable(misleading)
     expected = np.sort(val.probabilities().ravel())[::-1]
     for sampled in (2**30, 2**12, 2**11):
-        monkeypatch.setattr(selection, "SAMPLED", sampled)
+        monkeypatch.setattr(order_statistics, "SAMPLED", sampled)
         for m in (1, 3000, 60_001):
-            found = largest_probabilities(val, m)
+            found, _ = largest_probabilities(val, m)
+            assert threshold_at_mean_size(val, m / 3000) == midpoint(expected[m - 1], expected[m], val.dtype)
             assert np.array_equal(found.probabilities[:m], expected[:m])
             assert np.array_equal(val.probabilities().ravel()[found.positions], found.probabilities)
             assert found.count(found.floor) == np.count_nonzero(expected >= found.floor)
@@ -101,25 +101,46 @@ def test_the_bound_guessed_from_a_sample_never_changes_the_answer(monkeypatch):
 
 def test_a_table_of_nothing_but_ties_fits_in_memory_and_says_what_it_holds():
     val = wb.LogitTable(np.zeros((2000, 1000), np.float32))
-    found = largest_probabilities(val, 5001)
+    found, _ = largest_probabilities(val, 5001)
+    np.testing.assert_array_equal(found.positions, np.arange(5001))
     assert len(found.probabilities) == 5001
     assert found.floor > 1 / 1000  # it does not claim to know all that are equal
     assert threshold_at_mean_size(val, 2.5) == val.probabilities([0])[0, 0]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_counting_bits_finds_the_same_order_statistic_as_sorting(dtype):
+@pytest.mark.parametrize(
+    ("exact", "bins"), [(2**17, 2**20), (10, 2**16), (0, 7)], ids=["values", "16 bits", "few bits"]
+)
+def test_counting_patterns_finds_the_same_order_statistics_as_sorting(dtype, exact, bins, monkeypatch):
+    monkeypatch.setattr(order_statistics, "EXACT", exact)
+    monkeypatch.setattr(order_statistics, "BINS", bins)
     val = table(50, 40, dtype)
     falling = np.sort(val.probabilities().ravel())[::-1]
-    for m in (1, 2, 999, 1999, 2000):
-        assert _counted_order_statistic(val, m) == falling[m - 1]
+    ranks = (1, 2, 999, 1999, 2000)
+    found, n_positive = order_statistics.order_statistics(val, ranks)
+    assert n_positive is None
+    for m in ranks:
+        assert found[m].value == falling[m - 1]
+        assert found[m].at_least == np.count_nonzero(falling >= falling[m - 1])
 
 
-def test_thresholds_for_large_K_are_exact_too(monkeypatch):
-    val = table(300, 50)
-    expected = threshold_at_mean_size(val, 30.5)
-    monkeypatch.setattr(selection, "HELD", 10)
-    assert threshold_at_mean_size(val, 30.5) == expected
+def test_a_threshold_takes_one_pass_after_its_sample_and_no_more_than_two_for_any_number_of_bits(monkeypatch):
+    val = table(3000, 800)
+    monkeypatch.setattr(order_statistics, "SAMPLED", 2**17)
+    passes = []
+    counting = order_statistics.over_parts
+    monkeypatch.setattr(
+        order_statistics,
+        "over_parts",
+        lambda table, function, *given: passes.append(function) or counting(table, function, *given),
+    )
+    expected = threshold_at_mean_size(val, 5)
+    assert passes == [order_statistics.sampled, order_statistics.counted]
+    monkeypatch.setattr(order_statistics, "EXACT", 0)
+    monkeypatch.setattr(order_statistics, "BINS", 2**16)
+    assert threshold_at_mean_size(val, 5) == expected
+    assert passes[2:] == [order_statistics.sampled, order_statistics.counted, order_statistics.counted]
 
 
 @settings(max_examples=60, deadline=None)

@@ -214,17 +214,16 @@ def test_an_explicit_threshold_of_zero_holds_every_class():
 
 
 @pytest.mark.parametrize("link", ["sparsemax", "softmax"])
-def test_thresholds_too_large_to_be_held_leave_zeros_out_too(link, monkeypatch):
+def test_thresholds_that_are_counted_in_several_passes_leave_zeros_out_too(link, monkeypatch):
     table = wb.LogitTable((rng.normal(size=(40, 12)) * 200).astype("float32"), link=link)
     expected = [cut_at_mean_size(table, K) for K in (1, 1.4, 2, 6, 11)]
-    monkeypatch.setattr("workbench.sets.selection.HELD", 1)
+    monkeypatch.setattr("workbench.sets.order_statistics.EXACT", 0)
+    monkeypatch.setattr("workbench.sets.order_statistics.BINS", 16)
     assert [cut_at_mean_size(table, K) for K in (1, 1.4, 2, 6, 11)] == expected
     assert expected[-1][1] == np.count_nonzero(table.probabilities())
 
 
-@pytest.mark.parametrize("held", [1, 2**22])
-def test_a_table_of_nothing_but_zeros_has_empty_sets_only(held, monkeypatch):
-    monkeypatch.setattr("workbench.sets.selection.HELD", held)
+def test_a_table_of_nothing_but_zeros_has_empty_sets_only():
     table = wb.LogitTable(np.zeros((5, 4), np.float32), np.zeros((5, 4), bool), link="identity")
     threshold = threshold_at_mean_size(table, 2)
     assert 0 < threshold < 1e-40

@@ -6,6 +6,7 @@ import errno
 import multiprocessing
 import os
 import resource
+import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 import workbench as wb
 from workbench.store import Store, atomic
 from workbench.store.atomic import FullDisk, whole_file, whole_folder
+from workbench.tables import directories
 
 FORK = multiprocessing.get_context("fork")
 # What a writer asks of the system: it may be killed before any of these calls.
@@ -182,6 +184,27 @@ def test_many_processes_save_the_same_table_and_every_reader_meets_a_whole_one(t
     assert [process.exitcode for process in processes] == [0] * len(processes)
     assert wb.LogitTable.load(place).key in keys
     assert sorted(path.name for path in tmp_path.iterdir()) == ["table"]
+
+
+def test_a_table_whose_folder_gets_the_number_of_the_one_before_is_not_mixed_with_it(tmp_path, monkeypatch):
+    place, read, replaced = tmp_path / "table", directories._read_array, []
+    table(1).save(place)
+
+    def read_after_others_wrote(path: Path) -> np.ndarray:
+        if not replaced:
+            number = place.stat().st_ino
+            for _ in range(20):  # file systems like to give a number away again as soon as it is free
+                shutil.rmtree(place)
+                table(2).save(place)
+                replaced.append(place.stat().st_ino)
+                if replaced[-1] == number:
+                    break
+        return read(path)
+
+    monkeypatch.setattr(directories, "_read_array", read_after_others_wrote)
+    found = wb.LogitTable.load(place)
+    assert replaced
+    assert (found.key, found.note) == (table(2).key, "table 2")
 
 
 def test_what_a_living_writer_has_aside_is_not_taken_for_a_leftover(tmp_path):

@@ -5,13 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from workbench.knobs import Knobbed
 from workbench.tables import LogitTable, checked_table
 from workbench.tables.links import log_losses
+from workbench.tables.passes import over_parts
 
 
 @dataclass(frozen=True)
@@ -23,10 +24,18 @@ class Recalibrator(Knobbed, ABC):
 
     title: ClassVar[str]  # a word or two, for choosers
 
-    def fit(self, table: LogitTable) -> FittedScaling:
-        """What makes the labels of a table most likely; rows without a label are left out."""
+    def fit(self, table: LogitTable, *, client: Any = None) -> FittedScaling:
+        """What makes the labels of a table most likely; rows without a label are left out.
+
+        With a Dask `client` its workers make the passes over the table.
+        """
         check_link(table)
-        return self.fitted(table.labelled_rows())
+        if client is None:
+            return self.fitted(table.labelled_rows())
+        from workbench.cluster import on
+
+        with on(client):
+            return self.fitted(table.labelled_rows())
 
     @abstractmethod
     def fitted(self, table: LogitTable) -> FittedScaling:
@@ -128,5 +137,9 @@ def row_losses(scaled: np.ndarray, labels: np.ndarray, link: str) -> np.ndarray:
 def mean_loss(table: LogitTable, scale: float = 1.0) -> float:
     """The loss of a row (`row_losses`) on average, with the scores times a factor; rows without a label are left out."""
     table = table.labelled_rows()
-    blocks = scaled_blocks(table, scale)
-    return sum(float(row_losses(scaled, labels, table.link).sum()) for _, scaled, labels in blocks) / table.n
+    return sum(over_parts(table, summed_losses, scale)) / table.n
+
+
+def summed_losses(part: LogitTable, first_row: int, scale: float) -> float:
+    """The sum of the losses of some rows."""
+    return sum(float(row_losses(scaled, labels, part.link).sum()) for _, scaled, labels in scaled_blocks(part, scale))

@@ -10,6 +10,7 @@ from workbench.calibration.base import FittedScaling, Recalibrator, mean_loss, r
 from workbench.progress import slow
 from workbench.tables import LogitTable
 from workbench.tables.links import LINKS
+from workbench.tables.passes import over_parts
 
 ITERATIONS = 100  # of L-BFGS; with more the rare classes only overfit further
 
@@ -51,13 +52,21 @@ class VectorScaling(Recalibrator):
 
 def _loss_and_gradient(parameters: np.ndarray, table: LogitTable) -> tuple[float, np.ndarray]:
     """The mean loss and its gradient with respect to the factors and the shifts."""
-    scale, shift = np.split(parameters, 2)
     loss, gradient = 0.0, np.zeros((2, table.n_classes))
-    for scores, scaled, labels in scaled_blocks(table, scale, shift):
-        loss += float(row_losses(scaled, labels, table.link).sum())
-        residuals = _residuals(scaled, labels, table.link)
-        gradient += np.einsum("ij,ij->j", residuals, scores), residuals.sum(0)
+    for of_part, slope in over_parts(table, summed_gradient, parameters):
+        loss, gradient = loss + of_part, gradient + slope
     return loss / table.n, gradient.ravel() / table.n
+
+
+def summed_gradient(part: LogitTable, first_row: int, parameters: np.ndarray) -> tuple[float, np.ndarray]:
+    """The loss of some rows and its gradient, summed."""
+    scale, shift = np.split(parameters, 2)
+    loss, gradient = 0.0, np.zeros((2, part.n_classes))
+    for scores, scaled, labels in scaled_blocks(part, scale, shift):
+        loss += float(row_losses(scaled, labels, part.link).sum())
+        residuals = _residuals(scaled, labels, part.link)
+        gradient += np.einsum("ij,ij->j", residuals, scores), residuals.sum(0)
+    return loss, gradient
 
 
 def _residuals(scaled: np.ndarray, labels: np.ndarray, link: str) -> np.ndarray:

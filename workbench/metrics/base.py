@@ -19,6 +19,7 @@ import numpy as np
 from workbench.metrics.intervals import bootstrap_interval, mean_share_interval
 from workbench.sets.prediction_sets import PredictionSets, checked_sets
 from workbench.tables import LogitTable, checked_table
+from workbench.tables.passes import everywhere
 
 Value = float | dict[str, float]
 CHUNK = 2**22  # weights held at a time: 32 MB
@@ -63,10 +64,7 @@ class Parts:
         return dataclasses.replace(self, n_rows=n_rows, rows=rows if self.rows is None else rows[self.rows])
 
     def _sums(self, weights: np.ndarray) -> np.ndarray:
-        """(resamples, cells, columns)."""
-        if self.n_cells == 1 and self.rows is None:
-            of_one_cell: np.ndarray = weights.T @ self.columns
-            return of_one_cell[:, None, :]
+        """(resamples, cells, columns). Summed row by row: a product of plain matrices depends on the number of threads."""
         from scipy.sparse import csr_array
 
         n_entries, n_columns = self.columns.shape
@@ -313,23 +311,35 @@ def resampled(parts: Sequence[Parts], resamples: int, seed: int) -> list[dict[st
     if not parts:
         return []
     (n_rows,) = {part.n_rows for part in parts}
-    found: list[list[dict[str, np.ndarray]]] = [[] for _ in parts]
-    for weights in bootstrap_weights(n_rows, resamples, seed):
-        for values, part in zip(found, parts, strict=True):
-            values.append(part.resampled(weights))
+    chunks = everywhere(values_of_resamples, (list(parts), seed), [(some,) for some in _chunks(n_rows, resamples)])
+    found = list(zip(*chunks, strict=True))
     return [{name: np.concatenate([chunk[name] for chunk in values]) for name in values[0]} for values in found]
+
+
+def values_of_resamples(of: tuple[list[Parts], int], resamples: range) -> list[dict[str, np.ndarray]]:
+    """The values of several metrics on some resamples."""
+    parts, seed = of
+    weights = drawn_weights(parts[0].n_rows, resamples, seed)
+    return [part.resampled(weights) for part in parts]
 
 
 def bootstrap_weights(n: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
     """(n, some resamples): how often each row is drawn when n rows are drawn with replacement; a chunk at a time."""
+    return (drawn_weights(n, some, seed) for some in _chunks(n, resamples))
+
+
+def drawn_weights(n: int, resamples: range, seed: int) -> np.ndarray:
+    """The weights of these resamples, each drawn by its own generator: anybody can draw any of them."""
+    drawn = (np.random.default_rng([seed, number]).integers(n, size=n) for number in resamples)
+    counts = np.stack([np.bincount(rows, minlength=n) for rows in drawn])
+    return counts.T.astype(float, order="C")  # what sums over cells would copy it to, each time
+
+
+def _chunks(n: int, resamples: int) -> list[range]:
     if resamples < 1:
         raise ValueError(f"resamples = {resamples}; a bootstrap needs at least one")
-    generator = np.random.default_rng(seed)
     at_once = max(1, CHUNK // n)
-    for start in range(0, resamples, at_once):
-        rows = range(min(at_once, resamples - start))
-        counts = np.stack([np.bincount(generator.integers(n, size=n), minlength=n) for _ in rows])
-        yield counts.T.astype(float, order="C")  # what sums over cells would copy it to, each time
+    return [range(start, min(start + at_once, resamples)) for start in range(0, resamples, at_once)]
 
 
 def in_full(metric: str, group: str) -> str:

@@ -18,6 +18,7 @@ from workbench.tables import LogitTable
 from workbench.tables.checks import array_of
 from workbench.tables.links import has_likelihood, log_losses
 from workbench.tables.ordering import falling_order, likeliest, most_probable
+from workbench.tables.passes import over_parts, row_values
 
 BINS = 15
 
@@ -33,9 +34,8 @@ def top_k_accuracy(table: LogitTable, K: int = 1) -> Parts:
     - `K`: number of most probable classes among which the label must be.
     """
     K = whole("K", K)
-    labels = table.checked_labels()
-    ranks = [label_ranks(table.probabilities(rows), table.scores[rows], labels[rows]) for rows in table.spans()]
-    return mean(np.concatenate(ranks) <= K)
+    table.checked_labels()
+    return mean(row_values(table, ranks_of_labels) <= K)
 
 
 @metric(title="Expected calibration error", direction="lower", subject="table", inflated="up")
@@ -114,7 +114,7 @@ def brier_score(table: LogitTable) -> Parts:
 
     - `table`: the rows, with their scores and labels.
     """
-    return mean(np.concatenate([_squared_errors(table, rows) for rows in table.spans()]))
+    return mean(row_values(table, squared_errors))
 
 
 @metric(title="Brier score taken apart", direction="none", bounds=(-np.inf, np.inf), subject="table")
@@ -155,9 +155,8 @@ def negative_log_likelihood(table: LogitTable) -> Parts:
 
     - `table`: the rows, with their scores and labels.
     """
-    labels = table.checked_labels()
-    blocks = [log_losses(table.scores[rows].astype(np.float64), labels[rows], table.link) for rows in table.spans()]
-    return mean(np.concatenate(blocks))
+    table.checked_labels()
+    return mean(row_values(table, losses_of_rows))
 
 
 @metric(title="Mean maximum confidence", direction="none", subject="table", labels="none")
@@ -227,7 +226,26 @@ def confidences(table: LogitTable) -> np.ndarray:
 
     - `table`: the rows, with their scores and labels.
     """
-    return np.concatenate([block.max(1) for block in table.blocks()]).astype(np.float64)
+    return row_values(table, largest_of_rows).astype(np.float64)
+
+
+def largest_of_rows(part: LogitTable, first_row: int) -> np.ndarray:
+    """The largest probability of some rows."""
+    return np.concatenate([part.probabilities(rows).max(1) for rows in part.spans()])
+
+
+def ranks_of_labels(part: LogitTable, first_row: int) -> np.ndarray:
+    """The ranks of the labels of some rows."""
+    labels = part.checked_labels()
+    ranks = [label_ranks(part.probabilities(rows), part.scores[rows], labels[rows]) for rows in part.spans()]
+    return np.concatenate(ranks)
+
+
+def losses_of_rows(part: LogitTable, first_row: int) -> np.ndarray:
+    """Minus the log-likelihood of the labels of some rows."""
+    labels = part.checked_labels()
+    losses = [log_losses(part.scores[rows].astype(np.float64), labels[rows], part.link) for rows in part.spans()]
+    return np.concatenate(losses)
 
 
 def top_classes(table: LogitTable, K: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -238,19 +256,25 @@ def top_classes(table: LogitTable, K: int) -> tuple[np.ndarray, np.ndarray, np.n
     K = whole("K", K)
     if K > table.n_classes:
         raise ValueError(f"K = {K} with {table.n_classes} classes; give 1 ≤ K ≤ {table.n_classes}")
+    values, classes, right = map(np.concatenate, zip(*over_parts(table, tops_of_rows, K), strict=True))
+    return values.astype(np.float64), classes, right
+
+
+def tops_of_rows(part: LogitTable, first_row: int, K: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(rows, K) the largest probabilities of some rows, their classes, and whether each is a label."""
     values, classes, right = [], [], []
-    for rows in table.spans():
-        probabilities = table.probabilities(rows)
-        top = _first_classes(probabilities, table.scores[rows], K, table.link)
+    for rows in part.spans():
+        probabilities = part.probabilities(rows)
+        top = _first_classes(probabilities, part.scores[rows], K, part.link)
         values.append(np.take_along_axis(probabilities, top, 1))
         classes.append(top)
-        if table.labels is None:
+        if part.labels is None:
             right.append(np.zeros(top.shape, bool))
-        elif table.many_labels:
-            right.append(np.take_along_axis(table.labels[rows], top, 1))
+        elif part.many_labels:
+            right.append(np.take_along_axis(part.labels[rows], top, 1))
         else:
-            right.append(top == table.labels[rows][:, None])
-    return np.concatenate(values).astype(np.float64), np.concatenate(classes), np.concatenate(right)
+            right.append(top == part.labels[rows][:, None])
+    return np.concatenate(values), np.concatenate(classes), np.concatenate(right)
 
 
 def _first_classes(probabilities: np.ndarray, scores: np.ndarray, K: int, link: str) -> np.ndarray:
@@ -283,12 +307,20 @@ def classwise_sums(table: LogitTable, bins: int) -> np.ndarray:
     """(L, bins, 5): number, Σp, Σ[is label], Σp², Σ p·[is label] of the probabilities of each class in each bin."""
     table.checked_labels()
     bins = whole("bins", bins)
-    n_cells = table.n_classes * bins
+    sums = np.zeros((5, table.n_classes * bins))
+    for of_part in over_parts(table, sums_of_classes, bins):  # in the order of the rows: sums of floats depend on it
+        sums += of_part
+    return np.moveaxis(sums, 0, -1).reshape(table.n_classes, bins, 5)
+
+
+def sums_of_classes(part: LogitTable, first_row: int, bins: int) -> np.ndarray:
+    """(5, L·bins) the sums of `classwise_sums` over some rows."""
+    n_cells = part.n_classes * bins
     sums = np.zeros((5, n_cells))
-    rows_of, classes_of = table.positives()
-    for rows in table.spans():
-        probabilities = np.minimum(table.probabilities(rows).astype(np.float64), 1)
-        cells = equal_width_bins(probabilities, bins) + np.arange(table.n_classes) * bins
+    rows_of, classes_of = part.positives()
+    for rows in part.spans():
+        probabilities = np.minimum(part.probabilities(rows).astype(np.float64), 1)
+        cells = equal_width_bins(probabilities, bins) + np.arange(part.n_classes) * bins
         flat, values = cells.ravel(), probabilities.ravel()
         inside = slice(*np.searchsorted(rows_of, (rows.start, rows.stop)))
         labelled = rows_of[inside] - rows.start, classes_of[inside]
@@ -297,7 +329,7 @@ def classwise_sums(table: LogitTable, bins: int) -> np.ndarray:
         sums[2] += np.bincount(cells[labelled], minlength=n_cells)
         sums[3] += np.bincount(flat, values**2, n_cells)
         sums[4] += np.bincount(cells[labelled], probabilities[labelled], n_cells)
-    return np.moveaxis(sums, 0, -1).reshape(table.n_classes, bins, 5)
+    return sums
 
 
 def _calibration(table: LogitTable, K: int, bins: int, equal_mass: bool, formula: Any) -> Parts:
@@ -324,15 +356,17 @@ def _largest_error(sums: np.ndarray) -> np.ndarray:
     return errors
 
 
-def _squared_errors(table: LogitTable, rows: slice) -> np.ndarray:
-    labels = table.checked_labels()[rows]
-    errors = np.minimum(table.probabilities(rows).astype(np.float64), 1)
-    if table.many_labels:
-        errors -= labels
-    else:
-        errors[np.arange(len(errors)), labels] -= 1
-    squares: np.ndarray = (errors**2).sum(1)
-    return squares
+def squared_errors(part: LogitTable, first_row: int) -> np.ndarray:
+    """The squared distance of the probabilities of some rows to the truth."""
+    squares, labels = [], part.checked_labels()
+    for rows in part.spans():
+        errors = np.minimum(part.probabilities(rows).astype(np.float64), 1)
+        if part.many_labels:
+            errors -= labels[rows]
+        else:
+            errors[np.arange(len(errors)), labels[rows]] -= 1
+        squares.append((errors**2).sum(1))
+    return np.concatenate(squares)
 
 
 def _two_sided(inside: Any, outside: Any, formula: Any) -> Parts:

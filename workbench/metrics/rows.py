@@ -13,6 +13,7 @@ from workbench.sets import PredictionSets
 from workbench.tables import LogitTable
 from workbench.tables.groups import rows_by
 from workbench.tables.ordering import likeliest
+from workbench.tables.passes import row_values
 
 # How two models disagree on a row: the first is the one whose rows are asked for.
 ONLY_THIS, ONLY_OTHER, OTHER_SETS = "only this run hits", "only the other hits", "the sets differ"
@@ -112,7 +113,12 @@ def ambiguity(table: LogitTable) -> np.ndarray:
     >>> ambiguity(LogitTable.from_probabilities([[0.5, 0.5], [0.9, 0.1]])).round(3).tolist()
     [0.693, 0.325]
     """
-    return np.concatenate([_entropy(block.astype(np.float64)) for block in table.blocks()])
+    return row_values(table, entropies)
+
+
+def entropies(part: LogitTable, first_row: int) -> np.ndarray:
+    """The entropies of some rows."""
+    return np.concatenate([_entropy(part.probabilities(rows).astype(np.float64)) for rows in part.spans()])
 
 
 def _entropy(probabilities: np.ndarray) -> np.ndarray:
@@ -123,11 +129,16 @@ def _entropy(probabilities: np.ndarray) -> np.ndarray:
 
 def label_probability(table: LogitTable) -> np.ndarray:
     """(n,) the probability of the label of each row; of many the smallest, of none 1."""
-    rows, classes = table.positives()
-    smallest = np.ones(table.n)
-    for span in table.spans():
+    return row_values(table, label_probabilities)
+
+
+def label_probabilities(part: LogitTable, first_row: int) -> np.ndarray:
+    """The smallest probability of a label of some rows."""
+    rows, classes = part.positives()
+    smallest = np.ones(part.n)
+    for span in part.spans():
         inside = slice(*np.searchsorted(rows, (span.start, span.stop)))
-        found = table.probabilities(span)[rows[inside] - span.start, classes[inside]]
+        found = part.probabilities(span)[rows[inside] - span.start, classes[inside]]
         np.minimum.at(smallest, rows[inside], found)
     return smallest
 

@@ -28,9 +28,18 @@ class Rule(Knobbed):
     formulation: ClassVar[str]  # which line of Table 2.1 of the thesis it estimates
     needs_fit: ClassVar[bool] = True  # False: the table it is fitted on does not matter
 
-    def fit(self, table: LogitTable) -> FittedRule:
-        """What the rule learns from a table, as a new object."""
-        return FittedRule(self, None, checked_table(table).n_classes)
+    def fit(self, table: LogitTable, *, client: Any = None) -> FittedRule:
+        """What the rule learns from a table, as a new object; with a Dask `client`, learned by its workers."""
+        if client is None:
+            return self.fitted(checked_table(table))
+        from workbench.cluster import on
+
+        with on(client):
+            return self.fitted(checked_table(table))
+
+    def fitted(self, table: LogitTable) -> FittedRule:
+        """The rule with what it learns from a table: what a rule that learns something writes."""
+        return FittedRule(self, None, table.n_classes)
 
     def bayes(self, posterior: LogitTable) -> FittedRule:
         """The rule when the probabilities are the true ones: its line of Table 2.1 solved, not estimated."""
@@ -68,21 +77,42 @@ class FittedRule:
             )
         return sets
 
+    def to_make_sets(self) -> FittedRule:
+        """The same without what was learned only for other questions."""
+        return self
+
     def sets(self, table: LogitTable) -> PredictionSets:
         """The sets, without a word about empty ones."""
         if checked_table(table).n_classes != self.n_classes:
             raise ValueError(f"the rule was fitted on {self.n_classes} classes and the table has {table.n_classes}")
-
-        def masks(probabilities: np.ndarray, rows: slice) -> np.ndarray:
-            scores = table.scores[rows]
-            mask = self.rule.mask(self, probabilities, scores, rows)
-            return filled(mask, probabilities, scores, getattr(self.rule, "min_size", 0))
-
-        return PredictionSets(table, self, masks)
+        return PredictionSets(table, self, RuleMarks(table, self))
 
     def __repr__(self) -> str:
         at = f" at {self.threshold:.4g}" if isinstance(self.threshold, float) else ""
         return f"{self.rule!r}{at}"
+
+
+@dataclass(frozen=True, eq=False)
+class RuleMarks:
+    """Which classes a fitted rule puts into the sets of a block of rows; `first_row` is the place of the table's first."""
+
+    table: LogitTable
+    fitted: FittedRule
+    first_row: int = 0
+
+    def __call__(self, probabilities: np.ndarray, rows: slice) -> np.ndarray:
+        scores, rule = self.table.scores[rows], self.fitted.rule
+        of_all = slice(self.first_row + rows.start, self.first_row + rows.stop)
+        mask = rule.mask(self.fitted, probabilities, scores, of_all)
+        return filled(mask, probabilities, scores, getattr(rule, "min_size", 0))
+
+    def without_table(self) -> RuleMarks:
+        """The same without its rows, which are given back part by part: what is sent to a worker."""
+        return RuleMarks(self.table.part(slice(0, 0)), self.fitted.to_make_sets(), self.first_row)
+
+    def of_part(self, part: LogitTable, first_row: int) -> RuleMarks:
+        """The same for some consecutive rows, as a table of their own."""
+        return RuleMarks(part, self.fitted, self.first_row + first_row)
 
 
 def checked_rule(given: Any) -> Rule:

@@ -10,14 +10,15 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from workbench.counts import exact
 from workbench.knobs import knob
 from workbench.sets.base import FittedRule, Rule, min_size_knob
-from workbench.tables import LogitTable, checked_table
+from workbench.tables import LogitTable
+from workbench.tables.passes import over_parts
 
 # What a built-in rule computes in a quicker way than from the scores of all classes, with the same result.
 SHORTCUTS = ("scores_of", "threshold_at", "mask")
@@ -91,19 +92,23 @@ class ConformalRule(Rule):
         """
         raise NotImplementedError
 
-    def fit(self, table: LogitTable) -> FittedConformalRule:
-        checked_table(table).checked_labels()
+    if TYPE_CHECKING:
+
+        def fit(self, table: LogitTable, *, client: Any = None) -> FittedConformalRule: ...
+
+    def fitted(self, table: LogitTable) -> FittedConformalRule:
+        table.checked_labels()
         if table.chose_model:
             warnings.warn(
                 "these rows also stopped training or chose the checkpoint, so they flatter the model and the promise is "
                 "void; fit on rows that chose nothing: fitting, judging = test.split()",
-                stacklevel=2,
+                stacklevel=3,
             )
         if n_without := int(np.count_nonzero(~table.labelled)):
             warnings.warn(
                 f"{n_without} of {table.n} rows have no label and were left out of the fit; the promise is about rows that "
                 "have one",
-                stacklevel=2,
+                stacklevel=3,
             )
         fitted = FittedConformalRule(self, None, table.n_classes, table.named_classes(), self.calibration_scores(table))
         return fitted.at(self.confidence)
@@ -118,12 +123,7 @@ class ConformalRule(Rule):
     def label_scores(self, table: LogitTable) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The rows, the classes and the scores of all labels."""
         rows, classes = table.positives()
-        scores = np.empty(len(rows))
-        for span in table.spans():
-            inside = slice(*np.searchsorted(rows, (span.start, span.stop)))
-            block = table.probabilities(span)
-            scores[inside] = self.scores_of(block, rows[inside] - span.start, classes[inside], span)
-        return rows, classes, scores
+        return rows, classes, np.concatenate(list(over_parts(table, label_scores_of, self)))
 
     def scores_of(self, probabilities: np.ndarray, rows: np.ndarray, classes: np.ndarray, span: slice) -> np.ndarray:
         """The scores of some classes of a block of rows."""
@@ -171,6 +171,17 @@ class ConformalRule(Rule):
         )
 
 
+def label_scores_of(part: LogitTable, first_row: int, rule: ConformalRule) -> np.ndarray:
+    """The scores of all labels of some rows."""
+    rows, classes = part.positives()
+    scores = np.empty(len(rows))
+    for span in part.spans():
+        inside = slice(*np.searchsorted(rows, (span.start, span.stop)))
+        of_all = slice(first_row + span.start, first_row + span.stop)
+        scores[inside] = rule.scores_of(part.probabilities(span), rows[inside] - span.start, classes[inside], of_all)
+    return scores
+
+
 # What an error asks for.
 ONE_METHOD = "class_scores(self, probabilities) → (rows, L) numbers, the smaller the better a label the class would be"
 
@@ -211,6 +222,9 @@ class FittedConformalRule(FittedRule):
             warnings.warn(rule.impossible_labels(self, impossible), stacklevel=3)
         thresholds = [rule.threshold_at(score) for score in worst]
         return replace(self, rule=rule, threshold=np.array(thresholds) if rule.per_class else thresholds[0])
+
+    def to_make_sets(self) -> FittedConformalRule:
+        return replace(self, scores=[])
 
     def confidence_at(self, threshold: float) -> float:
         """The largest confidence that the classes above a threshold keep: k/(n + 1), where k of the n labels are above.

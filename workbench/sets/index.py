@@ -28,6 +28,8 @@ from workbench.sets.selection import (
 from workbench.store.atomic import whole_file
 from workbench.tables import LogitTable, checked_table, groups
 from workbench.tables.checks import read_only
+from workbench.tables.ordering import marked_in_rows
+from workbench.tables.passes import over_parts
 
 FORMAT = 2  # 2: equal probabilities are ranked by their scores
 FILE = "set_index.npz"
@@ -64,18 +66,8 @@ class SetIndex:
     def __init__(self, table: LogitTable, K_max: float = 20.0, step: float = 0.1) -> None:
         K_values = _grid(K_max, step, checked_table(table))
         wanted = min(checked_m(K_values[-1], table) + 1, table.n * table.n_classes)
-        if table.labels is None:
-            self._set_up(table, K_values, largest_probabilities(table, wanted), None, None)
-            return
-        rows, classes = table.positives()
-        label_probabilities = np.empty(len(rows), table.dtype)
-
-        def keep_labels(span: slice, probabilities: np.ndarray) -> None:
-            inside = slice(*np.searchsorted(rows, (span.start, span.stop)))
-            label_probabilities[inside] = probabilities[rows[inside] - span.start, classes[inside]]
-
-        largest = largest_probabilities(table, wanted, watch=keep_labels)
-        ranks = ranks_from(table, largest, label_probabilities)
+        largest, label_probabilities = largest_probabilities(table, wanted)
+        ranks = None if label_probabilities is None else ranks_from(table, largest, label_probabilities)
         self._set_up(table, K_values, largest, label_probabilities, ranks)
 
     def _set_up(
@@ -279,7 +271,9 @@ class SetIndex:
         return self._label_probabilities >= rounded_up(threshold, self.table.dtype)
 
     def _count_sizes(self, threshold: float) -> np.ndarray:
-        sizes = [np.count_nonzero(block >= threshold, axis=1) for block in self.table.blocks()]
+        if threshold <= 0:  # every class: nothing needs to be read
+            return read_only(np.full(self.table.n, self.table.n_classes))
+        sizes = list(over_parts(self.table, sizes_of, threshold))
         return read_only(np.concatenate(sizes))  # it is kept, and given to whoever asks
 
     def _write(self, path: Path) -> None:
@@ -298,6 +292,11 @@ class SetIndex:
 
     def __repr__(self) -> str:
         return f"SetIndex({self.table!r}, K from {self.K_values[0]:g} to {self.K_values[-1]:g})"
+
+
+def sizes_of(part: LogitTable, first_row: int, threshold: float) -> np.ndarray:
+    """How many classes of each row of a part reach a threshold."""
+    return np.concatenate([marked_in_rows(part.probabilities(rows) >= threshold) for rows in part.spans()])
 
 
 def _checked_thresholds(given: Any) -> list[float]:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from workbench.tables import LogitTable
+from workbench.tables.passes import over_parts
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,20 +55,19 @@ class PredictionSets:
     @cached_property
     def _counts(self) -> tuple[np.ndarray, np.ndarray | None]:
         """(n,) sizes and (n,) labels that are in the set, in one pass."""
-        labels = self.table.labels
-        sizes, recalled = np.empty(self.table.n, np.int64), np.zeros(self.table.n, np.int64)
-        for rows, _, mask in self.blocks():
-            sizes[rows] = np.count_nonzero(mask, axis=1)
-            if labels is not None:
-                recalled[rows] = _recalled(mask, labels[rows])
-        return sizes, None if labels is None else recalled
+        sizes, recalled = zip(*over_parts(self.table, counted, self._sent), strict=True)
+        return np.concatenate(sizes), None if self.table.labels is None else np.concatenate(recalled)
 
     @cached_property
     def _members(self) -> tuple[np.ndarray, np.ndarray]:
         """The classes of all sets, row by row, and their probabilities; made when first asked for."""
-        parts = [_in_order(probabilities, self.table.scores[rows], mask) for rows, probabilities, mask in self.blocks()]
-        classes, probabilities = zip(*parts, strict=True)
+        classes, probabilities = zip(*over_parts(self.table, listed, self._sent), strict=True)
         return np.concatenate(classes), np.concatenate(probabilities)
+
+    @property
+    def _sent(self) -> Any:
+        """What knows the members, without the table, which parts are sent of."""
+        return self.marks.without_table() if hasattr(self.marks, "without_table") else self.marks
 
     @property
     def sizes(self) -> np.ndarray:
@@ -131,7 +131,7 @@ class PredictionSets:
             mask[place, self.classes[first + np.arange(len(place))]] = True
             return mask
 
-        return PredictionSets(self.table.rows(of_rows), self.rule, marks)
+        return ChosenSets(self.table.rows(of_rows), self.rule, marks, self, of_rows)
 
     def matrix(self) -> np.ndarray:
         """(n, L) bool."""
@@ -192,6 +192,46 @@ class PredictionSets:
         from workbench.cards import sets_card
 
         return sets_card(self)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ChosenSets(PredictionSets):
+    """The sets of some rows of others: what was counted of those is not counted again."""
+
+    whole: PredictionSets
+    of_rows: np.ndarray
+
+    @cached_property
+    def _counts(self) -> tuple[np.ndarray, np.ndarray | None]:
+        sizes, recalled = self.whole._counts
+        return sizes[self.of_rows], None if recalled is None else recalled[self.of_rows]
+
+
+def _of_part(marks: Any, part: LogitTable, first_row: int) -> PredictionSets:
+    """The sets of some consecutive rows, as sets of their own."""
+    if hasattr(marks, "of_part"):
+        return PredictionSets(part, None, marks.of_part(part, first_row))
+    return PredictionSets(
+        part, None, lambda block, rows: marks(block, slice(first_row + rows.start, first_row + rows.stop))
+    )
+
+
+def counted(part: LogitTable, first_row: int, marks: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The sizes of the sets of some rows, and how many labels are in each; 0 without labels."""
+    sizes, recalled = np.empty(part.n, np.int64), np.zeros(part.n, np.int64)
+    for rows, _, mask in _of_part(marks, part, first_row).blocks():
+        sizes[rows] = np.count_nonzero(mask, axis=1)
+        if part.labels is not None:
+            recalled[rows] = _recalled(mask, part.labels[rows])
+    return sizes, recalled
+
+
+def listed(part: LogitTable, first_row: int, marks: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The classes of the sets of some rows, and their probabilities."""
+    blocks = _of_part(marks, part, first_row).blocks()
+    parts = [_in_order(probabilities, part.scores[rows], mask) for rows, probabilities, mask in blocks]
+    classes, probabilities = zip(*parts, strict=True)
+    return np.concatenate(classes), np.concatenate(probabilities)
 
 
 def _in_order(probabilities: np.ndarray, scores: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -8,6 +8,7 @@ from workbench.sets.selection import Largest
 from workbench.tables import LogitTable
 from workbench.tables.checks import BLOCK
 from workbench.tables.ordering import falling_order, marked_in_rows
+from workbench.tables.passes import over_parts
 
 
 def last_labels(table: LogitTable, label_probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -34,11 +35,19 @@ def ranks_from(table: LogitTable, largest: Largest, label_probabilities: np.ndar
     tied, rows, classes = tied[others], rows[others], classes[others]
     before[tied] = _ahead(table.scores[rows, classes], table.scores[rows, labels[rows]], classes, labels[rows])
     ranks = np.where(labels >= 0, np.bincount(largest.rows[before], minlength=table.n) + 1, 0)
-    deep = np.flatnonzero((labels >= 0) & (probabilities < largest.floor))
-    for start in range(0, len(deep), BLOCK):
-        some = deep[start : start + BLOCK]
-        ranks[some] = label_ranks(table.probabilities(some), table.scores[some], labels[some])
+    deep = (labels >= 0) & (probabilities < largest.floor)
+    if deep.any():
+        ranks[deep] = np.concatenate(list(over_parts(table, deep_ranks, sliced=(deep, labels))))
     return ranks
+
+
+def deep_ranks(part: LogitTable, first_row: int, deep: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """The ranks of the labels of some rows of a part, which lie below what was looked up."""
+    rows, ranks = np.flatnonzero(deep), [np.zeros(0, np.int64)]
+    for start in range(0, len(rows), BLOCK):
+        some = rows[start : start + BLOCK]
+        ranks.append(label_ranks(part.probabilities(some), part.scores[some], labels[some]))
+    return np.concatenate(ranks)
 
 
 def label_ranks(probabilities: np.ndarray, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:

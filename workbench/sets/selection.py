@@ -1,26 +1,26 @@
-"""The largest of all n·L probabilities of a table, exactly, block by block.
+"""Average-K thresholds, and the largest of all n·L probabilities of a table, exactly, part by part.
 
-Average-K thresholds are order statistics of the whole matrix (Garcin et al. 2023, Algorithm 1). Sorting it costs 400
-reads of the matrix; here a bound is guessed from a sample of rows, one pass keeps what lies above it, and only those
-are sorted. The guess changes the time, never the answer: if too little survives, the pass is repeated with less faith.
+A threshold is an order statistic of the whole matrix (Garcin et al. 2023, Algorithm 1), which is counted
+(`order_statistics.py`). The index of all thresholds needs the largest probabilities themselves. Sorting the matrix costs
+400 reads of it; here a bound is guessed from a sample of rows, one pass keeps what lies above it, and only those are
+sorted. The guess changes the time, never the answer: if too little survives, the pass is repeated with less faith.
 """
 
 from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from workbench.counts import classes_of_rows
+from workbench.sets.order_statistics import likely_bracket, order_statistics, sample
 from workbench.tables import LogitTable
+from workbench.tables.passes import over_parts
 
-SAMPLED = 2**20  # probabilities looked at to guess a bound
-HELD = 2**22  # more values than this are not kept but counted
+SPARE = 2**19  # probabilities that are held beside twice those that are wanted
 
 
 def rounded_up(threshold: float, dtype: np.dtype) -> float:
@@ -61,7 +61,7 @@ class Largest:
     """
 
     probabilities: np.ndarray  # (m',) falling, > 0
-    positions: np.ndarray  # (m',) row · L + class
+    positions: np.ndarray  # (m',) row · L + class; rising among equal probabilities
     n_classes: int
     floor: float
 
@@ -93,16 +93,15 @@ class Largest:
         return float(held[-1]) if len(held) else smallest_positive(dtype)
 
 
-def largest_probabilities(
-    table: LogitTable, m: int, watch: Callable[[slice, np.ndarray], None] | None = None
-) -> Largest:
+def largest_probabilities(table: LogitTable, m: int) -> tuple[Largest, np.ndarray | None]:
     """At least the m largest of all n·L probabilities (1 ≤ m ≤ n·L): exactly what sorting them all would give.
 
-    Where fewer than m are above 0, those. `watch(rows, probabilities)` sees every block that passes by (again, if the
-    pass is repeated).
+    Where fewer than m are above 0, those. The same pass sees the probability of every label, in the order of
+    `table.positives()`; None without labels.
     """
+    rows = sample(table)
     for slack in (1.1, 4.0, math.inf):
-        found = _at_least(table, _sampled_bound(table, m, slack), m, watch)
+        found = _at_least(table, _bound(table, rows, m, slack), m)
         if found is not None:
             return found
     raise AssertionError("without a bound every probability survives")  # pragma: no cover
@@ -122,25 +121,15 @@ def cut_at_mean_size(table: LogitTable, K: float) -> tuple[float, int]:
     m = checked_m(K, table)
     if m == table.n * table.n_classes:
         return 0.0, m
-    if m < HELD:
-        largest = largest_probabilities(table, m + 1)
-        threshold = largest.threshold(m)
-        assert threshold is not None
-        if threshold >= largest.floor:
-            return threshold, largest.count(threshold)
-        return threshold, _reaching(table, threshold)
-    above = _counted_order_statistic(table, m)
-    if above == 0:
-        lowest = min(float(block[block > 0].min(initial=np.inf)) for block in table.blocks())
-        threshold = lowest if math.isfinite(lowest) else smallest_positive(table.dtype)
-        return threshold, _reaching(table, threshold)
-    below = _counted_order_statistic(table, m + 1)
-    threshold = midpoint(above, below, table.dtype)
-    return threshold, m if above > below else _reaching(table, threshold)
-
-
-def _reaching(table: LogitTable, threshold: float) -> int:
-    return sum(int(np.count_nonzero(block >= threshold)) for block in table.blocks())
+    found, n_positive = order_statistics(table, (m, m + 1), likely_bracket(table, m))
+    if m in found:
+        above, below = found[m], found[m + 1].value if m + 1 in found else 0.0
+        threshold = midpoint(above.value, below, table.dtype)
+        return threshold, m if above.value > below else above.at_least
+    if not n_positive:
+        return smallest_positive(table.dtype), 0
+    found, _ = order_statistics(table, [n_positive])
+    return found[n_positive].value, n_positive
 
 
 def checked_m(K: float, table: LogitTable) -> int:
@@ -153,90 +142,90 @@ def checked_m(K: float, table: LogitTable) -> int:
     return min(m, table.n * table.n_classes)
 
 
-def _sampled_bound(table: LogitTable, m: int, slack: float) -> float:
+def _bound(table: LogitTable, rows: np.ndarray, m: int, slack: float) -> float:
     """A value that probably more than m probabilities reach: the same share of a sample of rows, with slack.
 
     Without faith in a sample, what every probability above 0 reaches.
     """
-    step = table.n * table.n_classes // SAMPLED
     lowest = smallest_positive(table.dtype)
-    if step < 2 or math.isinf(slack):
+    wanted = math.inf if math.isinf(slack) else math.ceil(m * slack * len(rows) / table.n)
+    if len(rows) == table.n or wanted >= rows.size:
         return lowest
-    sample = table.probabilities(slice(None, None, step))
-    wanted = math.ceil(m * slack * len(sample) / table.n)
-    if wanted >= sample.size:
-        return lowest
-    return max(float(np.partition(sample.ravel(), sample.size - wanted)[sample.size - wanted]), lowest)
+    return max(float(np.partition(rows.ravel(), rows.size - int(wanted))[rows.size - int(wanted)]), lowest)
 
 
-def _at_least(
-    table: LogitTable, bound: float, m: int, watch: Callable[[slice, np.ndarray], None] | None
-) -> Largest | None:
-    """All probabilities ≥ bound > 0, cut to the m largest (with ties, where they fit).
+@dataclass(frozen=True)
+class _Held:
+    """Probabilities that reached a bound, where they stand, and the largest that was dropped though as many were wanted."""
+
+    values: np.ndarray
+    positions: np.ndarray
+    lost: float = -math.inf
+
+
+def _at_least(table: LogitTable, bound: float, m: int) -> tuple[Largest, np.ndarray | None] | None:
+    """All probabilities ≥ bound > 0, cut to the m largest (with ties, where they fit); and those of the labels.
 
     None when there are fewer than m, unless those are all that are above 0.
     """
-    room = 2 * m + 2**19
-    parts: list[tuple[np.ndarray, np.ndarray]] = []
-    held, lost = 0, -math.inf  # `lost`: the largest value that was dropped after it had reached the bound
-    for rows in table.spans():
-        probabilities = table.probabilities(rows)
-        if watch is not None:
-            watch(rows, probabilities)
+    held, of_labels = [], []
+    for found, labels in over_parts(table, reaching, bound, m):
+        held.append(found)
+        of_labels.append(labels)
+        if sum(len(each.values) for each in held) > 2 * m + SPARE:
+            held = [_cut(held, m)]
+    kept = _cut(held, m)
+    values, positions = _falling(kept)
+    label_probabilities = None if table.labels is None else np.concatenate(of_labels)
+    if len(values) < m:
+        if bound > smallest_positive(table.dtype):
+            return None
+        return Largest(values, positions, table.n_classes, bound), label_probabilities
+    smallest = values[m - 1]
+    floor = smallest if kept.lost < smallest else np.nextafter(smallest, values.dtype.type(np.inf))
+    return Largest(values, positions, table.n_classes, float(floor)), label_probabilities
+
+
+def reaching(part: LogitTable, first_row: int, bound: float, m: int) -> tuple[_Held, np.ndarray]:
+    """The probabilities of some rows that reach a bound, at most what the m largest of all may need; and of the labels."""
+    rows_of, classes_of = (np.zeros(0, np.int64),) * 2 if part.labels is None else part.positives()
+    of_labels = np.empty(len(rows_of), part.dtype)
+    held: list[_Held] = []
+    for rows in part.spans():
+        probabilities = part.probabilities(rows)
+        inside = slice(*np.searchsorted(rows_of, (rows.start, rows.stop)))
+        of_labels[inside] = probabilities[rows_of[inside] - rows.start, classes_of[inside]]
         flat = probabilities.ravel()
         positions = np.flatnonzero(flat >= flat.dtype.type(bound))
-        parts.append((flat[positions], positions + rows.start * table.n_classes))
-        held += len(positions)
-        if held > room:
-            values, positions, dropped = _cut(*_joined(parts), m)
-            parts, held = [(values, positions)], len(values)
-            bound, lost = float(values.min()), max(lost, dropped)
-    values, positions = _joined(parts)
-    all_positive = bound == smallest_positive(table.dtype)
-    if len(values) < m and not all_positive:
-        return None
-    if len(values) > 2 * m:  # to part them is quicker than to sort them all
-        reach = np.flatnonzero(values >= np.partition(values, len(values) - m)[len(values) - m])
-        values, positions = values[reach], positions[reach]
-    falling = np.argsort(values)[::-1]
-    values, positions = values[falling], positions[falling]
-    if len(values) < m:
-        return Largest(values, positions, table.n_classes, bound)
-    smallest = float(values[m - 1])
-    if lost < smallest:  # nothing as large as the m-th was dropped, so its ties are all here
-        end = len(values) - int(np.searchsorted(values[::-1], values[m - 1], side="left"))
-        return Largest(values[:end], positions[:end], table.n_classes, smallest)
-    above = float(np.nextafter(values[m - 1], values.dtype.type(np.inf)))
-    return Largest(values[:m], positions[:m], table.n_classes, above)
+        held.append(_Held(flat[positions], positions + (first_row + rows.start) * part.n_classes))
+        if sum(len(each.values) for each in held) > 2 * m + SPARE:
+            held = [_cut(held, m)]
+            bound = float(held[0].values.min())
+    return _cut(held, m), of_labels
 
 
-def _joined(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    values, positions = zip(*parts, strict=True)
-    return np.concatenate(values), np.concatenate(positions)
+def _cut(held: list[_Held], m: int) -> _Held:
+    """What the m largest need: all that are as large as the m-th; of too many equal ones the first."""
+    values = np.concatenate([each.values for each in held])
+    positions = np.concatenate([each.positions for each in held])
+    lost = max(each.lost for each in held)
+    if len(values) <= m:
+        return _Held(values, positions, lost)
+    smallest = np.partition(values, len(values) - m)[len(values) - m]
+    kept = np.flatnonzero(values >= smallest)
+    if len(kept) > 2 * m + SPARE or lost >= smallest:  # also where some of the equal ones were dropped before
+        larger = np.flatnonzero(values > smallest)
+        equal = np.flatnonzero(values == smallest)
+        first = np.argsort(positions[equal], kind="stable")[: m - len(larger)]
+        kept, lost = np.concatenate([larger, equal[first]]), max(lost, float(smallest))
+    return _Held(values[kept], positions[kept], lost)
 
 
-def _cut(values: np.ndarray, positions: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray, float]:
-    """The m largest, and the largest value that did not make it."""
-    order = np.argpartition(values, len(values) - m)
-    kept, dropped = order[len(values) - m :], order[: len(values) - m]
-    return values[kept], positions[kept], float(values[dropped].max())
-
-
-def _counted_order_statistic(table: LogitTable, m: int) -> float:
-    """The m-th largest probability by counting, 16 bits of its pattern a pass: for m too large to hold the values.
-
-    Patterns of non-negative floats rise with the floats they stand for.
-    """
-    pattern: Any = np.uint32 if table.dtype == np.float32 else np.uint64
-    prefix, above = 0, 0  # the leading bits found so far, and how many probabilities lie above all that share them
-    for shift in range(table.dtype.itemsize * 8 - 16, -1, -16):
-        counts = np.zeros(2**16, np.int64)
-        for rows in table.spans():
-            bits = (table.probabilities(rows).ravel() + 0).view(pattern) >> pattern(shift)  # + 0 turns -0 into 0
-            digits = bits[bits >> pattern(16) == prefix] & pattern(0xFFFF)
-            counts += np.bincount(digits.astype(np.int64), minlength=2**16)
-        at_least = above + np.cumsum(counts[::-1])[::-1]
-        digit = int(np.flatnonzero(at_least >= m)[-1])
-        above = int(at_least[digit] - counts[digit])
-        prefix = prefix << 16 | digit
-    return float(np.array(prefix, pattern).view(table.dtype))
+def _falling(held: _Held) -> tuple[np.ndarray, np.ndarray]:
+    """The largest first; equal ones in the order of their rows and classes."""
+    order = np.argsort(held.values)[::-1]
+    values, positions = held.values[order], held.positions[order]
+    same = values[1:] == values[:-1]
+    tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
+    positions[tied] = positions[tied][np.lexsort((positions[tied], -values[tied]))]
+    return values, positions

@@ -48,7 +48,7 @@ class TopK(Rule):
     K: int = knob(5, low=1, high=20, maximum=math.inf, symbol="K", meaning="number of classes in every set")
     min_size: int = min_size_knob()
 
-    def fit(self, table: LogitTable) -> FittedRule:
+    def fitted(self, table: LogitTable) -> FittedRule:
         warn_if_everything(self.K, table)
         return FittedRule(self, None, table.n_classes)
 
@@ -85,7 +85,7 @@ class AverageK(Rule):
     )
     min_size: int = min_size_knob()
 
-    def fit(self, table: LogitTable) -> FittedRule:
+    def fitted(self, table: LogitTable) -> FittedRule:
         warn_if_everything(self.K, table)
         threshold, n_reaching = cut_at_mean_size(table, self.K)
         warn_of_ties(self.K, table, threshold, n_reaching)
@@ -110,14 +110,14 @@ class Threshold(Rule):
     )
     min_size: int = min_size_knob()
 
-    def fit(self, table: LogitTable) -> FittedRule:
-        return FittedRule(self, self.threshold, checked_table(table).n_classes)
+    def fitted(self, table: LogitTable) -> FittedRule:
+        return FittedRule(self, self.threshold, table.n_classes)
 
 
 def warn_if_everything(K: float, table: LogitTable) -> None:
     """K ≥ L is legal and useless."""
     if (n_classes := checked_table(table).n_classes) <= K:
-        warnings.warn(f"K = {K:g} with {n_classes} classes: every set holds every class", stacklevel=3)
+        warnings.warn(f"K = {K:g} with {n_classes} classes: every set holds every class", stacklevel=4)
 
 
 def warn_of_ties(K: float, table: LogitTable, threshold: float, n_reaching: int) -> None:
@@ -134,4 +134,4 @@ def warn_of_ties(K: float, table: LogitTable, threshold: float, n_reaching: int)
         why = f"probabilities that equal the threshold {threshold:.4g} enter together"
         if threshold == 1 and table.link not in ABOUT_ZEROS:
             why += f"; {SATURATED}"
-    warnings.warn(f"sets hold {mean_size:.4g} classes on average, not K = {K:g}: {why}", stacklevel=3)
+    warnings.warn(f"sets hold {mean_size:.4g} classes on average, not K = {K:g}: {why}", stacklevel=4)

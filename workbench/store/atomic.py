@@ -154,6 +154,23 @@ def _locked(folder: Path) -> Iterator[bool]:
         os.close(descriptor)
 
 
+@contextlib.contextmanager
+def turn(file: Path) -> Iterator[None]:
+    """One process after the other: waits until nobody else is inside such a block of this file, which is gone afterwards.
+
+    The system gives the turn of a process that ends to the next. Where there are no locks, nobody waits.
+    """
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("a") as descriptor:
+        if fcntl is not None:
+            with contextlib.suppress(OSError):  # a file system without locks
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            file.unlink(missing_ok=True)
+
+
 def remove_leftovers(parent: Path) -> None:
     """Removes what writers that were killed left in a folder, and puts back what one of them had moved out of the way."""
     for leftover in [entry for entry in os.scandir(parent) if ASIDE.fullmatch(entry.name)]:

@@ -133,6 +133,8 @@ class RunRecord:
     monitor: str | Sequence[str] | None = _setting(_monitor)  # several: the first chose the weights
     patience: int | None = _setting(_count_or_none)
     precision: str | None = _setting(_text)
+    compile: bool | None = _setting(_switch)
+    channels_last: bool | None = _setting(_switch)
     accumulate: int | None = _setting(is_count)
     drops: Sequence[float] | None = _setting(_numbers)
     head: str | None = _setting(_text)

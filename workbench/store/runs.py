@@ -18,6 +18,7 @@ import pandas as pd
 
 from workbench.cards import run_card
 from workbench.store.checked import CheckedFolder
+from workbench.store.naming import whole_name
 from workbench.store.record import TRAINED, RunRecord, is_count
 from workbench.tables import LogitTable
 
@@ -61,14 +62,19 @@ class StoredRun(CheckedFolder):
 
     @property
     def title(self) -> str:
-        """A short name for people, such as `garden · cnn · CrossEntropy()`."""
+        """The title under which it is stored, such as `garden · cnn · CrossEntropy()`; `name` is for people."""
         return self.record.title
 
     @property
+    def name(self) -> str:
+        """What a person would want to know of the run, in words: `garden · CNN · Cross-entropy`."""
+        return whole_name(self.record)
+
+    @property
     def called(self) -> str:
-        """The title, or words in its place where it cannot be read."""
+        """Its name, or words in its place where it cannot be read."""
         try:
-            return self.title
+            return self.name
         except ValueError:
             return "a run that cannot be read"
 
@@ -93,13 +99,32 @@ class StoredRun(CheckedFolder):
         tables = self.tables if epoch == record.kept_epoch else _Tables(self, folder_of_epoch(epoch))
         return Kept(epoch, tables)
 
-    def sizes(self) -> dict[str, int]:
-        """Name of each table → its number of rows, read without the table itself."""
+    @cached_property
+    def shapes(self) -> dict[str, tuple[int, int]]:
+        """Name of each table → its numbers of rows and classes, read without the table itself."""
         facts = {name: self.json(f"{name}/table.json", self.verified(f"{name}/table.json")) for name in self.tables}
         for name, about in facts.items():
-            if not isinstance(about, dict) or not is_count(about.get("rows")):
-                raise ValueError(self.wrong(f"{name}/table.json", "it does not tell the number of rows"))
-        return {name: about["rows"] for name, about in facts.items()}
+            if not isinstance(about, dict) or not all(is_count(about.get(what)) for what in ("rows", "classes")):
+                raise ValueError(self.wrong(f"{name}/table.json", "it does not tell the numbers of rows and classes"))
+        return {name: (about["rows"], about["classes"]) for name, about in facts.items()}
+
+    def sizes(self) -> dict[str, int]:
+        """Name of each table → its number of rows, read without the table itself."""
+        return {name: rows for name, (rows, _) in self.shapes.items()}
+
+    def rows_of(self, name: str) -> tuple[int, int, str] | None:
+        """What two tables share if they are of the same rows and classes; None for one without labels.
+
+        The shape, and the checksum of the labels: no table is opened, so that it can be asked of a thousand runs.
+        """
+        labels = self.checksums.get(f"{name}/labels.npy")
+        return None if labels is None or name not in self.shapes else (*self.shapes[name], labels)
+
+    @property
+    def many_labels(self) -> bool:
+        """Whether rows may have several labels, or none: they are a matrix then. No table is opened to know."""
+        described = _array(self.path / "test" / "labels.npy")
+        return described is not None and len(described[1]) == 2
 
     @cached_property
     def history(self) -> pd.DataFrame:
@@ -184,11 +209,17 @@ class _Tables(Mapping[str, LogitTable]):
 
 def _size_of_array(path: Path) -> int | None:
     """The size that a file has if it holds all of the array that its first bytes describe; None if they do not."""
+    described = _array(path)
+    return None if described is None else described[0] + described[2] * math.prod(described[1])
+
+
+def _array(path: Path) -> tuple[int, tuple[int, ...], int] | None:
+    """Where an array begins in a file, its shape and the size of an entry, as the first bytes say; None if they do not."""
     try:
         with path.open("rb") as file:
             version = np.lib.format.read_magic(file)
             readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
             shape, _, dtype = readers[version](file)
-            return file.tell() + dtype.itemsize * math.prod(shape)
+            return file.tell(), shape, dtype.itemsize
     except (OSError, ValueError, KeyError, EOFError):
         return None

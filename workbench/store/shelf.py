@@ -1,11 +1,11 @@
-"""The shelf: the most recent live runs, kept until newer ones push them off, or until somebody keeps one for good."""
+"""The shelf: the most recent live heads and uploads, kept until newer ones push them off, or for good if somebody asks."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from workbench.store.checked import CHECKSUMS
 from workbench.store.runs import StoredRun
 from workbench.store.store import Store, copy_run
 
-SIZE = 32  # runs that fit on the shelf
+SIZE = 96  # runs that fit on the shelf: four sliders of a loss with all their values
 
 
 class Shelf(Store):
@@ -24,10 +24,10 @@ class Shelf(Store):
     wait for the same value twice. What the other store has, the shelf has too.
     """
 
-    def __init__(self, store: Store | None = None, size: int = SIZE) -> None:
+    def __init__(self, store: Store | None = None, size: int = SIZE, folder: str = "live") -> None:
         self.store = Store() if store is None else store
         self.size = size
-        super().__init__(self.store.root / "live")
+        super().__init__(self.store.root / folder)
 
     def runs(self) -> list[StoredRun]:
         """Every readable run of the shelf, then those of the store; one that is on both is listed once."""
@@ -42,12 +42,16 @@ class Shelf(Store):
 
         Unlike the key of a `Run` this needs no torch.
         """
-        wanted = json.loads(json.dumps(described))  # as JSON has it: tuples become lists
-        for run in self.runs():
-            if run.record.says(wanted):
-                self.touch(run.key)
-                return run
-        return None
+        (run,) = self.all_found([described])
+        if run is not None:
+            self.touch(run.key)
+        return run
+
+    def all_found(self, described: Sequence[Mapping[str, Any]]) -> list[StoredRun | None]:
+        """The run of each description, or None; all are looked for in one pass, and none counts as used."""
+        wanted: list[dict[str, Any]] = json.loads(json.dumps(described))  # as JSON has it: tuples become lists
+        runs = self.runs()
+        return [next((run for run in runs if run.record.says(each)), None) for each in wanted]
 
     def touch(self, key: str) -> None:
         """Says that a run was used just now."""

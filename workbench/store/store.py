@@ -16,19 +16,20 @@ import os
 import re
 import shutil
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import platformdirs
 
-from workbench.store.atomic import FullDisk, remove, room_for, whole_file, whole_folder
+from workbench.store.atomic import FullDisk, remove, room_for, turn, whole_file, whole_folder
 from workbench.store.checked import CHECKSUMS, SHORT, is_whole, write_checksums
 from workbench.store.record import RunRecord
 from workbench.store.runs import StoredRun
 
 DEMO = Path(__file__).parents[1] / "demo"  # the runs that ship with the package
+REMOVED, CAN_BE_BROUGHT_BACK = ".removed", 8  # where runs wait that somebody removed, and how many of them
 ELSEWHERE = "set WORKBENCH_HOME to another folder; a run that has a checkpoint goes on from there"
 
 
@@ -113,6 +114,14 @@ class Store:
             write_checksums(directory)
 
     @contextlib.contextmanager
+    def held(self, keys: Iterable[str]) -> Iterator[None]:
+        """While the block lasts nobody else holds these runs: whoever else would train them waits, and then reads them."""
+        with contextlib.ExitStack() as held:
+            for key in sorted(set(keys)):  # the same order everywhere, so that nobody waits in a circle
+                held.enter_context(turn(self.unfinished(key).with_suffix(".turn")))
+            yield
+
+    @contextlib.contextmanager
     def replacing(self, file: Path, n_bytes: int | None = None) -> Iterator[Path]:
         """A path to write a single file to; it takes the place of `file` when the block ends, or vanishes."""
         with self.explained(), whole_file(file, n_bytes) as aside:
@@ -123,8 +132,37 @@ class Store:
         run = self.own(key)
         with self.explained():
             remove(run.path)
-            for leftover in (self.unfinished(run.key), self.diverged(run.key)):
+            for leftover in (self.unfinished(run.key), self.diverged(run.key), self.marks / f"{run.key}.json"):
                 leftover.unlink(missing_ok=True)
+
+    def put_away(self, key: str) -> StoredRun:
+        """Takes a run out of the store in such a way that `bring_back` undoes it; the last few can be brought back."""
+        run, removed = self.own(key), self.root / REMOVED
+        with self.explained():
+            removed.mkdir(exist_ok=True)
+            if (removed / run.key).exists():  # the same run, trained or brought once more
+                remove(removed / run.key)
+            os.rename(run.path, removed / run.key)
+            os.utime(removed / run.key)
+            for older in sorted(removed.iterdir(), key=os.path.getmtime, reverse=True)[CAN_BE_BROUGHT_BACK:]:
+                remove(older)
+        return StoredRun(removed / run.key)
+
+    def bring_back(self, key: str) -> StoredRun:
+        """Puts a run back into the store that `put_away` took out of it."""
+        away = self.root / REMOVED / key
+        if not key or not is_whole(away):
+            raise ValueError(f"run {key[:SHORT]!r} was not removed lately, or is gone for good")
+        if is_whole(self.root / key):
+            remove(away)
+        else:
+            os.rename(away, self.root / key)
+        return StoredRun(self.root / key)
+
+    @property
+    def marks(self) -> Path:
+        """The folder of what people mark runs with (`workbench.store.marks`)."""
+        return self.root / ".marks"
 
     def rename(self, key: str, title: str) -> StoredRun:
         """Gives a run another title; all else stays as it is, its key too."""
@@ -258,7 +296,7 @@ def _checked(run: StoredRun, state: tuple[Status, ...]) -> tuple[str, dict[str, 
         run.check()
     except (OSError, ValueError) as error:
         return str(error), {}
-    return "", {"record": run.record, "checksums": run.checksums}
+    return "", {"record": run.record, "checksums": run.checksums, "shapes": run.shapes}
 
 
 def _state(run: StoredRun) -> tuple[Status, ...]:

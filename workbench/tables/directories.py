@@ -1,19 +1,25 @@
-"""A table on disk: a directory with `table.json` and one `.npy` per array. Data only; no pickle is ever loaded."""
+"""A table on disk: a directory with `table.json` and one `.npy` per array. Data only; no pickle is ever loaded.
+
+Scores in shards are not copied into it: `table.json` says which shards, with their checksums, and which of their rows.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from workbench.store.atomic import ASIDE, whole_folder
-from workbench.tables.checks import read_only
+from workbench.tables.checks import lies_in_shards, read_only
 from workbench.tables.links import LINKS
+from workbench.tables.shards import ShardedScores
 from workbench.tables.table import LogitTable
 
 FORMAT = 1
@@ -54,24 +60,41 @@ def _files_of_a_table(directory: Path) -> set[str]:
 def read_table(directory: Path) -> LogitTable:
     """The table that `write_table` wrote there."""
     while True:
-        found = _place(directory)
-        try:
-            table = _read(directory)
-        except (OSError, ValueError):
-            if _place(directory) == found:
-                raise
-        except (LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
-            raise ValueError(f"{directory / 'table.json'} is damaged: {type(error).__name__}: {error}") from None
-        else:
-            if _place(directory) == found:
-                return table
+        with _held(directory) as found:
+            try:
+                table = _read(directory)
+            except (OSError, ValueError):
+                if _place(directory) == found:
+                    raise
+            except (LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+                raise ValueError(f"{directory / 'table.json'} is damaged: {type(error).__name__}: {error}") from None
+            else:
+                if _place(directory) == found:
+                    return table
         # Another process has just put a new table there, and what was read may be of both.
 
 
-def _place(directory: Path) -> tuple[int, int] | None:
-    """Which directory it is that has this name now; None if there is none."""
+Place = tuple[int, int] | None  # of a directory: its device and its number there
+
+
+@contextlib.contextmanager
+def _held(directory: Path) -> Iterator[Place]:
+    """Which directory has this name now, kept open: as long as it is, the system gives its number to no other one."""
     try:
-        status = directory.stat()
+        descriptor = os.open(directory, os.O_RDONLY)
+    except OSError:  # there is none, or this system opens no directories
+        yield _place(directory)
+        return
+    try:
+        yield _place(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _place(directory: Path | int) -> Place:
+    """Which directory it is that has this name, or this descriptor, now; None if there is none."""
+    try:
+        status = os.stat(directory)
     except OSError:
         return None
     return status.st_dev, status.st_ino
@@ -89,6 +112,8 @@ def _read(directory: Path) -> LogitTable:
     if not isinstance(facts, Mapping) or facts.get("format") != FORMAT:
         raise ValueError(f"{directory} was written by another version; this one reads format {FORMAT}")
     arrays: dict[str, Any] = {name: _read_array(directory / f"{_checked_name(name)}.npy") for name in facts["arrays"]}
+    if "shards" in facts:
+        arrays["scores"] = ShardedScores.from_reference(facts["shards"], arrays.pop("score_rows", None))
     if arrays["scores"].shape != (facts["rows"], facts["classes"]) or arrays["scores"].dtype.kind != "f":
         kind = f"{arrays['scores'].dtype} of shape {arrays['scores'].shape}"
         raise ValueError(f"{directory}: scores are {kind}, table.json says otherwise")
@@ -110,7 +135,7 @@ def _read(directory: Path) -> LogitTable:
 
 def _checked_name(name: str) -> str:
     """A name that an array of a table can have; it is part of a path."""
-    known = ("scores", *LogitTable.PER_ROW, "class_counts", "posterior_index")
+    known = ("scores", *LogitTable.PER_ROW, "class_counts", "posterior_index", "score_rows")
     if name not in known and not re.fullmatch(r"attribute_\d+", name):
         raise ValueError(f"table.json is damaged: a table has no {name!r}")
     return name
@@ -144,6 +169,10 @@ def _written(table: LogitTable) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
             distinct, index = np.unique(values, return_inverse=True)
             values, words[name] = _compact(index), distinct.tolist()
         given[f"attribute_{position}"] = values
+    about_scores: dict[str, Any] = {}
+    if lies_in_shards(table.scores):  # they stay where they are, and the table says where
+        scores: Any = given.pop("scores")
+        about_scores["shards"], given["score_rows"] = scores.reference()
     arrays = {name: values for name, values in given.items() if values is not None}
     facts = {
         "format": FORMAT,
@@ -159,6 +188,7 @@ def _written(table: LogitTable) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         "chose_model": table.chose_model,
         "note": table.note,
         "arrays": sorted(arrays),
+        **about_scores,
     }
     return arrays, facts
 

@@ -13,6 +13,7 @@ from typing import Any
 from workbench.tables.formats import FORMATS, SUFFIXES, Format, Refused, Room
 from workbench.tables.formats.frames import contents_of_frame
 from workbench.tables.formats.understanding import table_of
+from workbench.tables.shards import holds_shards
 from workbench.tables.table import LogitTable
 
 
@@ -26,7 +27,7 @@ def import_table(
 ) -> LogitTable:
     """Read scores or probabilities, and labels where there are any, from a file or a pandas DataFrame.
 
-    - `source`: the path of a file, or a DataFrame.
+    - `source`: the path of a file, the folder or address of a saved table (`s3://…`), or a DataFrame.
 
     - `.npz`, `.safetensors`: arrays named `scores` (or `logits`, `probabilities`, …) and `labels` (or `y`, …); also
       `class_names`, `groups`, `class_counts`, `link`, `link_constant`, `split`, `posterior`, `votes`, `features`, `ids`,
@@ -60,6 +61,8 @@ def import_table(
         raise ValueError(
             f"give the path of a file, not {type(source).__name__}; LogitTable(scores, labels) takes arrays"
         )
+    if holds_shards(source):
+        return _saved(source, **said)
     path = Path(source)
     if path.is_dir():
         return _saved(path, **said)
@@ -82,10 +85,12 @@ def import_table(
         raise ValueError(_damaged(path, error)) from error
 
 
-def _saved(directory: Path, scores: Any, labels: Any, link: str | None, link_constant: float | None) -> LogitTable:
-    """A table that `LogitTable.save` wrote, which says all about itself."""
+def _saved(
+    directory: str | os.PathLike[str], scores: Any, labels: Any, link: str | None, link_constant: float | None
+) -> LogitTable:
+    """A table that `LogitTable.save` wrote, or one in shards, which says all about itself."""
     if scores is not None or labels is not None:
-        raise ValueError(f"{directory.name} is a saved table, whose scores and labels are known; leave out their names")
+        raise ValueError(f"{directory} is a saved table, whose scores and labels are known; leave out their names")
     table = LogitTable.load(directory)
     return table if link is None else table.with_link(link, link_constant)
 

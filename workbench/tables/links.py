@@ -88,6 +88,15 @@ def has_likelihood(link: str, many_labels: bool) -> bool:
     return link in ("identity", "sigmoid" if many_labels else "softmax")
 
 
+def check_likelihood(link: str, many_labels: bool) -> None:
+    """An error unless labels have a likelihood under a link."""
+    if not has_likelihood(link, many_labels):
+        one_or_many, wanted = ("many labels", "sigmoid") if many_labels else ("one label", "softmax")
+        raise ValueError(
+            f"the link is {link}; the likelihood of {one_or_many} a row needs {wanted} (LogitTable.with_link)"
+        )
+
+
 def log_losses(scores: np.ndarray, labels: np.ndarray, link: str) -> np.ndarray:
     """(n,) minus the log-likelihood of the labels of each row, from the scores, so that nothing underflows.
 
@@ -99,11 +108,7 @@ def log_losses(scores: np.ndarray, labels: np.ndarray, link: str) -> np.ndarray:
     """
     losses: np.ndarray
     many_labels = labels.ndim == 2
-    if not has_likelihood(link, many_labels):
-        one_or_many, wanted = ("many labels", "sigmoid") if many_labels else ("one label", "softmax")
-        raise ValueError(
-            f"the link is {link}; the likelihood of {one_or_many} a row needs {wanted} (LogitTable.with_link)"
-        )
+    check_likelihood(link, many_labels)
     if link == "identity":
         with np.errstate(divide="ignore"):  # a probability of 0 for what happened is an infinite loss
             if many_labels:

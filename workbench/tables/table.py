@@ -26,6 +26,7 @@ from workbench.tables.checks import (
     checked_scores,
     checked_weights,
     labels_from,
+    lies_in_shards,
     one_per_row,
     read_only,
     scores_of_frame,
@@ -48,7 +49,8 @@ class LogitTable:
     """What a network said about n rows (scores), and what is true (labels).
 
     `scores` (n, L) may be float16, float32 or float64, in memory or memory-mapped; probabilities are computed from them
-    by the `link`, block by block, and are never held whole unless asked for. `labels` is (n,) class indices, -1 for a row
+    by the `link`, block by block, and are never held whole unless asked for; scores in shards stay where they are and are
+    read a few rows at a time (`tables.shards`). `labels` is (n,) class indices, -1 for a row
     without a label, or (n, L) bool when a row may have none or many. What is right is measured on the rows that have a
     label (`labelled`). Everything else is optional:
 
@@ -192,10 +194,15 @@ class LogitTable:
 
     @cached_property
     def key(self) -> str:
-        """sha256 of scores, labels and link: what makes two tables the same table."""
+        """sha256 of scores, labels and link: what makes two tables the same table.
+
+        Of scores in shards, of the checksums of the shards: all scores are not read again to name them.
+        """
         digest = hashlib.sha256()
         for name, values in (("scores", self.scores), ("labels", self.labels)):
-            if values is not None:
+            if lies_in_shards(values):
+                digest.update(f"shards {values.key};".encode())  # type: ignore[union-attr]
+            elif values is not None:
                 digest.update(f"{name} {values.dtype.str} {values.shape};".encode())
                 for start in range(0, len(values), BLOCK):
                     digest.update(np.ascontiguousarray(values[start : start + BLOCK]).data)
@@ -258,14 +265,27 @@ class LogitTable:
             index = index if index.size else slice(0)  # NumPy takes an empty list for floats
         if len(np.arange(self.n)[index]) == 0:
             raise ValueError("no row was chosen; a table has at least one row")
-        per_row = {name: getattr(self, name) for name in ("scores", *self.PER_ROW)}
+        per_row = {name: getattr(self, name) for name in self.PER_ROW}
         chosen: dict[str, Any] = {
             name: None if values is None else read_only(values[index]) for name, values in per_row.items()
         }
+        chosen["scores"] = self._scores_of(index)
         if self.attributes is not None:
             chosen["attributes"] = {name: read_only(values[index]) for name, values in self.attributes.items()}
         kept = {name: getattr(self, name) for name in ("link", "link_constant", *self.PER_CLASS, "chose_model", "note")}
         return self.trusted(**kept, **chosen)
+
+    def part(self, rows: slice) -> Self:
+        """The scores, labels and link of consecutive rows, and nothing else: what a pass over the table looks at."""
+        labels = None if self.labels is None else self.labels[rows]
+        return self.trusted(
+            scores=self._scores_of(rows), labels=labels, link=self.link, link_constant=self.link_constant
+        )
+
+    def _scores_of(self, index: Any) -> Any:
+        """The scores of some rows; those of shards are not read."""
+        sharded: Any = self.scores
+        return sharded.of_rows(index) if lies_in_shards(sharded) else read_only(sharded[index])
 
     def split(self, fraction: float = 0.5, seed: int = 0) -> tuple[Self, Self]:
         """Two tables of different rows, drawn at random, the first with that fraction of them; each keeps the row order.
@@ -306,10 +326,15 @@ class LogitTable:
     def spans(self, rows: int | None = None) -> Iterator[slice]:
         """Consecutive slices that cover all rows; by default as many rows as a processor's cache likes."""
         if rows is None:
-            rows = min(BLOCK, max(1, 2**18 // self.n_classes))
+            rows = self.span
         if rows < 1:
             raise ValueError(f"a block has at least one row, not {rows}")
         return (slice(start, min(start + rows, self.n)) for start in range(0, self.n, rows))
+
+    @property
+    def span(self) -> int:
+        """As many rows as a processor's cache likes."""
+        return min(BLOCK, max(1, 2**18 // self.n_classes))
 
     def save(self, directory: str | os.PathLike[str]) -> Path:
         """Write `table.json` and one `.npy` per array; the directory appears whole or not at all."""
@@ -318,11 +343,41 @@ class LogitTable:
         return write_table(self, Path(directory))
 
     @classmethod
-    def load(cls, directory: str | os.PathLike[str]) -> LogitTable:
-        """Read what `save` wrote. Large arrays stay on disk, memory-mapped; nothing is unpickled."""
-        from workbench.tables.directories import read_table
+    def load(cls, directory: str | os.PathLike[str], verify: bool = True) -> LogitTable:
+        """Read what `save` or `append_to` wrote. Large arrays stay on disk, memory-mapped; nothing is unpickled.
 
+        Shards are read from any address that fsspec knows (`s3://…`), a few rows at a time. With `verify` each is compared
+        with its checksum first, which reads it once.
+        """
+        from workbench.tables.directories import read_table
+        from workbench.tables.shards import holds_shards, load_shards
+
+        if holds_shards(directory):
+            return load_shards(os.fspath(directory), verify)
         return read_table(Path(directory))
+
+    def append_to(self, url: str | os.PathLike[str], ending: str = ".npy") -> None:
+        """Add these rows to the sharded table at an address, or begin one: there afterwards as a whole, or not at all.
+
+        A table grows this way while a network scores. `ending` is `.npy`, `.safetensors` or `.parquet`; reading is
+        quickest from `.npy`. Rows keep their labels, ids and attributes.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     for scores in (2 * np.eye(3), 3 * np.eye(3)):
+        ...         LogitTable(scores, labels=[0, 1, 2]).append_to(f"{folder}/grows")
+        ...     LogitTable.load(f"{folder}/grows")
+        LogitTable(6 rows × 3 classes, softmax, float64; labels)
+        """
+        from workbench.tables.shards import append_shard
+
+        append_shard(self, url, ending)
+
+    def save_shards(self, url: str | os.PathLike[str], rows: int | None = None, ending: str = ".npy") -> None:
+        """Write the table in shards of so many rows (by default of 256 MB) to an address where none is."""
+        from workbench.tables.shards import save_shards
+
+        save_shards(self, url, rows, ending)
 
     def __repr__(self) -> str:
         optional = ("link_constant", *self.PER_ROW, "attributes", *self.PER_CLASS)
