@@ -252,7 +252,8 @@ def test_built_in_models_return_features_however_many_classes_there_are():
 def test_a_backbone_says_its_name_its_title_and_what_it_looks_at():
     for name, each in BACKBONES.items():
         assert name == each.name
-        assert each.title.endswith(".")
+        assert each.title
+        assert each.about.endswith(".")
         if each.inputs == IMAGES:
             with pytest.raises(ValueError, match=f"{name} looks at images"):
                 each((16,))

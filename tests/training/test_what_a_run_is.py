@@ -49,6 +49,8 @@ def test_the_key_ignores_where_a_run_is_trained_and_heeds_everything_else():
         {"features": "cached"},
         {"features": 64 * "0"},
         {"accumulate": 2},
+        {"compile": True},
+        {"channels_last": True},
     ]
     keys = {dataclasses.replace(run, **change).key for change in changes}
     assert len(keys | {run.key}) == len(changes) + 1

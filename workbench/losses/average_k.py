@@ -14,6 +14,7 @@ from workbench.counts import classes_of_rows
 from workbench.knobs import knob
 from workbench.losses.base import Loss
 from workbench.losses.top_k import score_of_label
+from workbench.operators import applying
 from workbench.operators.order import largest
 
 
@@ -200,8 +201,10 @@ class LabelEstimates(nn.Module):
         if not isinstance(rows, Tensor) or rows.dtype != torch.int64 or rows.shape != (n,):
             kind = f"{rows.dtype} of shape {tuple(rows.shape)}" if isinstance(rows, Tensor) else type(rows).__name__
             raise ValueError(f"ROLE: rows are {kind}; give {n} indices of rows in the training set (int64)")
-        if n and not (rows.min() >= 0 and rows.max() < known):
-            raise ValueError(f"ROLE: rows go from {rows.min()} to {rows.max()}; the state knows rows 0 to {known - 1}")
+        if n and applying.is_here(rows):
+            first, last = (int(end) for end in torch.aminmax(rows))
+            if first < 0 or last >= known:
+                raise ValueError(f"ROLE: rows go from {first} to {last}; the state knows rows 0 to {known - 1}")
 
 
 @dataclass(frozen=True)
@@ -237,6 +240,7 @@ class AverageKTwoHead(Loss):
     )
     paper = "Garcin et al. 2023"
     equation = "Eq. 10–15"
+    compiles = False
     heads = 2
     couples_batch = True
 

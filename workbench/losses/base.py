@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from workbench import schedules
 from workbench.knobs import Knob, Knobbed
 from workbench.literature import PAPERS as PAPERS
 from workbench.lookup import stored_name
-from workbench.operators.applying import is_mapped
+from workbench.operators import applying
 from workbench.operators.order import at_least_float32
 
 FACTS = ("convex", "smooth", "calibrated", "proper")  # that may depend on knobs
@@ -35,8 +34,9 @@ class Loss(Knobbed):
     A numeric knob may follow a schedule (`wb.schedules`): `at(done)` is the loss at that share of the training. Its facts,
     and what a call returns, are those of the loss at the end.
 
-    Inside `torch.func.vmap` or `grad` shapes and K are checked as everywhere. Labels that are mapped have no values to look
-    at there: whoever maps a loss over labels checks before that they lie from 0 to L − 1.
+    Inside `torch.func.vmap` or `grad`, and on a GPU, shapes and K are checked as everywhere. Labels that are mapped have no
+    values to look at, and to look at those of a GPU would make it wait: there it is for the caller to check that they lie
+    from 0 to L − 1. No loss asks the device for a value.
     """
 
     def __init_subclass__(cls, **facts: Any) -> None:
@@ -59,6 +59,9 @@ class Loss(Knobbed):
     couples_batch: ClassVar[bool] = False  # the value of a row depends on the other rows of the batch
     random: ClassVar[bool] = False  # draws noise: pass `noise=` or `generator=`
     trains: ClassVar[bool] = True  # False: the gradient is zero almost everywhere
+    compiles: ClassVar[bool] = (
+        True  # False: it draws, or its gradient is written by hand; a compiled run takes it as it is
+    )
 
     # Facts of an instance, which may depend on K and ε: a subclass gives a value, or a property of its own.
     @property
@@ -157,7 +160,10 @@ class Loss(Knobbed):
 
     def readable(self, labels: Tensor, n_classes: int) -> Tensor:
         """Labels as the loss reads them: for a loss of many labels, a single one is a set of one."""
-        return F.one_hot(labels, n_classes).bool() if self.labels == "many" and labels.ndim == 1 else labels
+        if self.labels != "many" or labels.ndim != 1:
+            return labels
+        none = torch.zeros(len(labels), n_classes, dtype=torch.bool, device=labels.device)
+        return none.scatter(-1, labels.unsqueeze(-1), True)
 
     def spec(self) -> dict[str, Any]:
         """What `run.json` keeps: the name of the class and its knobs. `losses.from_spec` makes the loss again."""
@@ -204,8 +210,8 @@ class Loss(Knobbed):
             raise ValueError(
                 f"{name}: labels are {labels.dtype} of shape {tuple(labels.shape)}; give {n} class indices (int64)"
             )
-        # Inside vmap, or grad inside vmap, a label has no value to look at; whoever maps a loss checks the labels before.
-        if n and not is_mapped(labels):
+        # On a GPU, or inside vmap, nobody looks at labels; a dataset has checked its own, as does whoever maps a loss.
+        if n and applying.is_here(labels):
             low, high = (int(end) for end in torch.aminmax(labels))
             if low < 0 or high >= n_classes:
                 raise ValueError(

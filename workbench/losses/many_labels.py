@@ -135,6 +135,9 @@ class Normaliser(nn.Module):
         return batch_log_C
 
 
+CROSS_ENTROPY = CrossEntropy()
+
+
 def weight_without_label() -> float:
     """The knob of losses that treat a row without a label in its own way."""
     weight: float = knob(
@@ -215,4 +218,4 @@ class SoftmaxMaxConfidence(Loss):
 
 def _by_labels(scores: Tensor, labels: Tensor, without: Tensor) -> Tensor:
     """Cross-entropy of the rows with a label, the value given for those without."""
-    return torch.where(labels.any(-1), CrossEntropy().values(scores, labels), without)
+    return torch.where(labels.any(-1), CROSS_ENTROPY.values(scores, labels), without)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import lru_cache
 from typing import Any, Self
 
 import torch
@@ -70,10 +71,17 @@ class UnevenMargins(Loss):
                 f"{type(self).__name__}: {len(self.class_counts)} class_counts for scores of {n_classes} classes; "
                 "call loss.for_classes(class_counts) with one count per class"
             )
-        counts = torch.tensor(self.class_counts, dtype=scores.dtype, device=scores.device)
-        return self.max_margin * (counts.amin() / counts) ** 0.25
+        return self.max_margin * _relative_margins(self.class_counts, scores.dtype, scores.device)
 
     @property
     def even(self) -> bool:
         """Whether all margins are the same."""
         return self.class_counts is None or len(set(self.class_counts)) == 1
+
+
+@lru_cache(maxsize=16)
+def _relative_margins(class_counts: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+    """m_y over the largest of them: (L,). Kept, because counts that come from Python make a GPU wait."""
+    with torch.inference_mode(False):  # what is kept must also serve training, whoever asks first
+        counts = torch.tensor(class_counts, dtype=dtype, device=device)
+        return (counts.amin() / counts) ** 0.25

@@ -123,6 +123,7 @@ class NoisedTopK(Loss):
     formula = r"\big(1 + \widehat{\mathrm{top}}_{K+1,\varepsilon,M}(s) - s_y\big)_+"
     paper = "Garcin et al. 2022"
     equation = "Eq. 10"
+    compiles = False
     convex = False
     smooth = False
     random = True
@@ -172,6 +173,7 @@ class ExactNoisedTopK(Loss):
     formula = r"\big(1 + \mathrm{top}_{K+1,\varepsilon}(s) - s_y\big)_+"
     paper = "Garcin et al. 2022"
     equation = "Eq. 8"
+    compiles = False
     convex = False
     smooth = False
     K: int = set_size()
@@ -211,6 +213,7 @@ class NoisedTopKImbalanced(UnevenMargins):
     formula = r"\sigma \big(m_y + \widehat{\mathrm{top}}_{K+1,\varepsilon,M}(s) - s_y\big)_+"
     paper = "Garcin et al. 2022"
     equation = "Eq. 13"
+    compiles = False
     convex = False
     smooth = False
     random = True
@@ -262,6 +265,7 @@ class ExactNoisedTopKImbalanced(UnevenMargins):
     formula = r"\sigma \big(m_y + \mathrm{top}_{K+1,\varepsilon}(s) - s_y\big)_+"
     paper = "Garcin et al. 2022"
     equation = "Eq. 13"
+    compiles = False
     convex = False
     smooth = False
     K: int = set_size()

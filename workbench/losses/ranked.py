@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from workbench.knobs import knob
 from workbench.losses.base import Loss
-from workbench.operators.applying import is_mapped
+from workbench.operators.applying import is_here
 from workbench.operators.networks import KINDS
 from workbench.operators.order import largest
 from workbench.operators.ranking import log_worth_of_last
@@ -60,6 +60,7 @@ class DifferentiableTopK(Loss):
     formula = r"-\log \sum_k P_K(k) \sum_{r \le k} P_{r,y}(s)"
     paper = "Petersen et al. 2022"
     equation = "Eq. 2, 4"
+    compiles = False
     convex = False
     smooth = False
     calibrated = False
@@ -158,11 +159,9 @@ class DifferentiableTopK(Loss):
         if not isinstance(p_k, Tensor) or p_k.ndim != 2 or len(p_k) != n or not 1 <= p_k.shape[1] <= m:
             kind = f"has shape {tuple(p_k.shape)}" if isinstance(p_k, Tensor) else f"is {type(p_k).__name__}"
             raise ValueError(f"DifferentiableTopK: p_k {kind}; give a tensor ({n}, k): P_K of each row, up to k = {m}")
-        p_k = p_k.to(scores)
-        mapped = is_mapped(p_k)
-        if not mapped and not ((p_k >= 0).all() and torch.allclose(p_k.sum(-1), p_k.new_ones(n), atol=1e-5)):
+        if is_here(p_k) and not ((p_k >= 0).all() and torch.allclose(p_k.sum(-1), p_k.new_ones(n), atol=1e-5)):
             raise ValueError("DifferentiableTopK: a row of p_k is no distribution; give numbers ≥ 0 that sum to 1")
-        return p_k
+        return p_k.to(scores)
 
     def _kept(self, scores: Tensor, labels: Tensor) -> Tensor:
         """(n, m): the best m − 1 other classes from worst to best, then the label."""

@@ -50,6 +50,7 @@ class Sparsemax(Loss):
     formula = r"-s_y + \tfrac12 \sum_{j \in S(s)} (s_j^2 - \tau(s)^2) + \tfrac12"
     paper = "Garcin, thesis"
     equation = "Eq. 6.12"
+    compiles = False
     convex = True
     smooth = True
     calibrated = True
@@ -95,6 +96,7 @@ class SparseTop(Loss):
     formula = r"-\sum_Y s_k + \sum_H (s_k - \tfrac12) + \tfrac12 \sum_M (s_k^2 - \lambda^2) + \tfrac{|Y|}2"
     paper = "Garcin, thesis"
     equation = "Eq. 6.25"
+    compiles = False
     convex = True
     smooth = True
     calibrated = True

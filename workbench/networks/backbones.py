@@ -17,20 +17,20 @@ from torch import Tensor, nn
 from workbench.networks.base import IMAGES, NONE, backbone
 
 
-@backbone(weights=NONE)
+@backbone("Linear", weights=NONE)
 def linear(input_shape: tuple[int, ...]) -> nn.Module:
     """No layer at all: the features are the inputs, so the network is its head."""
     return nn.Flatten()
 
 
-@backbone()
+@backbone("MLP")
 def mlp(input_shape: tuple[int, ...], width: int = 256) -> nn.Module:
     """Two hidden layers."""
     n_inputs = torch.Size(input_shape).numel()
     return nn.Sequential(nn.Flatten(), nn.Linear(n_inputs, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU())
 
 
-@backbone(inputs=IMAGES)
+@backbone("CNN", inputs=IMAGES)
 def cnn(input_shape: tuple[int, ...], width: int = 48) -> nn.Module:
     """Four convolutions for photographs of 28 to 64 pixels, quick enough for one CPU core."""
     return nn.Sequential(
@@ -45,31 +45,31 @@ def cnn(input_shape: tuple[int, ...], width: int = 48) -> nn.Module:
     )
 
 
-@backbone(inputs=IMAGES)
+@backbone("Small ResNet-18", inputs=IMAGES)
 def resnet18_small(input_shape: tuple[int, ...]) -> nn.Module:
     """ResNet-18 for small images: a 3 × 3 stem that keeps the resolution, as is usual on CIFAR."""
     return ResNet(input_shape[0], BasicBlock, (2, 2, 2, 2), small=True)
 
 
-@backbone(inputs=IMAGES)
+@backbone("ResNet-18", inputs=IMAGES)
 def resnet18(input_shape: tuple[int, ...]) -> nn.Module:
     """ResNet-18 for photographs of about 224 pixels."""
     return ResNet(input_shape[0], BasicBlock, (2, 2, 2, 2))
 
 
-@backbone(inputs=IMAGES)
+@backbone("ResNet-34", inputs=IMAGES)
 def resnet34(input_shape: tuple[int, ...]) -> nn.Module:
     """ResNet-34 for photographs of about 224 pixels."""
     return ResNet(input_shape[0], BasicBlock, (3, 4, 6, 3))
 
 
-@backbone(inputs=IMAGES)
+@backbone("ResNet-50", inputs=IMAGES)
 def resnet50(input_shape: tuple[int, ...]) -> nn.Module:
     """ResNet-50 for photographs of about 224 pixels."""
     return ResNet(input_shape[0], Bottleneck, (3, 4, 6, 3))
 
 
-@backbone(inputs=IMAGES)
+@backbone("DenseNet 40-40", inputs=IMAGES)
 def densenet40_40(input_shape: tuple[int, ...], growth: int = 40) -> nn.Module:
     """DenseNet of depth 40 and growth 40, the CIFAR network of Garcin et al. (Huang et al. 2017, without bottlenecks)."""
     width, layers_of_a_block = 16, 12
@@ -83,7 +83,7 @@ def densenet40_40(input_shape: tuple[int, ...], growth: int = 40) -> nn.Module:
     return nn.Sequential(*layers, nn.BatchNorm2d(width), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten())
 
 
-@backbone(inputs=IMAGES)
+@backbone("VGG16", inputs=IMAGES)
 def vgg16(input_shape: tuple[int, ...]) -> nn.Module:
     """VGG16 for small images: thirteen convolutions with batch normalisation, and no hidden layers behind them.
 

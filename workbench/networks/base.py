@@ -18,7 +18,8 @@ class Backbone:
     """A function of the input shape, channels first, that makes a module; the module turns inputs into features (n, d)."""
 
     name: str
-    title: str
+    title: str  # for people: ResNet-18
+    about: str
     make: Callable[..., nn.Module]
     inputs: str = ANY
     weights: str = RANDOM
@@ -29,12 +30,12 @@ class Backbone:
         return self.make(input_shape, **sizes)
 
 
-def backbone(*, inputs: str = ANY, weights: str = RANDOM) -> Callable[[Callable[..., nn.Module]], Backbone]:
-    """Makes a backbone of a function: its name is that of the function, its title the first line of the docstring."""
+def backbone(title: str, *, inputs: str = ANY, weights: str = RANDOM) -> Callable[[Callable[..., nn.Module]], Backbone]:
+    """Makes a backbone of a function: its name is that of the function, what it is the first line of the docstring."""
 
     def declared(make: Callable[..., nn.Module]) -> Backbone:
-        title = (inspect.getdoc(make) or "").split("\n")[0]
-        return Backbone(make.__name__.replace("_", "-"), title, make, inputs, weights)
+        about = (inspect.getdoc(make) or "").split("\n")[0]
+        return Backbone(make.__name__.replace("_", "-"), title, about, make, inputs, weights)
 
     return declared
 

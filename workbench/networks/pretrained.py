@@ -56,7 +56,7 @@ class Prepared(nn.Module):
         return f"smallest={self.smallest}"
 
 
-@backbone(inputs=IMAGES, weights=TRAINED)
+@backbone("EfficientNet-Lite0", inputs=IMAGES, weights=TRAINED)
 def efficientnet_lite0(input_shape: tuple[int, ...]) -> nn.Module:
     """EfficientNet-Lite0 with its weights for ImageNet: 1 280 features (Tan and Le 2019; Apache licence).
 

@@ -14,6 +14,16 @@ def is_mapped(tensor: Tensor) -> bool:
     return bool(torch._C._functorch.is_functorch_wrapped_tensor(tensor))
 
 
+def is_here(tensor: Tensor) -> bool:
+    """Whether the values of a tensor can be looked at for nothing: on the CPU, and neither mapped nor being compiled.
+
+    A GPU that is asked for a value must first finish what it was given, and then waits to be given more. So all that
+    looks at values, checks of labels and shortcuts by way of NumPy, is for tensors that are here. Elsewhere a formula does
+    without: the tests try each on torch's `meta` device, where tensors have no values.
+    """
+    return tensor.device.type == "cpu" and not torch.compiler.is_compiling() and not is_mapped(tensor)
+
+
 def applied(function: type[torch.autograd.Function], *inputs: Any) -> Any:
     """`function.apply(*inputs)` for a function with a `setup_context`, which is what `torch.func` can map.
 

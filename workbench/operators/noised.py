@@ -7,6 +7,7 @@ path-wise gradient follows by itself, and all that is kept for it is one class p
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 from numbers import Integral
 
@@ -21,6 +22,8 @@ from workbench.operators.order import (
     kth_value,
     parted,
 )
+
+NUMBERS_AT_ONCE = 2**20  # of noise, that are drawn together even where there are fewer scores
 
 
 def noised_kth_largest(
@@ -105,8 +108,7 @@ def _drawn_holders(
     n_classes = scores.shape[-1]
     m = _number_of_contenders(scores, k, epsilon, n_samples) if in_plain_memory(scores) else n_classes
     if m > 0.7 * n_classes:
-        holders, drawn, _ = _holders(scores, normal((*scores.shape[:-1], n_samples, n_classes)), k, epsilon)
-        return holders, drawn
+        return _holders_of_noise_on_all(scores, k, epsilon, n_samples, normal)
 
     rest, contenders = parted(scores, m)
     contending = scores.gather(-1, contenders)  # (..., m)
@@ -122,6 +124,25 @@ def _drawn_holders(
         classes = torch.cat([rest[unsettled], contenders[unsettled]], -1)
         places, drawn[unsettled], _ = _holders(scores[unsettled].gather(-1, classes), all_noise, k, epsilon)
         holders[unsettled] = classes.gather(-1, places)
+    return holders, drawn
+
+
+def _holders_of_noise_on_all(
+    scores: Tensor, k: int, epsilon: float, n_samples: int, normal: Callable[..., Tensor]
+) -> tuple[Tensor, Tensor]:
+    """The holders and their noise for fresh noise on every class, drawn for some rows at a time.
+
+    As many rows as make about one number for each score, so that however many draws there are, nothing is made that is
+    much larger than the scores. Sixteen or a multiple of it: torch draws normals by sixteen, so the bits stay the same.
+    """
+    n_classes = scores.shape[-1]
+    rows = scores.reshape(-1, n_classes)
+    at_once = max(rows.numel(), NUMBERS_AT_ONCE) // (n_samples * n_classes)
+    parts = [
+        _holders(some, normal((len(some), n_samples, n_classes)), k, epsilon)[:2]
+        for some in rows.split(max(16, at_once // 16 * 16))
+    ]
+    holders, drawn = (torch.cat(part).view(*scores.shape[:-1], n_samples) for part in zip(*parts, strict=True))
     return holders, drawn
 
 

@@ -12,7 +12,7 @@ from numbers import Integral
 import torch
 from torch import Tensor
 
-from workbench.operators.applying import is_mapped
+from workbench.operators import applying
 
 
 def kth_largest(scores: Tensor, k: int) -> Tensor:
@@ -101,8 +101,8 @@ def largest(scores: Tensor, m: int) -> Tensor:
 
 
 def in_plain_memory(values: Tensor) -> bool:
-    """Whether NumPy can read the tensor: on a CPU, not half precision, and not inside `torch.func.vmap` or `grad`."""
-    return values.device.type == "cpu" and values.dtype in (torch.float32, torch.float64) and not is_mapped(values)
+    """Whether NumPy can read the tensor: its values are here, and not in half precision."""
+    return values.dtype in (torch.float32, torch.float64) and applying.is_here(values)
 
 
 def at_least_float32(values: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from workbench.operators import applying
 from workbench.operators.applying import applied, is_mapped
 from workbench.operators.order import at_least_float32, check_order, in_plain_memory
 
@@ -52,16 +53,17 @@ def project_top_k_simplex(scores: Tensor, K: int | float | Tensor) -> Tensor:
     # Telling autograd takes time, which a loss with a gradient of its own need not spend.
     # Inside `torch.func.grad` a tensor does not say that a gradient is wanted.
     wanted = scores.requires_grad or is_mapped(scores)
-    projection = applied(_Projection, working, budget) if wanted else _projection(working, budget)
+    of_one = bool(K == 1) if not isinstance(K, Tensor) else applying.is_here(K) and bool((K == 1).all())
+    projection = applied(_Projection, working, budget, of_one) if wanted else _projection(working, budget, of_one)
     return projection.to(scores.dtype)
 
 
-def _projection(scores: Tensor, budget: Tensor) -> Tensor:
+def _projection(scores: Tensor, budget: Tensor, of_one: bool) -> Tensor:
+    """The projection of each row; `of_one` where every budget is known to be 1."""
     n_classes = scores.shape[-1]
     rising = _sorted(scores)
     kth = rising.gather(-1, (n_classes - budget.ceil().long()).clamp(max=n_classes - 1))
-    threshold = _threshold
-    if not is_mapped(kth) and rising.numel():
+    if applying.is_here(kth) and rising.numel():
         if bool(((kth == -math.inf) & (budget > 0)).any()):
             raise ValueError(
                 f"K goes up to {float(budget.max()):g} and some row has fewer classes than its K that are not ruled out by "
@@ -70,8 +72,10 @@ def _projection(scores: Tensor, budget: Tensor) -> Tensor:
         # Classes more than 1 below the K-th largest stay at 0: solve for the others alone.
         n_zeros = int(torch.searchsorted(rising.contiguous(), kth - 1).amin())
         rising = rising[..., min(n_zeros, n_classes - 1) :]
-        kth = kth.clamp(min=torch.finfo(kth.dtype).min)  # a row without any class, and K = 0
-        threshold = _threshold_of_one if bool((budget == 1).all()) else _threshold
+    else:  # where nobody looks, a row that allows too few classes is NaN
+        kth = kth.where((kth > -math.inf) | (budget == 0), math.nan)
+    kth = kth.clamp(min=torch.finfo(kth.dtype).min)  # a row without any class, and K = 0
+    threshold = _threshold_of_one if of_one else _threshold
     return (scores - kth).sub_(threshold(rising - kth, budget)).clamp(0, 1)
 
 
@@ -79,20 +83,20 @@ class _Projection(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(scores: Tensor, budget: Tensor) -> Tensor:
-        return _projection(scores, budget)
+    def forward(scores: Tensor, budget: Tensor, of_one: bool) -> Tensor:
+        return _projection(scores, budget, of_one)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, bool], output: Tensor) -> None:
         ctx.save_for_backward(output)
 
     @staticmethod
-    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None, None]:
         (projection,) = ctx.saved_tensors
         middle = (projection > 0) & (projection < 1)
         slope = slope.where(middle, 0)
         shared = slope.sum(-1, keepdim=True) / middle.sum(-1, keepdim=True).clamp(min=1)
-        return (slope - shared).where(middle, 0), None
+        return (slope - shared).where(middle, 0), None, None
 
 
 def _threshold_of_one(above: Tensor, budget: Tensor) -> Tensor:
@@ -140,15 +144,14 @@ def _sorted(scores: Tensor) -> Tensor:
 
 
 def _budget(scores: Tensor, K: int | float | Tensor) -> Tensor:
-    budget = torch.as_tensor(K, dtype=scores.dtype, device=scores.device)
+    # A number is filled in where it is needed: made here and sent there, it would make a GPU wait.
+    budget = K.to(scores) if isinstance(K, Tensor) else torch.full((), K, dtype=scores.dtype, device=scores.device)
     if budget.ndim and budget.shape != scores.shape[:-1]:
         raise ValueError(
             f"K has shape {tuple(budget.shape)}; give one number, or one per row: {tuple(scores.shape[:-1])}"
         )
     n_classes = scores.shape[-1]
-    # Inside `torch.func` a tensor has no values to look at; a number has, though the tensor made of it has not.
-    seen = not isinstance(K, Tensor) or not is_mapped(K)
-    if seen and budget.numel():
+    if (not isinstance(K, Tensor) or applying.is_here(K)) and budget.numel():
         low, high = (K, K) if not isinstance(K, Tensor) else (float(end) for end in torch.aminmax(K))
         if not (low >= 0 and high <= n_classes):
             raise ValueError(

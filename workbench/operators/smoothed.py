@@ -10,11 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from workbench.operators import applying
 from workbench.operators.counting import CountPolynomial
 from workbench.operators.order import check_noise_scale, check_order, kth_largest, kth_value, largest
 from workbench.operators.rowwise import rowwise
 
-CELLS = 2**18  # rows × nodes × classes worked on at once: the memory, and what fits in a cache
+# Rows × nodes × classes worked on at once: what fits in the cache of a processor; elsewhere, enough to keep a GPU busy.
+CELLS, CELLS_ELSEWHERE = 2**18, 2**22
 
 FAR = 8.0  # P(Z > 8) = 6e-16
 
@@ -69,13 +71,17 @@ def _smoothed(k: int, epsilon: float, scores: Tensor, with_gradient: bool) -> tu
     # Measured from the k-th largest, numbers are small, so differences of scores are exact however large the scores.
     scores = (scores - kth.unsqueeze(-1)).where(possible.unsqueeze(-1), 0)
     low, high = _bracket(scores, k, epsilon, precision.tail)  # (n,) each
-    reachable = (scores > (low - precision.reach * epsilon).unsqueeze(-1)).sum(-1)
-    classes = largest(scores, max(k, int(reachable.amax())) if len(scores) else k)
+    m = scores.shape[-1]
+    if len(scores) and applying.is_here(scores):  # of how many classes matter, only one who can look takes advantage
+        reachable = (scores > (low - precision.reach * epsilon).unsqueeze(-1)).sum(-1)
+        m = max(k, int(reachable.amax()))
+    classes = largest(scores, m)
     kept = scores.gather(-1, classes)  # (n, m): the others are never above a node
 
     values = torch.empty_like(low)
     gradient = torch.zeros_like(scores) if with_gradient else None
-    step = max(1, CELLS // (precision.nodes * kept.shape[-1]))
+    cells = CELLS if scores.device.type == "cpu" else CELLS_ELSEWHERE
+    step = max(1, cells // (precision.nodes * m))
     for start in range(0, len(scores), step):
         block = slice(start, start + step)
         values[block], weights = _integral(kept[block], low[block], high[block], k, epsilon, with_gradient)
@@ -91,10 +97,10 @@ def _integral(
 ) -> tuple[Tensor, Tensor | None]:
     """∫ P(N(t) ≥ k) dt over the bracket, on top of its low end, and the probability that each class is the k-th."""
     n, n_classes = scores.shape
-    nodes, widths = _gauss_legendre(PRECISIONS[scores.dtype].nodes)
+    nodes, widths = _gauss_legendre(PRECISIONS[scores.dtype].nodes, scores.dtype, scores.device)
     half = (high - low).unsqueeze(-1) / 2  # (n, 1)
-    t = low.unsqueeze(-1) + half * (1 + nodes.to(scores))  # (n, nodes)
-    dt = half * widths.to(scores)
+    t = low.unsqueeze(-1) + half * (1 + nodes)  # (n, nodes)
+    dt = half * widths
 
     below = ((t - scores.T.unsqueeze(-1)) / epsilon).flatten(1)  # (L, n · nodes): how far a class is below a level
     counts = CountPolynomial(_normal_tail(below.clone()), _normal_tail(-below), degree=k)
@@ -119,7 +125,7 @@ def _bracket(scores: Tensor, k: int, epsilon: float, tail: float) -> tuple[Tenso
     """
     ends = (len(scores), 2)  # one column per end
     low, high = scores.new_full(ends, -8 * epsilon), scores.new_full(ends, 9 * epsilon)
-    is_low_end = torch.tensor([True, False], device=scores.device)
+    is_low_end = torch.arange(2, device=scores.device) == 0
     for _ in range(8):
         middle = (low + high) / 2
         p = _normal_tail((middle.unsqueeze(-1) - scores.unsqueeze(-2)).div_(epsilon))
@@ -138,6 +144,7 @@ def _normal_tail(z: Tensor) -> Tensor:
 
 
 @lru_cache
-def _gauss_legendre(n: int) -> tuple[Tensor, Tensor]:
-    nodes, weights = np.polynomial.legendre.leggauss(n)
-    return torch.from_numpy(nodes), torch.from_numpy(weights)
+def _gauss_legendre(n: int, dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor]:
+    with torch.inference_mode(False):  # what is kept must also serve training, whoever asks first
+        nodes, weights = (torch.from_numpy(each).to(device, dtype) for each in np.polynomial.legendre.leggauss(n))
+        return nodes, weights

@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 import math
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from workbench.datasets import Augmentation, ImageFiles
+from workbench.datasets.image_files import BATCHES_AHEAD
 from workbench.training.ranks import together as parallel
 
 
@@ -49,7 +52,8 @@ class Batches:
     Batches differ by at most one row in size, so that none is too small for batch statistics. With `parts` each comes in
     that many pieces, and `share` is how much of its batch a piece is. On several ranks the inputs are those of this
     rank's part of the rows; labels and rows are those of all. `places` (n, 2) says where a square is cut out of each
-    image in a file; without it, from the middle. `augmented` changes the inputs of some rows.
+    image in a file; without it, from the middle. `augmented` changes the inputs of some rows. With `pinned` a batch lies in
+    memory that a GPU reads by itself, and a thread augments and copies the next ones meanwhile.
     """
 
     def __init__(
@@ -61,7 +65,10 @@ class Batches:
         places: Tensor | None = None,
         parts: int = 1,
         augmented: Callable[[Tensor, Tensor], Tensor] | None = None,
+        *,
+        pinned: bool = False,
     ) -> None:
+        self.pinned = pinned
         self.inputs, self.labels, self.places, self.augmented = inputs, labels, places, augmented
         order = torch.arange(len(inputs)) if order is None else order
         batches = order.tensor_split(math.ceil(len(inputs) / batch_size))
@@ -72,11 +79,24 @@ class Batches:
         return len(self.rows)
 
     def __iter__(self) -> Iterator[Batch]:
+        return ahead(self._made()) if self.pinned else self._made()
+
+    def _made(self) -> Iterator[Batch]:
         of_this_rank = [parallel.part(rows) for rows in self.rows]
         ready = in_turn(self.inputs, of_this_rank, self.places)
         for inputs, mine, rows, share in zip(ready, of_this_rank, self.rows, self.shares, strict=True):
             inputs = inputs if self.augmented is None else self.augmented(inputs, mine)
-            yield inputs, self.labels[rows], rows, share
+            labels = self.labels[rows]
+            yield (*(ready_for_gpu(each) if self.pinned else each for each in (inputs, labels, rows)), share)
+
+
+def ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
+    """The same batches; a thread makes the next ones while the caller works on one."""
+    with ThreadPoolExecutor(1, thread_name_prefix="batches") as thread:
+        coming = deque(thread.submit(next, batches, None) for _ in range(BATCHES_AHEAD))
+        while (batch := coming.popleft().result()) is not None:
+            coming.append(thread.submit(next, batches, None))
+            yield batch
 
 
 class Epoch:
@@ -106,6 +126,11 @@ def in_turn(inputs: Tensor | ImageFiles, batches: Sequence[Tensor], places: Tens
         return (inputs[rows] for rows in batches)
     wanted = (rows.numpy() for rows in batches)
     return map(torch.from_numpy, inputs.batches(wanted, None if places is None else places.numpy()))
+
+
+def ready_for_gpu(tensor: Tensor) -> Tensor:
+    """A copy in memory that the system never moves, so that a GPU can fetch it without waiting."""
+    return tensor.pin_memory()
 
 
 def readable(inputs: np.ndarray | ImageFiles) -> Tensor | ImageFiles:

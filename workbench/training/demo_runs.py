@@ -24,12 +24,16 @@ from workbench.losses import (
     SoftmaxUniform,
 )
 from workbench.store import DEMO, Store
+from workbench.store.cache import PLANES
 from workbench.tables import LogitTable
 from workbench.training.features import stored_weights
 from workbench.training.recipes import RECIPES
 from workbench.training.trainer import Run, TrainedRun, train, write_run
+from workbench.training.weight_planes import weight_plane
+from workbench.workers.planes import Plane
 
 SIZES = {"n_val": 1000, "n_test": 3000}  # half of the usual: the package must stay small
+PLANE_STEPS, PLANE_ROWS, PLANE_SEED = 9, 500, 0  # what the app asks for at first
 QUICK = RECIPES["quick-photographs"]
 BARE = (BinaryCrossEntropy, SoftmaxUniform)  # of these only scores and labels: the quasibinary run knows the same rows
 
@@ -86,13 +90,24 @@ def _bare(table: LogitTable) -> LogitTable:
     return dataclasses.replace(table, features=None, posterior=None, attributes=None, class_counts=None)
 
 
+def write_plane(run: Run, demo: Store, elsewhere: Store) -> None:
+    """Computes the plane of a demo run that the app shows first, and keeps it with the demo runs."""
+    trained = TrainedRun(run, demo.open(run.key))
+    weight_plane(trained, steps=PLANE_STEPS, rows=PLANE_ROWS, seed=PLANE_SEED, store=elsewhere)
+    plane = Plane.through(trained.stored, rows=PLANE_ROWS, seed=PLANE_SEED)
+    plane.keep(plane.known(elsewhere), demo)
+
+
 def main() -> None:
     """Train every demo run anew and replace what is in `workbench/demo`."""
     runs, demo = demo_runs(), Store(DEMO)
+    shutil.rmtree(DEMO / PLANES.folder, ignore_errors=True)
     with tempfile.TemporaryDirectory() as folder:
         for run in runs:
             write_rounded(train(run, store=Store(folder), again=True), demo)
-    for leftover in {path for path in DEMO.iterdir() if path.is_dir()} - {DEMO / run.key for run in runs}:
+            write_plane(run, demo, Store(folder))
+    kept = {DEMO / PLANES.folder, *(DEMO / run.key for run in runs)}
+    for leftover in {path for path in DEMO.iterdir() if path.is_dir()} - kept:
         shutil.rmtree(leftover)
     for run in runs:
         n_bytes = sum(path.stat().st_size for path in (DEMO / run.key).rglob("*") if path.is_file())

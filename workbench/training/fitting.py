@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 import signal
 import sys
 import threading
@@ -21,6 +22,7 @@ from workbench.training.learner import Learner
 from workbench.training.ranks import together as parallel
 from workbench.training.run import Run
 
+LOST = re.compile(r"gloo|nccl|connection (closed|reset|refused)|broken pipe|timed out|timeout", re.IGNORECASE)
 ASKED_TO_END = 128 + signal.SIGTERM  # the exit code that shells give
 
 
@@ -36,6 +38,8 @@ def fit(learner: Learner, *, progress: bool) -> torch.device:
             _quiet(),
             _out_of_memory_explained(run),
             _single_row_explained(run),
+            _compiling_explained(run),
+            _lost_ranks_explained(learner),
             _interruptions_explained(learner),
             best_kept(learner),
             # A module with dropout draws from the global generators: the user gets them back as they were.
@@ -132,6 +136,39 @@ def _single_row_explained(run: Run) -> Iterator[None]:
         raise ValueError(
             f"batch normalisation needs two rows or more at a time, and batch_size = {run.batch_size} with accumulate = "
             f"{run.accumulate} leaves a single one; use a larger batch_size or a smaller accumulate"
+        ) from error
+
+
+@contextlib.contextmanager
+def _compiling_explained(run: Run) -> Iterator[None]:
+    """Says what torch.compile lacks where it cannot do its work."""
+    if not run.compile:
+        yield
+        return
+    from torch._dynamo.exc import TorchDynamoException  # which takes a second to import
+
+    try:
+        yield
+    except TorchDynamoException as error:
+        said = str(error).strip().partition("\n")[0]
+        raise ValueError(
+            f"compile = True, but torch cannot compile {run.model_name} here ({type(error).__name__}: {said}); on a CPU it needs "
+            "a C++ compiler such as g++. Leave compile out to train without"
+        ) from error
+
+
+@contextlib.contextmanager
+def _lost_ranks_explained(learner: Learner) -> Iterator[None]:
+    """A rank whose companion has gone hears of a closed connection, and says what that means."""
+    try:
+        yield
+    except RuntimeError as error:  # of which torch has no class of its own
+        if parallel.n_ranks() == 1 or not LOST.search(str(error)):
+            raise
+        where = f"epoch {learner.epoch + 1} of {learner.run.epochs} ({str(error).strip().splitlines()[0]})"
+        raise ConnectionError(
+            f"rank {parallel.rank()} of {parallel.n_ranks()} lost another rank in {where}: it has ended, or its machine cannot "
+            "be reached. Look at what that one says; the same call goes on from the last checkpoint"
         ) from error
 
 

@@ -24,7 +24,7 @@ from workbench.training.hardware import device_named
 from workbench.training.learner import Learner
 from workbench.training.run import Run, TrainedRun
 from workbench.training.stack import OnStep, Stack
-from workbench.training.trainer import Cancelled, check_run, write_learnt
+from workbench.training.trainer import Cancelled, OnBatch, check_run, write_learnt
 
 ROWS_OF_NUMBERS = ("linear", "mlp")  # models that are small enough to be stacked whole
 BYTES_TOGETHER = 2**30  # that the members of a stack may take, at most
@@ -43,7 +43,7 @@ def stackable(run: Run) -> bool:
     """
     as_they_are = not run.augmentations and run.normalisation is None
     on_rows = run.model in ROWS_OF_NUMBERS and as_they_are and not isinstance(run.data.train.inputs, ImageFiles)
-    in_one_piece = run.n_ranks == run.accumulate == 1 and run.precision == "32"
+    in_one_piece = run.n_ranks == run.accumulate == 1 and run.precision == "32" and not run.compile
     return (run.features is not None or on_rows) and in_one_piece and device_named(run.device).type == "cpu"
 
 
@@ -53,6 +53,7 @@ def train_heads(
     store: Store | None = None,
     progress: bool = True,
     on_epoch: OnMemberEpoch | None = None,
+    on_batch: OnBatch | None = None,
 ) -> list[TrainedRun | FloatingPointError]:
     """Train runs together, and store each as a run of its own: what each gave, or why it diverged, in their order.
 
@@ -60,7 +61,7 @@ def train_heads(
       is stored already is read.
     - `store`, `progress`: as in `train`.
     - `on_epoch`: gets each run and the row of its history after every epoch, from one thread at a time, and may raise
-      `Cancelled`.
+      `Cancelled`; so may `on_batch`, which is called before every step. Nobody takes a step meanwhile.
 
     Each thread that torch may use trains its part of them. A member that diverges leaves the others alone. There are no
     checkpoints: after an interruption what was finished is stored, and the rest starts anew.
@@ -75,14 +76,14 @@ def train_heads(
     if alone := [run for run in runs if not stackable(run)]:
         raise ValueError(
             f"{alone[0].title} cannot be trained together with others: give heads on cached features, or linear or mlp on "
-            "data in memory, on a CPU, with accumulate=1 and precision='32'; or use train"
+            "data in memory, on a CPU, with accumulate=1, precision='32' and no compile; or use train"
         )
     waiting = {run.key: run for run in runs if not _stored(run, store)}
     for run in waiting.values():
         check_run(run)
     diverged: dict[str, FloatingPointError] = {}
     for group in _groups(waiting.values()):
-        diverged |= _train_group(group, store, progress, on_epoch)
+        diverged |= _train_group(group, store, progress, on_epoch, on_batch)
     for key in waiting.keys() - diverged.keys():
         if said := store.open(key).record.warned:  # of a constant answer
             warnings.warn(said, stacklevel=2)
@@ -131,7 +132,7 @@ def _remembers_rows(run: Run) -> bool:
 
 
 def _train_group(
-    runs: Sequence[Run], store: Store, progress: bool, on_epoch: OnMemberEpoch | None
+    runs: Sequence[Run], store: Store, progress: bool, on_epoch: OnMemberEpoch | None, on_batch: OnBatch | None
 ) -> dict[str, FloatingPointError]:
     """Trains runs that share their steps, a stack of them on each thread that torch may use; returns who diverged."""
     n_threads, stopped, one_at_a_time = torch.get_num_threads(), threading.Event(), threading.Lock()
@@ -145,6 +146,8 @@ def _train_group(
             raise Cancelled
         with one_at_a_time:
             bar.update(n_members)
+            if on_batch is not None:
+                on_batch()
 
     def told(member: Learner) -> None:
         if on_epoch is not None:

@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 FORMAT = 1  # of the key; a change makes every run a new one
 NOT_IN_KEY = ("device", "devices", "nodes")  # where a run is trained does not change what it is
-LATER_IN_KEY = ("accumulate", "drops")  # younger than the format: in the key unless at their default, for older runs
+LATER_IN_KEY = (
+    "accumulate",
+    "drops",
+    "compile",
+    "channels_last",
+)  # younger than the format: in the key unless at their default, for older runs
 LATER_KNOBS = {DifferentiableTopK: ("relaxation", "art_lambda", "n_iterations"), Quasibinary: ("averaging_rate",)}
 # Where the losses lived when their place entered the key, and run.json was of format 1.
 FORMER_PLACES = {

@@ -35,11 +35,15 @@ from workbench.training.hardware import device_named
 from workbench.training.monitors import measured
 from workbench.training.ranks import together as parallel
 from workbench.training.run import Run
-from workbench.training.scoring import normalisers, rows_at_once, split_tables, tables_of, validated
+from workbench.training.scoring import normalisers, predicted, rows_at_once, tables_of, validated
 
 # A checkpoint follows the first epoch that ends this long after the last one. That is what a kill costs at most, besides
 # the epoch itself; a process that is interrupted or asked to end writes the last epoch that it finished.
 CHECKPOINT_SECONDS = 10.0
+# Steps between two looks at what they gave. To look makes a GPU finish all it was given and then wait for more; a loss that
+# is no number is noticed as many steps late at most, and always before the epoch is judged.
+STEPS_BETWEEN_LOOKS = 50
+COMPILER = "inductor"  # of torch.compile; on a CPU it needs one for C++
 
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adamw": partial(torch.optim.AdamW, fused=True),  # fused: one pass over the weights
@@ -91,6 +95,15 @@ class Learner(pl.LightningModule):
             self.network = Network(nn.Flatten(), self.whole.head, self.data.input_shape, prepared=True)
         if parallel.n_ranks() > 1 and device_named(run.device).type == "cpu":
             parallel.share_batch_statistics(self.network)
+        self.evaluated: Callable[..., Tensor] | None = None  # the loss, compiled
+        if run.channels_last:
+            self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch forgot to say so
+        if run.compile:
+            self.network.compile(backend=COMPILER)
+            if (
+                self.loss.compiles and not self.scheduled.scheduled()
+            ):  # a schedule makes another loss of it in every step
+                self.evaluated = torch.compile(self.loss, backend=COMPILER)
         self.train_rows, self.val_rows = _tensors(self.data.train), _tensors(self.data.val)
         self.state = self._initial_state()
         self.n_batches = math.ceil(self.data.train.n / run.batch_size)
@@ -102,6 +115,7 @@ class Learner(pl.LightningModule):
         self.optimizer_state: dict[str, Any] | None = None
         self.reached: dict[str, Any] | None = None  # the checkpoint of the last epoch, as long as it is not written
         self.first_epoch = 0  # this process trains the epochs from here on
+        self.unseen: list[tuple[int, Tensor, Tensor, int]] = []  # step, loss, scores pulled, rows; not looked at yet
         self.train_losses: list[float] = []
         self.nonzero_gradients: list[float] = []  # of a row of scores, on average; one number a piece
         self.log_constants: list[Tensor] = []  # of the batches, for a loss that has a constant
@@ -138,7 +152,10 @@ class Learner(pl.LightningModule):
         order = torch.randperm(self.data.train.n, generator=generator(self.run.seed, self.epoch, "order"))
         places = torch.rand((self.data.train.n, 2), generator=generator(self.run.seed, self.epoch, "crops"))
         augmented = Augmented(self.run.augmentations, self.data.train.n, self.run.seed, self.epoch)
-        batches = Batches(*self.train_rows, self.run.batch_size, order, places, self.run.accumulate, augmented)
+        pinned = self.device.type == "cuda"
+        batches = Batches(
+            *self.train_rows, self.run.batch_size, order, places, self.run.accumulate, augmented, pinned=pinned
+        )
         return Epoch(batches, alone=parallel.n_ranks() > 1)
 
     def val_dataloader(self) -> Batches:
@@ -171,6 +188,7 @@ class Learner(pl.LightningModule):
 
     def begin_epoch(self) -> None:
         """Nothing is counted yet, and the noise is that of this epoch."""
+        self.unseen.clear()
         self.train_losses.clear()
         self.nonzero_gradients.clear()
         self.log_constants.clear()
@@ -193,8 +211,8 @@ class Learner(pl.LightningModule):
             self.learn(batch, batch_idx)
 
     def learn(self, batch: Batch, batch_idx: int) -> None:
-        """One step, or one piece of it."""
-        inputs, labels, rows = (tensor.to(self.device) for tensor in batch[:3])
+        """One step, or one piece of it: nothing in it asks the device for a value, but for a look now and then."""
+        inputs, labels, rows = (tensor.to(self.device, non_blocking=True) for tensor in batch[:3])
         share = batch[3]
         step, piece = divmod(batch_idx, self.run.accumulate)
         scores = parallel.together(self.network(inputs), len(rows))
@@ -205,8 +223,6 @@ class Learner(pl.LightningModule):
             )
         scores.retain_grad()
         loss = share * self.losses(scores, labels, rows, step).mean()
-        value = loss.item()
-        self.check_finite(value, step)
         optimizer = self._optimizer()
         if piece == 0:
             optimizer.zero_grad()
@@ -214,18 +230,29 @@ class Learner(pl.LightningModule):
             self.manual_backward(loss)  # ranks exchange gradients
         else:
             loss.backward()
-        self.train_losses.append(value)
         assert scores.grad is not None
-        self.nonzero_gradients.append(int(scores_pulled(scores.grad).sum()) / len(scores))
+        self.unseen.append((step, loss.detach(), scores_pulled(scores.grad).sum(), len(scores)))
         if piece == self.run.accumulate - 1:
             self.set_rates(optimizer.param_groups, step)
             optimizer.step()
             self.bar.update()
+            if (step + 1) % STEPS_BETWEEN_LOOKS == 0 or step + 1 == self.n_batches:
+                self.look()
+
+    def look(self) -> None:
+        """Reads what the steps since the last look gave, at once, and refuses to go on with a loss that is no number."""
+        steps, values, pulled, n_rows = zip(*self.unseen, strict=True)
+        self.unseen.clear()
+        seen = zip(steps, torch.stack(values).tolist(), torch.stack(pulled).tolist(), n_rows, strict=True)
+        for step, value, n_pulled, n in seen:
+            self.check_finite(value, step)
+            self.train_losses.append(value)
+            self.nonzero_gradients.append(n_pulled / n)
 
     def losses(self, scores: Tensor, labels: Tensor, rows: Tensor, step: int) -> Tensor:
         """What the loss says of each row of a step; its schedules stand where the step does."""
         labels = self.loss.readable(labels, self.data.n_classes)
-        loss = self.scheduled.at(self.done(step))
+        loss = self.evaluated or self.scheduled.at(self.done(step))
         values = loss(scores, labels, generator=self.noise, state=self.state, rows=rows)
         if (log_C := getattr(self.state, "batch_log_C", None)) is not None:
             self.log_constants.append(log_C)
@@ -268,7 +295,7 @@ class Learner(pl.LightningModule):
         scores = torch.cat(self.val_scores).cpu()
         if not torch.isfinite(scores).all():
             raise FloatingPointError(self._diverged("some validation scores are not finite"))
-        val = split_tables("val", self.data, self.loss, self.state, scores)["val"]
+        val = predicted(self.data.val, self.loss, self.state, scores, class_counts=self.data.class_counts)
         self.history.append(
             {
                 "epoch": self.epoch,
@@ -375,11 +402,12 @@ class Learner(pl.LightningModule):
         self.reached, self.saved_at = None, time.monotonic()
 
     def keep_best(self) -> str:
-        """Writes the best weights so far to a file, and says so. Every rank has the same ones, and each may write them."""
+        """Writes the best weights so far to a file, and says so. Every rank has the same ones, so rank 0 writes them."""
         path = self.store.diverged(self.run.key)
-        content = safetensors.torch.save(self.best)
-        with self.store.replacing(path, len(content)) as aside:
-            aside.write_bytes(content)
+        if parallel.rank() == 0:
+            content = safetensors.torch.save(self.best)
+            with self.store.replacing(path, len(content)) as aside:
+                aside.write_bytes(content)
         return f"the weights of epoch {self.run.best_epoch(self.history) + 1}, the best so far, are kept in {path}"
 
     def resume(self) -> None:

@@ -71,6 +71,10 @@ class Run(Knobbed):
       (given as such or by its key, and with the same `model`), or with "cached" those of the weights that `model` comes
       with, a Module or `module:factory`. What is kept is the whole network, with the backbone as it was.
     - `precision`: "32", or "bf16" for the network while it trains (losses are computed in float32).
+    - `compile`: torch.compile makes kernels of the network, and of a loss that draws nothing and has no gradient written by
+      hand (`loss.compiles`); others are computed as they are. `channels_last`: weights of convolutions lie in memory as
+      images do, pixel by pixel, which is how GPUs multiply in half precision. Both differ by rounding from the plain way,
+      which training magnifies, so that they are part of the key.
     - `device`: "auto" takes a GPU if there is one, "cpu", "cuda".
     - `devices`, `nodes`: each batch is shared by devices × nodes ranks, and a step is that of one process: the loss sees
       the whole batch of `batch_size` rows, batch normalisation too, and noise is drawn for the whole batch. The result is
@@ -111,6 +115,10 @@ class Run(Knobbed):
     patience: int | None = None
     transforms: tuple[Transform, ...] = ()
     precision: str = knob("32", choices=("32", "bf16"), meaning="arithmetic of the network while it trains")
+    compile: bool = knob(False, meaning="whether torch.compile makes kernels of the network and of the loss")
+    channels_last: bool = knob(
+        False, meaning="whether weights of convolutions lie in memory as images do, pixel by pixel"
+    )
     device: str = knob(
         "auto", choices=("auto", "cpu", "cuda"), meaning="place to train; auto takes a GPU if there is one"
     )

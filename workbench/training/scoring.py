@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from workbench.datasets import Dataset, ImageFiles
+from workbench.datasets import Dataset, ImageFiles, Split
 from workbench.losses import Loss
 from workbench.networks.network import Network
 from workbench.sets.selection import threshold_at_mean_size
@@ -65,20 +66,17 @@ def split_tables(
         "posterior": split.posterior,
         "chose_model": chose_model,
     }
-    predicting = loss.logits(scores).cpu().numpy()
-    tables = {
-        name: LogitTable(
-            predicting,
-            split.labels,
-            link=loss.link,
-            link_constant=loss.link_constant(state),
-            features=None if features is None else features.numpy(),
-            **known,
-        )
-    }
+    features_of_rows = None if features is None else features.numpy()
+    tables = {name: predicted(split, loss, state, scores, features=features_of_rows, **known)}
     if loss.heads == 2:  # the candidate head learns by cross-entropy, so its link is softmax
         tables[f"{name}/candidates"] = LogitTable(scores[:, 1].cpu().numpy(), split.labels, **known)
     return tables
+
+
+def predicted(split: Split, loss: Loss, state: nn.Module | None, scores: Tensor, **known: Any) -> LogitTable:
+    """The table of what the predicting head says of a split, with what else is `known` of its rows and classes."""
+    predicting = loss.logits(scores).cpu().numpy()
+    return LogitTable(predicting, split.labels, link=loss.link, link_constant=loss.link_constant(state), **known)
 
 
 def tables_of(

@@ -147,19 +147,23 @@ class Stack:
 
     def _losses(self, losses_of: Callable[..., Tensor], scores: Tensor, labels: Tensor, rows: Tensor) -> Tensor:
         """(members, n): what the loss of each member says of its rows. Losses that are alike are asked at once."""
-        values: list[tuple[int, Tensor]] = []
+        everything, values = (scores, labels, rows), dict[int, Tensor]()
+        # Not by `scores[places]`: for each of these the gradient would be one of all members.
+        of_members = list(zip(*(each.unbind() for each in everything), strict=True))
         for places in self.alike:
             members = [self.members[place] for place in places]
-            everyone = len(places) == len(self.members)
-            chosen = (scores, labels, rows) if everyone else tuple(each[places] for each in (scores, labels, rows))
             if len(places) == 1:
-                own = losses_of(members[0], *(each[0] for each in chosen)).unsqueeze(0)
-            elif all(member.loss == members[0].loss for member in members) and not members[0].loss.couples_batch:
+                values[places[0]] = losses_of(members[0], *of_members[places[0]])
+                continue
+            chosen: tuple[Tensor, ...] = everything
+            if len(places) < len(self.members):
+                chosen = tuple(map(torch.stack, zip(*(of_members[place] for place in places), strict=True)))
+            if all(member.loss == members[0].loss for member in members) and not members[0].loss.couples_batch:
                 own = losses_of(members[0], *(each.flatten(0, 1) for each in chosen)).view(len(places), -1)
             else:
                 own = _mapped([member.loss for member in members], chosen[0], chosen[1])
-            values += zip(places, own, strict=True)
-        return torch.stack([own for _, own in sorted(values, key=lambda each: each[0])])
+            values |= zip(places, own.unbind(), strict=True)
+        return torch.stack([values[place] for place in range(len(self.members))])
 
     @contextmanager
     def _left_alone(self, member: Learner) -> Iterator[None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.metrics import Metric
 from workbench.metrics.base import checked_metrics
@@ -17,6 +17,9 @@ from workbench.training.settings import Over, Setting, cells, every_setting, fil
 from workbench.training.swept import METRICS, Sweep
 from workbench.training.trainer import Run, TrainedRun, check_run, train
 
+if TYPE_CHECKING:
+    from distributed import Client
+
 
 def sweep(
     run: Run,
@@ -26,6 +29,7 @@ def sweep(
     metrics: Sequence[Metric] = METRICS,
     store: Store | None = None,
     progress: bool = True,
+    client: Client | None = None,
 ) -> Sweep:
     """Train a run in every setting of some of its fields, and judge each on val and on test.
 
@@ -42,8 +46,10 @@ def sweep(
     `K` is that of the loss, where it has one, of the rules and of what is watched (`"average_k_accuracy@K=5"`), all
     together; a run that it does not change is trained once and judged at each K.
 
-    A run that is stored is not trained again, so a sweep that was interrupted goes on where it stopped. A run whose loss
-    diverges is told of in `failed`, and the others go on. Heads on cached features, `linear` and `mlp` are trained together
+    A run that is stored is not trained again, so a sweep that was interrupted goes on where it stopped, and of several sweeps
+    at a time one trains a run and the others wait for it. A run that fails, most often because its loss diverges, is told of
+    in `failed`, and the others go on. `client`, a `distributed.Client`, trains the runs side by side on the workers of a Dask
+    cluster, which must see the same store. Heads on cached features, `linear` and `mlp` are trained together
     (`heads.train_heads`); each is the run that it would be alone, but for rounding.
 
     Sets are made by `rule`, or by each of several, fitted on val (default: average-K for K = 5, or fewer where there are
@@ -71,7 +77,7 @@ def sweep(
     _check_K(runs, settings, rules)
     kept: list[tuple[TrainedRun, Setting]] = []
     failed: list[tuple[Setting, str]] = []
-    for setting, done in zip(settings, _told(runs, settings, store, progress), strict=True):
+    for setting, done in zip(settings, _told(runs, settings, store, progress, client), strict=True):
         if isinstance(done, TrainedRun):
             kept.append((done, setting))
         else:
@@ -79,34 +85,36 @@ def sweep(
     return Sweep(rules, metrics, tuple(done for done, _ in kept), tuple(setting for _, setting in kept), tuple(failed))
 
 
-def _trained(runs: Sequence[Run], store: Store, progress: bool) -> Iterator[TrainedRun | FloatingPointError]:
-    """Every run in its order, trained or read from the store; the error in place of one that diverged.
+def _trained(runs: Sequence[Run], store: Store, progress: bool) -> Iterator[TrainedRun | Exception]:
+    """Every run in its order, trained or read from the store; the error in place of one that failed.
 
     Runs that can be are trained together, when the first of them has its turn.
     """
-    done: dict[str, TrainedRun | FloatingPointError] = {}
+    done: dict[str, TrainedRun | Exception] = {}
     for run in runs:
         if run.key not in done and not store.has(run.key):
             from workbench.training import heads  # Lightning takes seconds to import, and stored runs do without
 
             if len(members := heads.companions(run, runs, store)) > 1:
-                found = heads.train_heads(members, store=store, progress=progress and sys.stderr.isatty())
+                with store.held(member.key for member in members):
+                    found = heads.train_heads(members, store=store, progress=progress and sys.stderr.isatty())
                 done |= zip((member.key for member in members), found, strict=True)
         if run.key not in done:
             try:
-                done[run.key] = train(run, store=store, progress=False)
-            except FloatingPointError as error:
+                with store.held([run.key]):
+                    done[run.key] = train(run, store=store, progress=False)
+            except Exception as error:  # whatever it is: the other settings go on
                 done[run.key] = error
         yield done[run.key]
 
 
 def _told(
-    runs: Sequence[Run], settings: Sequence[Setting], store: Store, progress: bool
-) -> Iterator[TrainedRun | FloatingPointError]:
-    """Every run as `_trained` gives it, with a line for each: how far the sweep is and how long it will take."""
+    runs: Sequence[Run], settings: Sequence[Setting], store: Store, progress: bool, client: Client | None
+) -> Iterator[TrainedRun | Exception]:
+    """Every run as it is trained here or by a client, with a line for each: how far the sweep is and how long it will take."""
     distinct = {run.key: run for run in runs}
     waiting, seconds = {key for key in distinct if not store.has(key)}, []
-    results, done = _trained(list(distinct.values()), store, progress), {}
+    results, done = _results(list(distinct.values()), store, progress, client), {}
     for at, (run, setting) in enumerate(zip(runs, settings, strict=True), 1):
         new, start, said = run.key in waiting, time.monotonic(), "stopped"
         try:
@@ -124,9 +132,19 @@ def _told(
         yield done[run.key]
 
 
-def _said(done: TrainedRun | FloatingPointError, new: bool) -> str:
-    if isinstance(done, FloatingPointError):
-        return "diverged"
+def _results(
+    runs: Sequence[Run], store: Store, progress: bool, client: Client | None
+) -> Iterator[TrainedRun | Exception]:
+    if client is None:
+        return _trained(runs, store, progress)
+    from workbench.training.side_by_side import trained_side_by_side
+
+    return trained_side_by_side(runs, client, store, progress)
+
+
+def _said(done: TrainedRun | Exception, new: bool) -> str:
+    if isinstance(done, Exception):
+        return "diverged" if isinstance(done, FloatingPointError) else f"failed: {done}"
     return f"top-1 accuracy on val {done.kept['val_accuracy']:.1%}" + ("" if new else ", stored")
 
 

@@ -47,7 +47,9 @@ class Sweep:
     metrics: tuple[Metric, ...]
     runs: tuple[TrainedRun, ...]  # one per setting; a run that K does not change serves several
     settings: tuple[Setting, ...]
-    failed: tuple[tuple[Setting, str], ...] = ()  # setting and message of the runs that diverged
+    failed: tuple[
+        tuple[Setting, str], ...
+    ] = ()  # setting and message of the runs that failed, most often because they diverged
 
     @cached_property
     def frame(self) -> pd.DataFrame:
@@ -142,7 +144,7 @@ class Sweep:
             if one not in unstable and one not in found:
                 found.append(one)
         if not found:
-            raise ValueError("every setting has a run that diverged; sweep.failed says why")
+            raise ValueError("every setting has a run that failed; sweep.failed says why")
         return found
 
     def _judged(
@@ -183,7 +185,7 @@ class Sweep:
 
     def __repr__(self) -> str:
         told = f"{len(self.runs)} runs over {', '.join(self.varied)}"
-        return f"Sweep({told}, {len(self.failed)} diverged)" if self.failed else f"Sweep({told})"
+        return f"Sweep({told}, {len(self.failed)} failed)" if self.failed else f"Sweep({told})"
 
     def _repr_html_(self) -> str:
         return self.summary().to_html(index=False, float_format="{:.4g}".format)

@@ -76,8 +76,9 @@ def train(
     script again, so a script calls `train` inside `if __name__ == "__main__":`; in a notebook it works too, as long as
     losses and models of one's own are in a module. On several nodes, make the same call on each, with NODE_RANK,
     MASTER_ADDR and MASTER_PORT in the environment and a store that all nodes see. Where a launcher has started the ranks
-    already (`torchrun --nproc-per-node 2 script.py`, also under SLURM's srun or Kubernetes), `train` starts nothing: each
-    process is the rank that its environment says, `devices` and `nodes` are the launcher's, and rank 0 writes.
+    already (`torchrun --nproc-per-node 2 script.py`, `srun --ntasks-per-node 2 python script.py`, or a job of Kubernetes),
+    `train` starts nothing: each process is the rank that its environment says, `devices` and `nodes` are the launcher's.
+    Rank 0 writes, and no other, so that the store may be on a file system that all nodes share.
 
     >>> import tempfile
     >>> store = Store(tempfile.mkdtemp())
@@ -96,18 +97,22 @@ def train(
         run = _shared_by(run, launched)
         launched.join()
     tool = logger_named(logger, run, store)
-    stored = store.open(run.key) if store.has(run.key) else store.renewed(run.former_key, run.key)
+    stored = store.open(run.key) if store.has(run.key) else None
+    if stored is None and parallel.rank() == 0:
+        stored = store.renewed(run.former_key, run.key)
     if parallel.as_first(stored is not None and not again):
         return TrainedRun(run, stored or store.open(run.key))
     check_run(run)
-    if again:
-        store.unfinished(run.key).unlink(missing_ok=True)
-    with store.explained():  # better to fail now than after the first epoch
-        store.unfinished(run.key).parent.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=store.unfinished(run.key).parent).close()
-    tells = parallel.rank() == 0 and processes.node_number(run.nodes) == 0
-    with recorded(tool if tells else None, run, store, on_epoch if tells else None) as told:
-        watched = Watched(run, told) if tells else None
+    # Of all ranks the first writes, and no other.
+    writes = parallel.rank() == 0 and (launched is not None or processes.node_number(run.nodes) == 0)
+    if writes:
+        if again:
+            store.unfinished(run.key).unlink(missing_ok=True)
+        with store.explained():  # better to fail now than after the first epoch
+            store.unfinished(run.key).parent.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=store.unfinished(run.key).parent).close()
+    with recorded(tool if writes else None, run, store, on_epoch if writes else None) as told:
+        watched = Watched(run, told) if writes else None
         if launched is not None:
             _train_as_rank(run, store, progress, again, watched, on_batch)
         elif run.n_ranks == 1:

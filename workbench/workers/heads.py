@@ -17,7 +17,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +26,7 @@ from workbench.store.shelf import Shelf
 
 IDLE, PREPARING, TRAINING, FINISHED = "idle", "preparing", "training", "finished"
 CANCELLED, FAILED = "cancelled", "failed"
+OF_FEATURES = 0.75  # of the time of a first head: computing the garden's features takes three times as long as training
 # How a live head is trained: on the garden's features it settles, and takes about a second.
 HEAD = {
     "epochs": 12,
@@ -61,7 +62,10 @@ def head_of(base: StoredRun, loss: Mapping[str, Any], **settings: Any) -> dict[s
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a request is. `history` has one row per epoch so far; `message` says in words what failed."""
+    """How far a request is, and what is trained ahead of the next ones.
+
+    `history` has one row per epoch so far; `message` says in words what failed.
+    """
 
     described: Mapping[str, Any] = field(default_factory=dict)
     state: str = IDLE
@@ -69,11 +73,24 @@ class Progress:
     history: tuple[Mapping[Any, float], ...] = ()
     key: str | None = None
     message: str = ""
+    prepared: float = 0.0  # share of the features that are computed, where they must be
+    ahead: float | None = None  # how far the runs are that will be wanted next; None without any
 
     @property
     def working(self) -> bool:
         """Whether there is more to come."""
         return self.state in (PREPARING, TRAINING)
+
+    @property
+    def working_ahead(self) -> bool:
+        """Whether runs that will be wanted next are being trained."""
+        return self.ahead is not None and self.ahead < 1
+
+    @property
+    def share(self) -> float:
+        """How much of the work is done. Features that must be computed take `OF_FEATURES` of it."""
+        epochs = self.epochs_done / max(self.epochs, 1)
+        return OF_FEATURES * self.prepared + (1 - OF_FEATURES) * epochs if self.prepared else epochs
 
     @property
     def epochs_done(self) -> int:
@@ -96,6 +113,7 @@ class WarmWorker:
         self.shelf = Shelf() if shelf is None else shelf
         self.progress = Progress()
         self._asked = 0  # number of the latest request
+        self._ahead: Sequence[Mapping[str, Any]] = ()  # what is trained after it
         self._process: subprocess.Popen[str] | None = None
         self._lock = threading.Lock()  # pages of several people may ask at the same time
 
@@ -104,17 +122,29 @@ class WarmWorker:
         with self._lock:
             self._running()
 
-    def ask(self, described: Mapping[str, Any], *, keep: bool = False) -> Progress:
-        """Train the run that is described as in a `run.json`; `keep` puts it in the store instead of on the shelf."""
+    def ask(
+        self, described: Mapping[str, Any], *, keep: bool = False, ahead: Sequence[Mapping[str, Any]] = ()
+    ) -> Progress:
+        """Train the run that is described as in a `run.json`; `keep` puts it in the store instead of on the shelf.
+
+        Then those that lie `ahead` and are not trained yet, together and for the shelf: whoever moves a slider will want its
+        other values too. What is asked for meanwhile comes first; if it is none of them, they are given up.
+        """
         with self._lock:
             self._cancel()
-            self._asked += 1
-            if found := self.shelf.found(described):
+            found, *others = self.shelf.all_found([described, *ahead])
+            waiting = [each for each, run in zip(ahead, others, strict=True) if run is None]
+            under_way = self.progress.working_ahead and all(each in self._ahead for each in waiting)
+            if found is not None:
                 stored = self.shelf.keep(found.key) if keep else found
-                self.progress = _of_stored(described, stored)
+                self.shelf.touch(found.key)
+                self.progress = _of_stored(described, stored, ahead=self.progress.ahead if under_way else None)
             else:
                 self.progress = Progress(described, PREPARING)
-                self._send({"id": self._asked, "run": described, "keep": keep})
+            if found is None or (waiting and not under_way):
+                self._asked += 1
+                self._ahead = waiting
+                self._send({"id": self._asked, "run": described, "keep": keep, "next": waiting})
             return self.progress
 
     def cancel(self) -> None:
@@ -170,9 +200,10 @@ class WarmWorker:
             for line in process.stdout or ():
                 answer = json.loads(line)
                 with self._lock:
-                    if answer["id"] == self._asked and self.progress.working:
+                    if answer["id"] == self._asked and (self.progress.working or answer["event"] == "ahead"):
                         self.progress = _after(self.progress, answer)
         with self._lock:
+            self.progress = dataclasses.replace(self.progress, ahead=None)
             if process is self._process and self.progress.working:
                 message = (
                     f"The process that trains ended without a word (code {process.returncode}). Most often there was not "
@@ -186,6 +217,10 @@ def _after(progress: Progress, answer: Mapping[str, Any]) -> Progress:
     event = answer["event"]
     if event == "started":
         return dataclasses.replace(progress, epochs=answer["epochs"])
+    if event == "preparing":
+        return dataclasses.replace(progress, prepared=answer["done"])
+    if event == "ahead":
+        return dataclasses.replace(progress, ahead=answer["done"])
     if event == "epoch":
         return dataclasses.replace(progress, state=TRAINING, history=(*progress.history, answer["row"]))
     return dataclasses.replace(
@@ -193,7 +228,7 @@ def _after(progress: Progress, answer: Mapping[str, Any]) -> Progress:
     )
 
 
-def _of_stored(described: Mapping[str, Any], stored: StoredRun) -> Progress:
+def _of_stored(described: Mapping[str, Any], stored: StoredRun, ahead: float | None) -> Progress:
     """The progress of a run that was trained before."""
     history: tuple[Mapping[Any, float], ...] = tuple(stored.history.to_dict("records"))
-    return Progress(described, FINISHED, len(history), history, stored.key)
+    return Progress(described, FINISHED, len(history), history, stored.key, ahead=ahead)

@@ -3,21 +3,25 @@
 Starting Python with torch and Lightning takes longer than training a head on cached features, so one process is kept
 and asked again and again. It reads one JSON object a line,
 
-    {"id": 1, "run": {"dataset": {"name": "letters", "knobs": {}}, "model": "mlp", "epochs": 3}, "keep": false}
+    {"id": 1, "run": {"dataset": {"name": "letters", "knobs": {}}, "model": "mlp", "epochs": 3}, "keep": false, "next": []}
     {"cancel": 1}
 
 where `run` is what `run.json` holds and only its `dataset` is needed, and answers with
 
     {"id": 1, "event": "started", "epochs": 3}
+    {"id": 1, "event": "preparing", "done": 0.25}                 while the features of a backbone are computed
     {"id": 1, "event": "epoch", "row": {"epoch": 0, "train_loss": 1.9, …}}
     {"id": 1, "event": "finished", "key": "4f1c…"}
+    {"id": 1, "event": "ahead", "done": 0.5}
 
-or, in place of the last, `"cancelled"`, or `"failed"` with a `message` in words. The latest request wins: one that is
-being trained gives way at the end of its epoch, or of a batch of the features it needs. A line that is no request is
-answered with `"failed"` and disturbs nothing. With `keep` a run goes to the store, otherwise to the shelf. A request is
-only data: code of other people that it names is imported if its module was allowed when the process was started
-(`lookup`). When the input closes, the process ends at once: whoever asked is gone, and what is written is written as a
-whole or not at all.
+or, in place of `"finished"`, `"cancelled"` or `"failed"` with a `message` in words. `next` are runs that will be wanted
+next, such as every other value of a slider: when the request is finished they are trained together and lie on the shelf.
+Whoever asks for one of them meanwhile gets it first, trained alone, and then they go on; any other request ends them. The
+latest request wins: one that is being trained gives way at the end of its epoch, or of a batch of the features it needs. A
+line that is no request is answered with `"failed"` and disturbs nothing. With `keep` a run goes to the store, otherwise to
+the shelf. A request is only data: code of other people that it names is imported if its module was allowed when the process
+was started (`lookup`). When the input closes, the process ends at once: whoever asked is gone, and what is written is
+written as a whole or not at all.
 """
 
 from __future__ import annotations
@@ -25,13 +29,15 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import math
 import os
 import queue
 import sys
 import threading
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from importlib import import_module
 from typing import Any, TextIO
 
 import torch
@@ -42,15 +48,20 @@ from workbench.losses import from_spec
 from workbench.networks.network import backbone_named
 from workbench.store.shelf import Shelf
 from workbench.training import Cancelled, Run, train
-from workbench.training import learner as learning  # noqa: F401  (Lightning is imported now, not while somebody waits)
+from workbench.training.features import features_of, whole_network
+from workbench.training.hardware import device_named
+from workbench.training.scoring import rows_at_once
 
 DATASETS_IN_MEMORY = 2
+TOLD = 50  # times that it is said how far the runs of `next` are
 
 
 def main() -> None:
     """Serve requests until the input closes."""
     torch.set_num_threads(max(1, (os.cpu_count() or 2) // 2))  # the other half is for whoever asks
     answers = sys.stdout
+    # Lightning takes seconds to import: now, not while somebody waits, and beside the data and features of the first run.
+    threading.Thread(target=import_module, args=("workbench.training.heads",), daemon=True).start()
     with (
         open(sys.stdin.fileno(), encoding="utf-8", errors="replace", closefd=False) as lines,
         contextlib.redirect_stdout(sys.stderr),  # what a library prints must not come between the answers
@@ -129,10 +140,13 @@ class Worker:
             self._look_up(asked)
             shelf = Shelf()
             store = shelf.store if request.get("keep") else shelf
+            self._prepare(asked, run, shelf)
             train(run, store=store, progress=False, on_epoch=on_epoch, on_batch=lambda: self._look_up(asked))
             shelf.touch(run.key)
             shelf.forget()
             self._tell(asked, "finished", key=run.key)
+            if request.get("next"):
+                self._train_ahead(asked, request["next"], shelf)
         except Cancelled:
             self._tell(asked, "cancelled")
         except (ValueError, OSError, FloatingPointError, MemoryError) as error:  # our own: they say what to do
@@ -141,6 +155,53 @@ class Worker:
             traceback.print_exc()
             about = f"training stopped with {type(error).__name__}; the terminal of the workbench says more"
             self._tell(asked, "failed", message=about)
+
+    def _prepare(self, asked: Any, run: Run, shelf: Shelf) -> None:
+        """Computes the features that a run needs, unless they are kept, and tells how far it is."""
+        if run.features is None or shelf.has(run.key):
+            return
+        splits = (run.data.train, run.data.val, run.data.test)
+        n_batches = sum(math.ceil(split.n / rows_at_once(run.data.input_shape)) for split in splits)
+        done = 0
+
+        def on_batch() -> None:
+            nonlocal done
+            done += 1
+            self._tell(asked, "preparing", done=done / n_batches)
+            self._look_up(asked)
+
+        network, device = whole_network(run, shelf), device_named(run.device)
+        features_of(network, run.data, run.model_name, shelf, device, progress=False, on_batch=on_batch)
+
+    def _train_ahead(self, asked: Any, described: Sequence[Mapping[str, Any]], shelf: Shelf) -> None:
+        """Trains runs together as long as nobody wants anything else, and those that somebody wants first."""
+        from workbench.training.heads import stackable, train_heads
+
+        runs = [run for run in map(run_described, described) if stackable(run) and not shelf.has(run.key)]
+        n_steps = max((run.epochs * math.ceil(run.data.train.n / run.batch_size) for run in runs), default=0)
+        step = 0
+
+        def on_batch() -> None:
+            nonlocal asked, step
+            step += 1
+            if step % math.ceil(n_steps / TOLD) == 0:
+                self._tell(asked, "ahead", done=min(1.0, (step - 1) / n_steps))
+            try:
+                self._look_up(asked)
+            except Cancelled:
+                if self.waiting is None or self.waiting.get("run") not in described:
+                    raise
+                request, self.waiting = self.waiting, None
+                self._answer(request | {"next": []})
+                asked = request.get("id")
+
+        self._tell(asked, "ahead", done=0.0)
+        with contextlib.suppress(Cancelled):
+            train_heads(runs, store=shelf, progress=False, on_batch=on_batch)
+            for run in runs:
+                shelf.touch(run.key)
+            shelf.forget()
+        self._tell(asked, "ahead", done=1.0)
 
     def _tell(self, asked: Any, event: str, **facts: Any) -> None:
         with self.telling:

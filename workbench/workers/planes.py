@@ -19,7 +19,7 @@ from itertools import product
 
 import pandas as pd
 
-from workbench.store import Store, StoredRun
+from workbench.store import DEMO, Store, StoredRun
 from workbench.store.cache import PLANES, content_key
 
 FILE = "points.csv"
@@ -61,7 +61,10 @@ class Plane:
         return content_key({**asdict(self), "chosen": "spread evenly"})
 
     def known(self, store: Store) -> dict[Point, list[float]]:
-        """(a, b) → its line, of all points that are known."""
+        """(a, b) → its line, of all points that are known, here or with the demo runs of the package."""
+        return {point: line for place in (Store(DEMO), store) for point, line in self._kept(place).items()}
+
+    def _kept(self, store: Store) -> dict[Point, list[float]]:
         if (kept := PLANES.files(store, self.key, [FILE])) is None:
             return {}
         try:

@@ -2,7 +2,7 @@
 
 The process that asks for a run on several ranks starts one process for each and waits; rank 0 reports to it. A rank that
 fails ends them all, and so does the end of the process that waits, however it comes. On several nodes the same call is
-made on each, and each starts its own ranks. Ranks that a launcher has started, such as torchrun, are taken as they are.
+made on each, and each starts its own ranks. Ranks that torchrun or srun has started are taken as they are.
 
 Why not torch.multiprocessing.spawn, torchelastic or Lightning's launcher, for the ranks of one machine? In all three every
 rank imports torch and Lightning anew, 6 s of work each, whenever ranks are started; here a process that has done so is
@@ -25,6 +25,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
@@ -34,8 +35,12 @@ import torch
 from torch import distributed
 
 LAUNCHED = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")  # what torchrun and its like tell each process
+OF_SLURM = ("SLURM_PROCID", "SLURM_LOCALID")  # and srun, beside how many tasks and nodes there are
 RENDEZVOUS = ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK")  # how the ranks of several nodes find each other
 NEVER_STARTED, TERMINATED = 1, 143  # exit codes of a rank: Python's own for an error, and the shell's for SIGTERM
+SILENCE = timedelta(
+    minutes=30
+)  # after which ranks no longer wait for one; they do while rank 0 scores and writes the tables
 SECONDS_TO_END = 5.0  # that a rank has to leave its files in order before it is killed
 
 Report = Callable[[Any], None]
@@ -72,7 +77,7 @@ class Place:
             torch.cuda.set_device(self.local)
         backend = "nccl" if self.device_type == "cuda" else "gloo"
         distributed.init_process_group(
-            backend, init_method=self.meeting, rank=self.rank, world_size=self.devices * self.nodes
+            backend, init_method=self.meeting, rank=self.rank, world_size=self.devices * self.nodes, timeout=SILENCE
         )
 
     def _tell_lightning(self) -> None:
@@ -80,15 +85,16 @@ class Place:
 
 
 def launched(device_type: str) -> Place | None:
-    """The rank that this process is by its environment: torchrun, or a job of SLURM or Kubernetes, has started it.
+    """The rank that this process is by its environment: torchrun, or a job of SLURM or Kubernetes, has started it."""
+    if all(name in os.environ for name in LAUNCHED):
+        return _by_torchrun(device_type)
+    return _by_srun(device_type) if all(name in os.environ for name in OF_SLURM) else None
 
-    A launcher that tells no LOCAL_RANK starts one process on each node.
-    """
-    told = {name: os.environ.get(name) for name in LAUNCHED}
-    if None in told.values():
-        return None
-    rank, n_ranks, local = int(told["RANK"] or 0), int(told["WORLD_SIZE"] or 1), int(os.environ.get("LOCAL_RANK", 0))
-    devices = int(os.environ.get("LOCAL_WORLD_SIZE", n_ranks if "LOCAL_RANK" in os.environ else 1))
+
+def _by_torchrun(device_type: str) -> Place:
+    """As torchrun tells it. A launcher that tells no LOCAL_RANK starts one process on each node."""
+    rank, n_ranks, local = _told("RANK"), _told("WORLD_SIZE"), _told("LOCAL_RANK", default=0)
+    devices = _told("LOCAL_WORLD_SIZE", default=n_ranks if "LOCAL_RANK" in os.environ else 1)
     place = Place(device_type, local, devices, n_ranks // devices, rank // devices, "env://")
     if place.rank != rank or place.devices * place.nodes != n_ranks:
         raise ValueError(
@@ -96,6 +102,53 @@ def launched(device_type: str) -> Place | None:
             "together: every node must have as many ranks as the others, numbered node after node"
         )
     return place
+
+
+def _by_srun(device_type: str) -> Place | None:
+    """As srun tells it, which gives each task of a step its number. None for a single task.
+
+    The script that sbatch starts is told how many tasks its job has, and is none of them: it starts them by srun.
+    """
+    rank, local = (_told(name) for name in OF_SLURM)
+    n_ranks = _told("SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", default=1)
+    batch_script = os.environ.get("ENVIRONMENT") == "BATCH" and "SLURM_STEP_ID" not in os.environ
+    if n_ranks == 1 or batch_script:
+        return None
+    nodes = _told("SLURM_STEP_NUM_NODES", "SLURM_NNODES", "SLURM_JOB_NUM_NODES", default=1)
+    place = Place(device_type, local, n_ranks // nodes, nodes, rank // max(1, n_ranks // nodes), _meeting_of_job(nodes))
+    if place.rank != rank or place.devices * nodes != n_ranks:
+        raise ValueError(
+            f"SLURM_PROCID = {rank}, SLURM_LOCALID = {local}, {n_ranks} tasks and {nodes} nodes do not go together: every node "
+            "must have as many tasks as the others, numbered node after node (srun --ntasks-per-node N --distribution block)"
+        )
+    return place
+
+
+def _meeting_of_job(nodes: int) -> str:
+    """Where the tasks of a step meet: on its first node, at a port that follows from its number."""
+    job, step = _told("SLURM_JOB_ID", default=0), _told("SLURM_STEP_ID", default=0)
+    address, port = (
+        os.environ.get("MASTER_ADDR"),
+        os.environ.get("MASTER_PORT", str(20_000 + (100 * job + step) % 20_000)),
+    )
+    if address is None and nodes == 1:
+        address = "127.0.0.1"
+    elif address is None:
+        # Lightning is imported here alone, for it takes seconds; it reads lists such as gpu[01-04,07].
+        from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
+
+        listed = os.environ.get("SLURM_STEP_NODELIST", os.environ.get("SLURM_JOB_NODELIST", "127.0.0.1"))
+        address = SLURMEnvironment.resolve_root_node_address(listed)
+    return f"tcp://{address}:{port}"
+
+
+def _told(*names: str, default: int | None = None) -> int:
+    """The number that the first of these variables that is there tells."""
+    name = next((name for name in names if name in os.environ), names[0])
+    text = os.environ.get(name, str(default))
+    if not text.isdecimal():
+        raise ValueError(f"{name} = {text!r} in the environment; a launcher gives a whole number there")
+    return int(text)
 
 
 @contextlib.contextmanager

@@ -45,8 +45,8 @@ def together(scores: Tensor, n: int) -> Tensor:
     """The scores of the n rows of a batch, in their order, from those of this rank's part. Gradients flow back."""
     if n_ranks() == 1:
         return scores
-    here = part(torch.arange(n))
-    before, after = (int(here[0]), n - 1 - int(here[-1])) if len(here) else (n, 0)
+    sizes = [len(rows) for rows in torch.arange(n).tensor_split(n_ranks())]
+    before, after = sum(sizes[: rank()]), sum(sizes[rank() + 1 :])
     # Half precision is summed in full: each row is one rank's score and zeros.
     return total(F.pad(scores.float(), (0, 0) * (scores.ndim - 1) + (before, after)))
 
