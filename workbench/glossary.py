@@ -48,17 +48,60 @@ TERMS = (
     Term("", "hit", "hits", "the label is in the set"),
     Term("", "accuracy", "accuracy", "share of rows whose set holds the label; of conformal sets, coverage"),
     Term("", "macro accuracy", "macro_accuracy", "mean over classes of their accuracy: every class counts alike"),
-    Term("1 − α", "confidence", "confidence", "promised probability that a set holds the label (conformal rules)"),
+    Term(
+        "1 − α",
+        "confidence",
+        "confidence",
+        "promised probability that a set holds the label (conformal rules); this α, the share of misses, has no name in the code",
+    ),
+    Term(
+        "",
+        "conformal",
+        "LAC, APS, …",
+        "of a rule: fitted on labelled rows so that the set of a new row holds its label with the promised probability",
+    ),
+    Term(
+        "",
+        "exchangeable",
+        "",
+        "of rows: any order of them is equally probable, as if all were drawn from one urn; what conformal rules need",
+    ),
+    Term(
+        "LAC", "least ambiguous sets", "LAC", "conformal sets with one threshold for all rows: the smallest on average"
+    ),
+    Term(
+        "APS",
+        "adaptive prediction sets",
+        "APS",
+        "conformal sets that add classes until they hold enough probability: coverage varies less between kinds of rows",
+    ),
+    Term(
+        "RAPS",
+        "regularised adaptive sets",
+        "RAPS",
+        "APS with a price on classes far down the ranking, so that few sets are very large",
+    ),
     Term("", "rule", "AverageK, LAC, …", "what turns probabilities into sets; fitted on one table, used on another"),
     Term("", "top-K", "TopK", "the K most probable classes of every row"),
     Term("", "average-K", "AverageK", "all classes above one threshold, K of them on average"),
     Term("", "Bayes classifier", "bayes", "the best there can be, made from the posterior"),
+    Term("", "Bayes set", "bayes.sets", "the set that a rule makes of the posterior: no classifier has a better one"),
+    Term("", "Bayes risk", "bayes", "share of labels that even the Bayes sets miss; no training takes it away"),
+    Term(
+        "H",
+        "entropy",
+        "",
+        "−Σ p log p: how spread probabilities are, 0 for a sure row, log L for a row of which nothing is known",
+    ),
     Term("", "regret", "bayes.regret", "accuracy lost against the best sets of the same mean size"),
     Term(
         "",
         "heterogeneity",
         "heterogeneity",
         "spread over rows of the size of the best sets: how unequally ambiguous they are",
+    ),
+    Term(
+        "", "best possible", "", "accuracy of the Bayes classifier at the same mean size; known where the posterior is"
     ),
     Term("n_y", "class counts", "class_counts", "training images of each class"),
     Term("", "few, medium, many", "shot_accuracy", "classes with < 20, 20 to 100 and > 100 training images"),
@@ -68,23 +111,55 @@ TERMS = (
     Term("M, B", "noise draws", "n_samples", "how many noise vectors a noised loss draws for a row"),
     Term("τ, T", "temperature", "temperature", "number that divides scores"),
     Term(
-        "m_y, C",
+        "m_y",
         "margin",
         "margin, max_margin",
-        "how far the label's score must lead; larger for rare classes in some losses",
+        "how far the label's score must lead; larger for rare classes in some losses, whose papers scale it by a C of its own",
+    ),
+    Term(
+        "", "surrogate", "losses", "a loss that slopes, trained in place of the error, which is flat almost everywhere"
+    ),
+    Term(
+        "(1 + s_j − s_y)₊",
+        "hinge",
+        "TopKHinge, …",
+        "a surrogate that is 0 once the label leads by the margin, and grows by 1 for each point of score that it lacks",
+    ),
+    Term(
+        "",
+        "conditional risk",
+        "figures.conditional_risk",
+        "mean of a loss over the labels that one row may have, each with its probability",
+    ),
+    Term(
+        "",
+        "pseudo-label",
+        "AverageKTwoHead",
+        "a class that nobody wrote down and that training takes for a label: what the second head proposes",
     ),
     Term(
         "α",
         "weight of pseudo-labels",
         "alpha",
-        "how much the two-head loss heeds the candidates its second head proposes",
+        "how much the two-head loss heeds the candidates its second head proposes; not the α of 1 − α",
     ),
     Term("β", "weight of the promise", "beta", "how much a loss heeds the wanted number of positives"),
     Term("P_K", "distribution of k", "p_k", "how much training heeds top-1, top-2, …: weights that sum to 1"),
     Term("P", "relaxed permutation matrix", "neural_sort, …", "entry (i, j): the degree to which class j has rank i"),
     Term("m", "classes that are sorted", "m", "only the m highest scores enter the relaxed sorting"),
-    Term("C", "normaliser", "link_constant", "what divides exp(score) in the quasibinary link; the code keeps log C"),
+    Term(
+        "C",
+        "normaliser",
+        "link_constant",
+        "what divides exp(score) in the quasibinary link; the code keeps log C; not the C that scales margins",
+    ),
     Term("", "calibrated probabilities", "expected_calibration_error", "of what is said with 80 %, 80 % are right"),
+    Term(
+        "ECE",
+        "expected calibration error",
+        "expected_calibration_error",
+        "mean distance between what is said and what is right, over bins of the confidence",
+    ),
     Term("", "calibrated loss", "calibrated", "minimising it leads to the best top-K sets: it ranks classes rightly"),
     Term("", "proper loss", "proper", "minimising it leads to the true probabilities: also to the best average-K sets"),
     Term("", "none of these", "none_of_these", "the answer of an empty set: no class reaches the threshold"),
@@ -103,6 +178,18 @@ def frame() -> pd.DataFrame:
     import pandas as pd
 
     return pd.DataFrame([vars(term) for term in TERMS])
+
+
+def explained(*words: str) -> list[Term]:
+    """The terms of these words, in their order; an error for a word that is not here.
+
+    >>> [term.symbol for term in explained("mean maximum confidence", "threshold")]
+    ['MMC', 'λ, t, 1 − q̂']
+    """
+    known = {term.word: term for term in TERMS}
+    if missing := [word for word in words if word not in known]:
+        raise ValueError(f"{missing[0]!r} is not in the glossary; it has {', '.join(known)}")
+    return [known[word] for word in words]
 
 
 def markdown() -> str:

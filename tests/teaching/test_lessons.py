@@ -1,0 +1,196 @@
+"""Every lesson asks before it tells, and what it tells is what the library and its documents say."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import workbench as wb
+from workbench.figures.style import LIGHT
+from workbench.losses.noised import largest_calibrated_epsilon
+from workbench.teaching import measured
+from workbench.teaching.base import Picture, slider
+from workbench.teaching.demo import tables, truth
+from workbench.teaching.lessons import (
+    LESSONS,
+    a_promise_and_its_price,
+    a_threshold_without_labels,
+    none_and_many,
+    soft_ranks,
+    top_k_or_average_k,
+    what_a_set_is,
+    what_calibrated_means,
+    what_epsilon_does,
+    why_the_error_cannot_be_trained,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+every_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
+
+
+@pytest.fixture(scope="module")
+def told():
+    """Everything that every lesson tells, computed once."""
+    return {lesson.name: lesson.tell(LIGHT) for lesson in LESSONS}
+
+
+def said(told, name: str) -> str:
+    """All words of a lesson."""
+    story = told[name]
+    question = story.question
+    target = [question.target.within] if question.target else []
+    whys = [words for choice in question.choices for words in (choice.text, choice.why)]
+    captions = question.picture.captions if question.picture else ()
+    return " ".join([*story.words, question.text, *whys, *target, *captions, *story.answer])
+
+
+@every_lesson
+def test_it_asks_first_has_one_right_answer_and_explains_the_wrong_ones(told, lesson):
+    question = told[lesson.name].question
+    assert lesson.sight.startswith("You will see ")
+    assert lesson.sight.count(". ") == 0, "one sentence"
+    assert (ROOT / "notebooks" / f"{lesson.notebook}.ipynb").is_file()
+    assert bool(question.choices) != bool(question.target), "a click or a move"
+    if question.choices:
+        assert [choice.right for choice in question.choices].count(True) == 1
+        assert all(choice.why for choice in question.choices)
+    else:
+        right = [value for value in question.picture.slider.values if question.target.holds(value)]
+        assert right, "the slider reaches the answer"
+        assert not question.target.holds(question.picture.slider.values[question.picture.slider.start])
+
+
+@every_lesson
+def test_its_picture_moves_and_every_place_has_its_caption(told, lesson):
+    picture = told[lesson.name].question.picture
+    places = len(picture.slider.values)
+    assert len(picture.figures) == len(picture.captions) == len(picture.slider.texts) == places
+    assert picture.changes, "something moves"
+    assert len(set(picture.captions)) > places / 2
+    assert set(picture.secret) <= {trace.name for trace in picture.figures[0].data}
+    assert all(len(change["values"]) == places for change in picture.changes)
+
+
+@every_lesson
+def test_its_words_are_whole(told, lesson):
+    words = said(told, lesson.name)
+    assert not {"nan", "inf"} & set(re.findall(r"\w+", words))
+    assert not re.search(r"[{}]", words)
+    story = told[lesson.name]
+    assert len(" ".join([*story.words, story.question.text, *story.answer]).split()) < 520, "two minutes"
+
+
+def test_what_changes_between_places_is_found_and_nothing_else():
+    import plotly.graph_objects as go
+
+    def drawn(height: float) -> go.Figure:
+        bars = go.Bar(x=["a", "b"], y=[1, height], name="bars")
+        return go.Figure(bars).update_layout(shapes=[{"type": "line", "x0": 0, "x1": 1, "y0": height, "y1": height}])
+
+    picture = Picture(tuple(map(drawn, (1, 2))), "two bars", slider("h", (1, 2)), ("one", "two"))
+    assert [change["path"] for change in picture.changes] == [
+        ["data", 0, "y"],
+        ["layout", "shapes", 0, "y0"],
+        ["layout", "shapes", 0, "y1"],
+    ]
+
+
+def test_numbers_that_took_hours_are_those_of_the_documents():
+    table = (ROOT / "docs" / "epsilon.md").read_text(encoding="utf-8").split("## Letters")[0]
+    assert f"| *always the same* | {measured.ALWAYS_THE_SAME} |" in table
+    for loss, found in measured.TOP_5.items():
+        assert f"| {loss} | {found.value:.1f} [{found.low:.1f}, {found.high:.1f}] |" in table
+    for number, claims in measured.CLAIMS.items():
+        kept = json.loads((ROOT / "docs" / "claims" / f"{number:02}.json").read_text(encoding="utf-8"))
+        expected = {each["what"]: each for each in kept["expectations"]}
+        for what, found in claims.items():
+            for name, value in found._asdict().items():
+                assert float(f"{expected[what][name]:.3g}") == value, what
+
+
+def test_the_answer_about_the_flower_is_that_of_the_posterior(told):
+    posterior = what_a_set_is.photograph_of_a_flower()[2]
+    needed = wb.PointwiseError(confidence=0.9).fit(table := wb.LogitTable.from_probabilities(posterior[None]))(table)
+    assert told["what_a_set_is"].question.target.holds(int(needed.sizes[0]))
+    assert not told["what_a_set_is"].question.target.holds(int(needed.sizes[0]) - 1)
+
+
+def test_two_rows_by_hand_are_what_the_rules_give():
+    rows = (top_k_or_average_k.CLEAR, top_k_or_average_k.BLURRED)
+    table = wb.LogitTable.from_probabilities(np.array(rows), posterior=np.array(rows))
+    expected = [wb.bayes.expected_accuracy(rule.fit(table)(table)) for rule in (wb.TopK(2), wb.AverageK(2))]
+    assert top_k_or_average_k.by_hand(rows, 2) == pytest.approx(expected)
+
+
+def test_the_threshold_by_hand_is_that_of_the_library(told):
+    rows = a_threshold_without_labels.ROWS
+    low, high = sorted(a_threshold_without_labels.cut(rows, 2))
+    fitted = wb.AverageK(2).fit(wb.LogitTable.from_probabilities(np.array(rows)))
+    assert fitted.threshold == pytest.approx((low + high) / 2)
+    assert told["a_threshold_without_labels"].question.target.holds(fitted.threshold)
+
+
+def test_the_promise_is_kept_on_average_and_broken_on_bark_by_the_rule_that_is_smaller():
+    lac, aps = (a_promise_and_its_price.by_organ(rule(0.9)) for rule in (wb.LAC, wb.APS))
+    for found in (lac, aps):
+        assert found["all"][0] == pytest.approx(0.9, abs=0.02)
+    assert lac["flower"][0] > 0.93
+    assert lac["bark"][0] < 0.8
+    assert abs(aps["flower"][0] - aps["bark"][0]) < 0.03
+    assert aps["bark"][1] > 2 * lac["bark"][1]
+    assert a_promise_and_its_price.shifted() < 0.8
+    val, test = truth()
+    shown = test.attributes["organs"] == "bark"
+    assert wb.LAC(0.9).fit(val)(test).hits[shown].mean() == pytest.approx(lac["bark"][0], abs=0.05)
+
+
+def test_leaving_out_the_one_breaks_the_promise():
+    without, right = a_promise_and_its_price.coverage_without_the_one(10, 0.9)
+    assert without < 0.9 <= right
+    random = np.random.default_rng(0).random((20_000, 11))  # ten calibration scores and the new one
+    tenth = np.sort(random[:, :10], axis=1)
+    assert (random[:, 10] <= tenth[:, 9]).mean() == pytest.approx(right, abs=0.01)
+    assert (random[:, 10] <= tenth[:, 8]).mean() == pytest.approx(without, abs=0.01)
+
+
+def test_the_plain_hinge_prefers_a_tie_and_the_calibrated_one_the_best_set():
+    found = why_the_error_cannot_be_trained.risks(why_the_error_cannot_be_trained.BLURRED, 2)
+    assert found["plain"][0] < found["plain"][1]
+    assert found["calibrated"][1] < found["calibrated"][0]
+
+
+def test_without_noise_nothing_moves_and_with_it_the_moat_is_crossed(told):
+    assert np.abs(what_epsilon_does.pulls(0.0)).max() == 0
+    pull = what_epsilon_does.pulls(1.0)
+    assert pull[what_epsilon_does.LABEL] > 0.5
+    assert pull[: what_epsilon_does.K].sum() < -0.1
+    assert f"ε = {largest_calibrated_epsilon(2):.2f} on for K = 2" in said(told, "what_epsilon_does")
+
+
+def test_each_meaning_of_calibrated_can_hold_without_the_other():
+    test = tables("garden", "CrossEntropy").test
+    usual, noised = (
+        what_calibrated_means.judged(tables("garden", loss).test) for loss in ("CrossEntropy", "NoisedTopK")
+    )
+    frequencies = what_calibrated_means.judged(what_calibrated_means.always_the_frequencies(test))
+    assert noised[1] == pytest.approx(usual[1], abs=0.02)
+    assert noised[0] > 3 * usual[0]
+    assert frequencies[0] < usual[0]
+    assert frequencies[1] < usual[1] - 0.3
+
+
+def test_soft_ranks_are_probabilities_of_classes_and_of_ranks(told):
+    matrix = soft_ranks.soft_permutation(0.75)
+    np.testing.assert_allclose(matrix.sum(0), 1)
+    np.testing.assert_allclose(matrix.sum(1), 1)
+    assert f"{-np.log(0.5 * matrix[0, 0] + 0.5 * matrix[:2, 0].sum()):.2f}. All" in said(told, "soft_ranks")
+
+
+def test_only_a_softmax_sums_to_one_whatever_the_row_holds():
+    for name, loss in none_and_many.RUNS.items():
+        sums = [none_and_many.mean_sum(tables("meadow", loss).test, n) for n in (0, 3)]
+        assert (sums[1] - sums[0] > 2) == (name != "softmax")

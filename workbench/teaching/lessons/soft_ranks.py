@@ -1,0 +1,137 @@
+"""Lesson 9: ranks jump, so they are replaced by probabilities of ranks; P_K says which ranks count."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from workbench.figures.style import SEQUENTIAL, Theme, plotly_template
+from workbench.teaching.base import HEIGHT, Choice, Lesson, Picture, Question, Told, percent, slider
+from workbench.teaching.measured import CLAIMS
+
+OTHERS = (2.0, 1.0, 0.0)  # scores of the other three classes; the label's moves
+NAMES = ("label", "a", "b", "c")
+STEEPNESS = 3.0  # large is near to sorting
+P_K = (0.5, 0.5)
+
+
+def soft_permutation(score: float) -> np.ndarray:
+    """(4, 4): row r, column j: the degree to which class j has rank r, by a sorting network; the label is class 0."""
+    import torch
+
+    from workbench.operators import comparator_network_sort
+
+    scores = torch.tensor([score, *OTHERS], dtype=torch.float64)
+    return comparator_network_sort(scores, relaxation="logistic", steepness=STEEPNESS).numpy()
+
+
+def tell(theme: Theme) -> Told:
+    """The relaxed permutation matrix as the label's score climbs, and the loss that P_K makes of it."""
+    moved = slider("score of the label", [round(-1 + 0.25 * step, 2) for step in range(17)], "{:.2f}", start=0.75)
+    matrices = [soft_permutation(score) for score in moved.values]
+    within = np.array([matrix[:, 0].cumsum() for matrix in matrices])  # (places, 4): among the first k
+    hard = [float(sum(other > score for other in OTHERS) < 2) for score in moved.values]
+    scale = [[place / (len(SEQUENTIAL) - 1), colour] for place, colour in enumerate(SEQUENTIAL)]
+
+    def drawn(place: int) -> go.Figure:
+        figure = make_subplots(1, 2, column_widths=[0.5, 0.5], horizontal_spacing=0.14)
+        cells = {"x": NAMES, "y": ["1st", "2nd", "3rd", "4th"], "z": matrices[place], "zmin": 0, "zmax": 1}
+        text = [[f"{value:.2f}" for value in row] for row in matrices[place]]
+        figure.add_trace(
+            go.Heatmap(**cells, text=text, texttemplate="%{text}", colorscale=scale, showscale=False), 1, 1
+        )
+        steps = {"mode": "lines", "line": {"color": theme.threshold, "shape": "vh"}}
+        figure.add_trace(go.Scatter(x=moved.values, y=hard, name="hard: among the first two", **steps), 1, 2)
+        soft = {"mode": "lines", "line": {"color": theme.model_a, "width": 3}}
+        figure.add_trace(go.Scatter(x=moved.values, y=within[:, 1], name="soft", **soft), 1, 2)
+        dot = {"mode": "markers", "marker": {"size": 12, "color": theme.model_a}, "showlegend": False}
+        figure.add_trace(go.Scatter(x=[moved.values[place]], y=[within[place, 1]], **dot), 1, 2)
+        figure.update_layout(
+            template=plotly_template(theme), height=HEIGHT, margin={"l": 50, "r": 20, "t": 40, "b": 52}
+        )
+        figure.update_yaxes(autorange="reversed", row=1, col=1)
+        figure.update_xaxes(title="class; the others stand at 2, 1, 0", row=1, col=1)
+        figure.update_xaxes(title="score of the label", row=1, col=2)
+        return figure.update_yaxes(range=[-0.03, 1.03], tickformat=".0%", row=1, col=2)
+
+    def loss(place: int) -> float:
+        return -math.log(sum(weight * within[place, k] for k, weight in enumerate(P_K)))
+
+    def caption(place: int) -> str:
+        first, two = within[place, :2]
+        return (
+            f"The label is first with probability {percent(first, 0)}, among the first two with {percent(two, 0)}. "
+            f"With P_K = (½, ½) the loss is −log(½ · {first:.2f} + ½ · {two:.2f}) = {loss(place):.2f}."
+        )
+
+    picture = Picture(
+        tuple(drawn(place) for place in range(len(moved.values))),
+        "Left, a square of sixteen numbers: how much each of four classes has each rank. Right, the probability that the "
+        "label is among the first two against its score: a step if ranks are hard, a smooth curve if they are soft.",
+        moved,
+        tuple(caption(place) for place in range(len(moved.values))),
+    )
+    at, before = moved.start, matrices[moved.start][:, 0]
+    steep = CLAIMS[15]["top-1 points of (.1, 0, 0, 0, .9) over (.5, 0, 0, 0, .5), soft_sort"]
+    network = CLAIMS[15]["top-1 points of (.1, 0, 0, 0, .9) over (.5, 0, 0, 0, .5), splitter"]
+    words = (
+        "The *rank* of a class is its place when scores are sorted, 1 for the highest. To train a network so that the "
+        "label is among the "
+        "first K, one would lower its rank. But ranks are whole numbers: a small change of the scores changes none, so "
+        "the gradient "
+        "is zero.",
+        "A *relaxed sort* answers with probabilities in place of ranks: a square table P in which row r says how much "
+        "each class has rank r. "
+        "The hard table has a single 1 in each row; the soft one is spread, and follows the scores smoothly. "
+        "(NeuralSort, SoftSort, Sinkhorn and "
+        "sorting networks are four ways to make one.)",
+        "A loss built on it has a setting **P_K**, for example P_K = (0.5, 0, 0, 0, 0.5).",
+    )
+    choices = (
+        Choice(
+            "How probable each of five classes is",
+            "P_K speaks of k, the number of places that count, and is the same for every row. Probabilities of classes "
+            "come out of the network.",
+        ),
+        Choice(
+            "How much being first counts, being among the first two, and so on",
+            "Right: half of the worth for the label being first, half for its being among the first five; nothing for "
+            "two, three and four as such.",
+            right=True,
+        ),
+        Choice(
+            "How often the label had rank 1, 2, … in the training data",
+            "It is chosen, not counted: it says what we want, not what was found.",
+        ),
+    )
+    answer = (
+        "**P_K is a distribution over k**: weights for k = 1, 2, … that sum to 1 and say how much training heeds top-1, "
+        "top-2, … accuracy. The loss is "
+        "−log Σ_k P_K(k) · P(label among the first k). P_K = (1) is ordinary top-1 training, (0, 0, 0, 0, 1) cares for "
+        "the first five only, and a mixture for both.",
+        "**From the table to the probability.** The column of the label holds its probability of each rank; here "
+        f"{', '.join(f'{value:.2f}' for value in before)}. "
+        f"P(among the first k) is the sum of its first k entries: {within[at, 0]:.2f}, {within[at, 1]:.2f}, "
+        f"{within[at, 2]:.2f}, {within[at, 3]:.2f}. With P_K = (½, ½) the loss is "
+        f"−log(½ · {within[at, 0]:.2f} + ½ · {within[at, 1]:.2f}) = {loss(at):.2f}. All of it is smooth, so it can be "
+        "trained; a weight at k also rewards every better rank. (This "
+        "table comes from a sorting network: its rows and its columns sum to 1; of NeuralSort and SoftSort only the rows do.)",
+        "Two warnings, measured on CIFAR-100. A P_K that hardly cares for being first may lose it: with (.1, 0, 0, 0, "
+        ".9) in place of (.5, 0, 0, 0, .5) top-1 accuracy changes by "
+        f"{steep} points with SoftSort, and by {network} with a sorting network. And a temperature sets how soft the "
+        "sort is: too soft hardly ranks, too hard jumps again.",
+    )
+    return Told(words, Question("What does P_K say?", choices, picture=picture), answer)
+
+
+LESSON = Lesson(
+    "soft_ranks",
+    "Soft ranks",
+    "You will see a rank that jumps become a probability that glides, and which ranks a loss can be told to care for.",
+    "06_relaxed_sorting",
+    tell,
+    needs_torch=True,
+)

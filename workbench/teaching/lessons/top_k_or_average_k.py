@@ -1,0 +1,127 @@
+"""Lesson 2: the same number of classes for every row, or the same number on average."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+
+from workbench.figures.base import points
+from workbench.figures.style import Theme
+from workbench.metrics.bayes import top_k_against_average_k
+from workbench.sets import AverageK, TopK
+from workbench.teaching.base import Choice, Lesson, Picture, Question, Told, axes, percent, slider
+from workbench.teaching.demo import tables
+
+MOST = 15
+CLEAR, BLURRED = (0.97, 0.01, 0.01, 0.01), (0.3, 0.28, 0.22, 0.2)  # the two rows of the question
+K = 2
+
+
+def by_hand(rows: tuple[tuple[float, ...], ...], K: int) -> tuple[float, float]:
+    """How often sets of K classes each, and of K classes on average, hold the label of rows whose law is known."""
+    law = np.array(rows)
+    each, pooled = -np.sort(-law, axis=1)[:, :K], -np.sort(-law.ravel())[: K * len(law)]
+    return float(each.sum(1).mean()), float(pooled.sum() / len(law))
+
+
+def tell(theme: Theme) -> Told:
+    """Two rows by hand, then the best that top-K and average-K can do on the garden, and what a network does."""
+    top, average = by_hand((CLEAR, BLURRED), K)
+    val, test = tables("garden", "CrossEntropy")
+    frame = top_k_against_average_k(test, range(1, MOST + 1))
+    lines_of = frame.to_dict("records")
+    sizes = slider("K", range(1, MOST + 1), "{:.0f}", start=3)
+    lines = [
+        go.Scatter(
+            x=frame["K"], y=frame["average_k"], name="best average-K", line={"color": theme.bayes, "shape": "spline"}
+        ),
+        go.Scatter(
+            x=frame["K"], y=frame["top_k"], name="best top-K", mode="lines+markers", line={"color": theme.model_b}
+        ),
+    ]
+
+    def drawn(place: int) -> go.Figure:
+        at = lines_of[place]
+        gap = go.Scatter(
+            x=[at["K"], at["K"]],
+            y=[at["top_k"], at["average_k"]],
+            mode="lines+markers",
+            name="the gap",
+            line={"color": theme.threshold, "width": 5},
+        )
+        figure = axes(
+            theme, "K: classes in a set, each or on average", "sets that hold the label", traces=[*lines, gap]
+        )
+        return figure.update_layout(yaxis_tickformat=".0%", yaxis_range=[0.65, 1.005])
+
+    picture = Picture(
+        tuple(drawn(place) for place in range(MOST)),
+        "Two curves against K: how often the best average-K sets and the best top-K sets hold the label, and the gap at one K.",
+        sizes,
+        tuple(
+            f"K = {line['K']:.0f}: average-K holds the label of {percent(line['average_k'])}, top-K of {percent(line['top_k'])}, "
+            f"a gap of {100 * line['gap']:.1f} points at the same number of classes."
+            for line in lines_of
+        ),
+    )
+    best = max(lines_of, key=lambda line: line["gap"])
+    three = {rule: rule(3).fit(val)(test) for rule in (TopK, AverageK)}
+    made = three[AverageK].sizes
+    choices = (
+        Choice(
+            "Two classes for each row",
+            f"That is top-2: right with probability {percent(top)}. On the clear row the second class adds "
+            f"{percent(CLEAR[1], 0)}, while the blurred row lacks one that would add {percent(BLURRED[2], 0)}.",
+        ),
+        Choice(
+            "One class for the clear row, three for the blurred one",
+            f"Right: the four most probable entries of the whole table are taken. {percent(average)} in place of {percent(top)}.",
+            right=True,
+        ),
+        Choice(
+            "It does not matter, the number of classes is the same",
+            f"The number is the same, what it buys is not: {percent(average)} against {percent(top)}.",
+        ),
+    )
+    words = (
+        "*Top-K* answers with the K most probable classes of every row, always exactly K. *Average-K* takes every class whose "
+        "probability reaches **one threshold that all rows share**, chosen so that sets hold K classes *on average*: "
+        "its sets are "
+        "small on clear rows and large on blurred ones.",
+        f"Two rows and four classes. The first is clear, with probabilities {_listed(CLEAR)}. The second is blurred: "
+        f"{_listed(BLURRED)}. "
+        "You may name four classes in all.",
+    )
+    answer = (
+        "Why: every place in a set costs the same and buys the probability of the class that takes it. To hold the "
+        "label as often as "
+        "possible, buy the largest probabilities wherever they are. That is a threshold for all rows: **average-K is "
+        "the best rule for a "
+        "given mean size**. Top-K is the best rule if every set must have the same size, as a row of five pictures on a screen.",
+        f"In the garden the gap is largest at K = {best['K']:.0f}: {percent(best['average_k'])} against "
+        f"{percent(best['top_k'])}, {points(best['gap'])}. "
+        "At K = 1 there is hardly anything to move from one row to another, and for large K nothing is left to gain. If "
+        "all rows were equally "
+        "ambiguous there would be no gap at any K: average-K pays where ambiguity is *unequal*.",
+        f"A trained network shows the same: its top-3 sets hold {percent(float(three[TopK].hits.mean()))} of the labels, "
+        "its average-3 sets "
+        f"{percent(float(three[AverageK].hits.mean()))}, with {percent(float((made == 1).mean()), 0)} sets of one class and "
+        f"{percent(float((made > 5).mean()), 0)} of more than five. There is a price: average-K compares probabilities "
+        "*between* rows, so they "
+        "must mean the same everywhere; top-K needs only their order within a row.",
+    )
+    asked = "How do you spend four places on these two rows, so that the label is held as often as possible?"
+    return Told(words, Question(asked, choices, picture=picture), answer)
+
+
+def _listed(law: tuple[float, ...]) -> str:
+    return ", ".join(f"{probability:g}" for probability in law)
+
+
+LESSON = Lesson(
+    "top_k_or_average_k",
+    "Top-K or average-K",
+    "You will see two ways to spend the same number of classes, and how much the better one gains.",
+    "02_top_k_or_average_k",
+    tell,
+)
