@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help app lab test test-long lint browser coverage bench demo claims docs figures notebooks clean
+.PHONY: help app lab test test-long lint browser coverage bench demo claims docs figures views notebooks plateau clean
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -64,12 +64,18 @@ docs: $(VENV)/.test ## build the user guide and the reference into docs/site; op
 figures: $(VENV)/.app ## draw the published figures in docs/ again
 	@set -e; for script in docs/contact_sheet.py docs/epsilon.py docs/figures.py docs/sinkhorn.py docs/glossary.py docs/catalogue.py; do echo "== $$script"; $(BIN)/python $$script; done
 
+views: browser $(VENV)/.test ## photograph every view of the app on four screens, by day and by night, into docs/
+	$(BIN)/python docs/views.py
+
 # In a store of their own, so that what they show does not depend on the runs of whoever executes them. On a busy machine
 # the prints of a cell come in parts; the second command joins them.
 notebooks: $(VENV)/.app ## execute the notebooks again and keep what they show
 	WORKBENCH_HOME=$$(mktemp -d) BROWSER=true $(BIN)/jupyter nbconvert --to notebook --execute --inplace \
 		--ExecutePreprocessor.record_timing=False notebooks/*.ipynb
 	$(BIN)/jupyter nbconvert --to notebook --inplace --coalesce-streams notebooks/*.ipynb
+
+plateau: $(VENV)/.app ## train again what notebook 5 compares to the end (a quarter of an hour), into notebooks/results
+	$(BIN)/python notebooks/plateau.py
 
 clean: ## remove the environment and what tools left behind
 	rm -rf $(VENV) build dist docs/site .coverage* .mypy_cache .ruff_cache .hypothesis *.egg-info

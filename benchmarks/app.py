@@ -1,8 +1,10 @@
 """The app in a real browser: key press to redrawn charts, every view, and the first paint of a fresh server.
 
 The sliders of *Sets* are measured on 31 112 × 1 081, beside the obvious app in the same run; the other views on a demo run,
-one control moved by a key. The clock starts with the key event in the page and stops one frame after the last chart in
-sight has changed. The first paint is that of a server that has just come up, with an empty browser.
+one control moved by a key, beside a page that does nothing but answer. The clock starts with the key event in the page and
+stops one frame after the last chart in sight has changed. The first paint is that of a server that has just come up, with an
+empty browser, and so is the first row that is opened. At last views are opened in a row, and what server and page then hold
+is compared with what they held when each had been opened a few times.
 Needs chromium and playwright. Prints medians and 95th percentiles beside their limits.
 """
 
@@ -30,19 +32,21 @@ PATIENCE = 10_000  # milliseconds after which a page that does not change is giv
 QUIET = 1000  # milliseconds without a change after which a page has settled
 # View → its address, and the beginning of the name of the slider that is moved.
 CONTROLS = {
-    "Sets, RAPS": ("?rule=RAPS&rule_confidence=0.6", "1 − α"),
+    "Sets, RAPS": ("sets?rule=RAPS&rule_confidence=0.6", "1 − α"),
     "Samples": ("samples?K=5&size=2&size=50", "Set size"),
     "Classes": ("classes?K=3", "K, "),
     "Calibration": ("calibration", "Temperature"),
     "Compare": ("compare?K=3", "K, "),
     "Labels": ("labels?K=3", "K, "),
     "Landscapes": ("landscapes?part=Level+sets", "ε"),
-    "Lessons": ("lessons", "K, "),
+    "Lessons": ("lessons?lesson=3", "threshold"),
 }
-LIMITS = {"Sets": 200, "others": 400, "first paint": 3000}  # milliseconds
-NAIVE = Path(__file__).parent / "beside" / "obvious_app.py"
+VISITS, ROUNDS = 20, 3  # of views, one after the other; through all of them before
+SLIDERS = 200  # milliseconds
+ROUND_TRIPS, OF_OBVIOUS, FIRST_ROW = 1.3, 0.7, 1000  # a move ÷ nothing, a paint ÷ that of the obvious app, milliseconds
+BESIDE = Path(__file__).parent / "beside"
 
-SLIDER, NAIVE_SLIDER = "input[name=K]", "[data-testid=stSlider] input"
+SLIDER, ANY_SLIDER = "input[name=K]", "[data-testid=stSlider] input"
 # Both pages define `place()`, what the slider says, and `shown(place)`, whether all charts in sight show it.
 APP_PAGE = """() => {
     const strip = () => document.querySelector(".wb-sliders");
@@ -53,6 +57,13 @@ APP_PAGE = """() => {
         return pictures.length > 0 && pictures.every((e) => e.dataset.place === place);
     };
 }"""
+# Whatever the first page shows: its words, and all pictures in sight if it has any.
+FIRST_PAGE = """() => {
+    window.place = () => null;
+    window.shown = () => document.querySelector(".stApp").dataset.testScriptState === "notRunning"
+        && [...document.querySelectorAll(".wb-figure")].every((e) =>
+            e.dataset.place || e.querySelector(".wb-picture").getBoundingClientRect().top > innerHeight);
+}"""
 NAIVE_PAGE = """() => {
     window.place = () => Number(document.querySelector("[data-testid=stSlider] input").value).toFixed(1);
     window.shown = (place) => {
@@ -61,7 +72,7 @@ NAIVE_PAGE = """() => {
     };
 }"""
 ANY_PAGE = """() => {
-    const told = ".wb-drawing, .wb-figure, .wb-cards, .wb-sliders, .stMain .stMarkdown";
+    const told = ".wb-drawing, .wb-figure, .wb-cards, .wb-sliders, .wb-seen, .stMain .stMarkdown";
     window.state = () => [...document.querySelectorAll(told)]
         .map((e) => e.dataset.drawn ?? `${e.dataset.place} ${e.textContent.length} ${e.textContent}`).join("\\n");
     window.settled = (since) => new Promise((resolve) => {
@@ -109,11 +120,11 @@ def serve(command: list[str], port: int, root: Path, run: StoredRun) -> RunningA
     return start_server(command, port, environment | compiled)
 
 
-def measured(browser, port: int, slider: str, page_code: str, presses: int) -> np.ndarray:
+def measured(browser, url: str, slider: str, page_code: str, presses: int) -> np.ndarray:
     """Milliseconds from each key press to the redrawn charts."""
     page = browser.new_page(viewport={"width": 1440, "height": 1000})
     page.set_default_timeout(120_000)
-    page.goto(f"http://{ADDRESS}:{port}")
+    page.goto(url)
     page.locator(slider).first.wait_for()
     page.evaluate(page_code)
     page.wait_for_function("() => shown(place())")
@@ -131,36 +142,39 @@ def measured(browser, port: int, slider: str, page_code: str, presses: int) -> n
 
 def of_views(browser, port: int, presses: int) -> dict[str, np.ndarray]:
     """View → milliseconds from each key press on one of its controls to the last chart redrawn."""
-    times: dict[str, np.ndarray] = {}
-    for name, (address, label) in CONTROLS.items():
-        page = browser.new_page(viewport={"width": 1440, "height": 1000})
-        page.set_default_timeout(120_000)
-        page.goto(f"http://{ADDRESS}:{port}/{address}")
-        page.locator(".wb-live").first.wait_for()
-        page.wait_for_timeout(4000)
-        page.locator(".stApp[data-test-script-state=notRunning]").wait_for()  # the photographs may take longer
-        page.evaluate(ANY_PAGE)
-        control = page.locator(".stMain").get_by_role("slider", name=label).first
-        found = []
-        for _ in range(presses):
-            control.focus()
-            page.evaluate("() => { window.pressed = undefined; }")
-            page.keyboard.press("ArrowRight")
-            found.append(page.evaluate("() => pressed"))
-        times[name] = np.array(found)
-        page.close()
-    return times
+    return {name: of_control(browser, f"http://{ADDRESS}:{port}/{address}", label, presses)
+            for name, (address, label) in CONTROLS.items()}  # fmt: skip
+
+
+def of_control(browser, url: str, label: str, presses: int) -> np.ndarray:
+    """Milliseconds from each key press on a slider of a page to the last change of it."""
+    page = browser.new_page(viewport={"width": 1440, "height": 1000})
+    page.set_default_timeout(120_000)
+    page.goto(url)
+    control = page.locator(".stMain").get_by_role("slider", name=label).first
+    control.wait_for()
+    page.wait_for_timeout(4000)
+    page.locator(".stApp[data-test-script-state=notRunning]").wait_for()  # the photographs may take longer
+    page.evaluate(ANY_PAGE)
+    found = []
+    for _ in range(presses):
+        control.focus()
+        page.evaluate("() => { window.pressed = undefined; }")
+        page.keyboard.press("ArrowRight")
+        found.append(page.evaluate("() => pressed"))
+    page.close()
+    return np.array(found)
 
 
 def first_paint(
-    browser, command: list[str], port: int, root: Path, run: StoredRun, page_code: str, ready: str
+    browser, command: list[str], port: int, root: Path, run: StoredRun, page_code: str, ready: str, view: str
 ) -> float:
-    """Milliseconds from asking a server that has just come up for its first page to all charts in sight drawn."""
+    """Milliseconds from asking a server that has just come up for a page to all charts in sight drawn."""
     with serve(command, port, root, run) as app:
         page = browser.new_context(viewport={"width": 1440, "height": 1000}).new_page()
         page.set_default_timeout(120_000)
         started = time.perf_counter()
-        page.goto(app.url, wait_until="commit")
+        page.goto(f"{app.url}/{view}", wait_until="commit")
         page.locator(ready).first.wait_for(state="attached")
         page.evaluate(page_code)
         page.wait_for_function("() => shown(place())")
@@ -178,17 +192,75 @@ def opening_train(port: int, browser, root: Path, run: StoredRun) -> tuple[float
         page.goto(f"{app.url}/train", wait_until="commit")
         page.locator(".st-key-settings .stSlider").first.wait_for()
         taken = 1000 * (time.perf_counter() - started)
-        held = subprocess.run(
-            ["ps", "-o", "rss=", "-p", str(app.server.pid)], capture_output=True, text=True, check=True
-        )
+        held = megabytes_of(app)
         page.context.close()
-    return taken, int(held.stdout) / 1024
+    return taken, held
 
 
-def naive_command(port: int) -> list[str]:
-    """The command that serves the obvious app."""
+def opening_a_row(port: int, browser, root: Path, run: StoredRun) -> tuple[float, float]:
+    """Milliseconds until the first row that is opened on a fresh server is there, and until its similar pictures are."""
+    with serve(app_command(port, headless=True), port, root, run) as app:
+        page = browser.new_context(viewport={"width": 1440, "height": 1000}).new_page()
+        page.set_default_timeout(120_000)
+        page.goto(f"{app.url}/samples?K=5")
+        card = page.get_by_role("button", name="open row 3")
+        card.wait_for()
+        page.locator(".stApp[data-test-script-state=notRunning]").wait_for()
+        started, taken = time.perf_counter(), []
+        card.dispatch_event("click")
+        for part in (".wb-suggestions-table", ".wb-similar .wb-photo"):
+            page.locator(part).first.wait_for()
+            taken.append(1000 * (time.perf_counter() - started))
+        page.context.close()
+    return taken[0], taken[1]
+
+
+def held_after_visits(app: RunningApp, browser) -> tuple[dict[str, float], dict[str, float]]:
+    """What server and page hold when every view was opened a few times, and after so many more visits in the same tab.
+
+    A few times: the server goes on computing ahead what a view may ask for next.
+    """
+    page = browser.new_page(viewport={"width": 1440, "height": 1000})
+    page.set_default_timeout(120_000)
+    page.goto(app.url)
+    page.locator("[data-testid=stSidebarNavLink]").first.wait_for()
+    links = page.locator("[data-testid=stSidebarNavLink]").count()
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable")
+
+    def visit(number: int) -> None:
+        page.locator("[data-testid=stSidebarNavLink]").nth(number % links).click()
+        page.wait_for_timeout(500)
+        page.locator(".stApp[data-test-script-state=notRunning]").wait_for()
+        page.wait_for_timeout(1500)
+
+    def held() -> dict[str, float]:
+        session.send("HeapProfiler.collectGarbage")
+        found = {each["name"]: each["value"] for each in session.send("Performance.getMetrics")["metrics"]}
+        of_page = {"page, MB": found["JSHeapUsedSize"] / 2**20}
+        of_page |= {f"page, {name.lower()}": found[name] for name in ("Nodes", "JSEventListeners")}
+        return {"server, MB": megabytes_of(app), **of_page}
+
+    for number in range(ROUNDS * links + 1):
+        visit(number)
+    before = held()
+    for number in range(1, VISITS // links * links + 1):
+        visit(number)
+    after = held()
+    page.close()
+    return before, after
+
+
+def megabytes_of(app: RunningApp) -> float:
+    """The memory that a server holds."""
+    command = ["ps", "-o", "rss=", "-p", str(app.server.pid)]
+    return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout) / 1024
+
+
+def beside(script: str, port: int) -> list[str]:
+    """The command that serves an app that ours is measured beside."""
     python, _, *options = app_command(port, headless=True)
-    return [python, "-m", "streamlit", "run", str(NAIVE), *options]
+    return [python, "-m", "streamlit", "run", str(BESIDE / script), *options]
 
 
 def main() -> None:
@@ -206,44 +278,56 @@ def main() -> None:
     ):
         demo = Store(empty).runs()[0]
         ports = free_port(8700), free_port(8800)
-        commands = app_command(ports[0], headless=True), naive_command(ports[1])
+        commands = app_command(ports[0], headless=True), beside("obvious_app.py", ports[1])
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
         try:
-            painted = [
-                [first_paint(browser, command, port, Path(empty), demo, page_code, ready) for _ in range(STARTS)]
-                for command, port, page_code, ready in zip(
-                    commands, ports, (APP_PAGE, NAIVE_PAGE), (SLIDER, NAIVE_SLIDER), strict=True
-                )
-            ]
+            pages = {
+                "first page": (commands[0], ports[0], FIRST_PAGE, ".stMain h1", ""),
+                "Sets": (commands[0], ports[0], APP_PAGE, SLIDER, "sets"),
+                "obvious app": (commands[1], ports[1], NAIVE_PAGE, ANY_SLIDER, ""),
+            }
+            painted = {
+                name: [first_paint(browser, command, port, Path(empty), demo, *about) for _ in range(STARTS)]
+                for name, (command, port, *about) in pages.items()
+            }
+            row = opening_a_row(ports[0], browser, Path(empty), demo)
             opened, megabytes = opening_train(ports[0], browser, Path(empty), demo)
-            with serve(commands[0], ports[0], Path(empty), demo):
+            with (
+                serve(commands[0], ports[0], Path(empty), demo) as app,
+                serve(beside("nothing.py", ports[1]), ports[1], Path(empty), demo) as empty_app,
+            ):
+                nothing = of_control(browser, empty_app.url, "K", 2 * FEW_PRESSES)
                 views = of_views(browser, ports[0], FEW_PRESSES)
+                visited = held_after_visits(app, browser)
             val, test = long_tailed_tables()
             run = keep_tables(val, test=test, title="benchmark", store=Store(folder))
             with serve(commands[0], ports[0], Path(folder), run), serve(commands[1], ports[1], Path(folder), run):
-                ours = measured(browser, ports[0], SLIDER, APP_PAGE, PRESSES)
-                theirs = measured(browser, ports[1], NAIVE_SLIDER, NAIVE_PAGE, PRESSES // 4)
+                ours = measured(browser, f"http://{ADDRESS}:{ports[0]}/sets", SLIDER, APP_PAGE, PRESSES)
+                theirs = measured(browser, f"http://{ADDRESS}:{ports[1]}", ANY_SLIDER, NAIVE_PAGE, PRESSES // 4)
         finally:
             browser.close()
     print(f"key press to redrawn charts: {ROWS:,} rows × {CLASSES:,} classes".replace(",", " "))
     print(f"{'':<14}{'median':>10}{'95 %':>10}{'limit':>10}")
-    line("Sets", ours, LIMITS["Sets"])
+    line("Sets", ours, f"{SLIDERS:>7} ms")
     line("obvious app", theirs)
     print(f"{np.median(theirs) / np.median(ours):.0f} × faster\n\none control moved, demo run")
+    line("nothing", nothing)
     for name, times in views.items():
-        line(name, times, LIMITS["others"])
+        line(name, times, f"{np.nanmedian(times) / np.nanmedian(nothing):>7.2f} of {ROUND_TRIPS} × nothing")
     print("\nfirst paint of a server that has just come up, demo run")
-    for name, (first, *later), limit in zip(
-        ("Sets", "obvious app"), painted, (LIMITS["first paint"], None), strict=True
-    ):
-        line(name, np.array(later), limit)
+    obvious = np.median(painted["obvious app"][1:])
+    for name, (first, *later) in painted.items():
+        line(name, np.array(later), f"{np.median(later) / obvious:>7.2f} of {OF_OBVIOUS} × the obvious app")
         line("  first start", np.array([first]))  # modules are compiled, and our photographs drawn
-    print(f"\nTrain opened on such a server: {opened:.0f} ms, which then holds {megabytes:.0f} MB")
+    print(f"\nfirst row opened: {row[0]:.0f} of {FIRST_ROW} ms; its similar pictures after {row[1]:.0f} ms")
+    print(f"Train opened on a fresh server: {opened:.0f} ms, which then holds {megabytes:.0f} MB")
+    print(f"\n{VISITS} views opened in a row")
+    for name, (first, last) in {name: (held[name] for held in visited) for name in visited[0]}.items():
+        print(f"{name:<24}{first:>8.0f}{last:>8.0f}  {last / first:.2f} ×")
 
 
-def line(name: str, times: np.ndarray, limit: int | None = None) -> None:
+def line(name: str, times: np.ndarray, said: str = "") -> None:
     """Median and 95th percentile of some times, beside their limit; presses that changed nothing are told."""
-    said = "" if limit is None else f"{limit:>7} ms"
     if lost := np.count_nonzero(np.isnan(times)):
         said += f"  ({lost} of {len(times)} presses changed nothing)"
     print(f"{name:<14}{np.nanmedian(times):>7.0f} ms{np.nanquantile(times, 0.95):>7.0f} ms{said}")

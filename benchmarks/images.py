@@ -4,7 +4,7 @@
 
 Reading is told in multiples of what Pillow needs to decode the whole file; threads in multiples of one; waiting as the
 share of an epoch, with images decoded ahead of the network and without; augmentation as images a second on one core, and
-as the share of a training step of the smallest network that looks at images.
+as the share of a training step of the smallest network that looks at images; and how many cores a GPU would need.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import math
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -31,6 +32,7 @@ from workbench.training.batches import Augmented
 
 SHAPES = {"640 × 480": (640, 480, 160), "3000 × 2000": (3000, 2000, 8)}  # width, height, number of files
 BATCH = 32
+EATEN = 2_000  # images a second that a GPU trains a small network with
 
 
 def write_photographs(folder: Path, width: int, height: int, n: int) -> ImageFiles:
@@ -107,6 +109,13 @@ def main() -> None:
             cutting = seconds(lambda images=images: squares(images), time.process_time)
             key = seconds(images.digest, time.process_time)
             print(f"{name:14}{1e3 * cutting / len(images):9.2f}{cutting / decoding:9.2f}{1e3 * key / len(images):9.3f}")
+
+        print(f"\ncores that decode for a GPU that eats {EATEN:,} images a second, by processor time:")
+        for name, images in found.items():
+            each = seconds(lambda images=images: squares(images), time.process_time) / len(images)
+            print(
+                f"{name:14}{1 / each:9,.0f} images a second on one core, {2 / each:,.0f} on two; {math.ceil(EATEN * each)} cores"
+            )
 
         images, cores = found["640 × 480"], os.cpu_count() or 1
         parts = [images.rows(slice(start, None, 4 * cores)) for start in range(4 * cores)]

@@ -11,6 +11,7 @@ from typing import Any
 import workbench as wb
 from workbench.knobs import Knob
 from workbench.losses import LOSSES, Loss, catalogue
+from workbench.networks import BACKBONES
 
 ROOT = Path(__file__).resolve().parents[1]
 README, FILE = ROOT / "README.md", ROOT / "workbench" / "catalogue.json"
@@ -19,7 +20,12 @@ README, FILE = ROOT / "README.md", ROOT / "workbench" / "catalogue.json"
 def written() -> str:
     """What `workbench/catalogue.json` should hold."""
     recipes = {name: recipe.described() for name, recipe in wb.recipes.RECIPES.items()}
-    declared = {"losses": [_loss(loss) for loss in LOSSES], "settings": _knobs(wb.Run.knobs()), "recipes": recipes}
+    declared = {
+        "losses": [_loss(loss) for loss in LOSSES],
+        "settings": _knobs(wb.Run.knobs()),
+        "recipes": recipes,
+        "backbones": {name: backbone.title for name, backbone in BACKBONES.items()},
+    }
     return json.dumps(declared, indent=1, ensure_ascii=False) + "\n"
 
 

@@ -29,6 +29,7 @@ DOCUMENTS = {
     "docs/glossary.md": "glossary.md",
     "docs/claims.md": "claims.md",
     "docs/epsilon.md": "epsilon.md",
+    "docs/scale.md": "scale.md",
     "docs/sinkhorn.md": "sinkhorn.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changes.md",

@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 import torch
 
+from workbench.counts import spread_rows
+from workbench.metrics import accuracy
 from workbench.sets import AverageK, TopK
 from workbench.store import DEMO, Store
+from workbench.store.cache import PLANES
 from workbench.training import Run, TrainedRun, trainer
-from workbench.training.demo_runs import BARE, demo_runs
+from workbench.training.demo_runs import BARE, PLANE_ROWS, PLANE_SEED, PLANE_STEPS, demo_runs
+from workbench.workers.planes import Plane
 
 ROWS = 300
 
@@ -30,7 +34,19 @@ def trained(request, runs) -> TrainedRun:
 
 def test_the_demo_folder_holds_the_listed_runs_in_their_order_and_nothing_else(runs):
     assert [stored.key for stored in Store(DEMO).runs()] == [run.key for run in runs]
-    assert {path.name for path in DEMO.iterdir() if path.name != "__pycache__"} == {run.key for run in runs}
+    kept = {path.name for path in DEMO.iterdir() if path.name != "__pycache__"}
+    assert kept == {PLANES.folder, *(run.key for run in runs)}
+
+
+def test_the_plane_that_the_app_shows_first_ships_with_every_demo_run(trained, tmp_path):
+    plane = Plane.through(trained.stored, rows=PLANE_ROWS, seed=PLANE_SEED)
+    frame, known = plane.so_far(PLANE_STEPS, Store(tmp_path))
+    assert known == 1
+    assert len(frame) == PLANE_STEPS**2
+    middle = frame[(frame["a"] == 0) & (frame["b"] == 0)].iloc[0]
+    val, test = (trained.tables[name].rows(spread_rows(trained.tables[name].n, PLANE_ROWS)) for name in ("val", "test"))
+    assert middle["n"] == PLANE_ROWS
+    assert middle["accuracy"] == pytest.approx(accuracy(AverageK(plane.K).fit(val)(test)), abs=0.01)
 
 
 def test_the_demo_folder_is_small():

@@ -84,6 +84,7 @@ print("done")
         ("wb.load_dataset('digits')", "sklearn"),
         ("wb.SetClassifier", "sklearn"),
         ("wb.open_app()", "streamlit"),
+        ("wb.LogitTable.load('s3://bucket/table')", "fsspec"),
         ("sys.exit(main(['train', '--dataset', 'letters']))", "torch"),
         ("sys.exit(main(['app', '--headless']))", "streamlit"),
     ],

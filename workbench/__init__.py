@@ -37,8 +37,10 @@ _HOMES = {
     "sweep": "training.sweeps",
     "bayes": "metrics.bayes",
     "claims": "claims",
+    "cluster": "cluster",
     "comparison": "metrics.comparison",
     "counts": "counts",
+    "exercises": "teaching.exercises",
     "figures": "figures",
     "glossary": "glossary",
     "knobs": "knobs",
@@ -71,8 +73,10 @@ __all__ = [
     "bayes",
     "cache_features",
     "claims",
+    "cluster",
     "comparison",
     "counts",
+    "exercises",
     "figures",
     "glossary",
     "import_table",
@@ -91,7 +95,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from workbench import claims, counts, figures, glossary, knobs, losses, metrics, operators, schedules
+    from workbench import claims, cluster, counts, figures, glossary, knobs, losses, metrics, operators, schedules
     from workbench.calibration import TemperatureScaling, VectorScaling
     from workbench.datasets import Dataset, load_dataset
     from workbench.estimators import SetClassifier
@@ -112,6 +116,7 @@ if TYPE_CHECKING:
     )
     from workbench.tables import LogitTable
     from workbench.tables.files import import_table
+    from workbench.teaching import exercises
     from workbench.training import Run, recipes, train
     from workbench.training.features import cache_features
     from workbench.training.sweeps import sweep
@@ -135,7 +140,7 @@ def __getattr__(name: str) -> Any:
 
 def _listed(name: str) -> Any:
     """A rule or a recalibrator that is in its tuple is public: `wb.Name` is how pictures and reports print it."""
-    if name.startswith("_"):
+    if not name[:1].isupper():  # no class
         return None
     from workbench.calibration import RECALIBRATORS
     from workbench.sets import RULES

@@ -1,4 +1,5 @@
-"""What can be trained, for whoever has no torch: every loss with its knobs, the settings of a run, the recipes of papers.
+"""What can be trained, for whoever has no torch: every loss with its knobs, the settings of a run, the recipes of papers,
+the titles of backbones.
 
 The declarations themselves need torch. They are written down in `catalogue.json` by `python docs/catalogue.py`, and a test
 holds the file to them. With it, a fresh server that opens the Train view works 0.4 s and then holds 224 MB; with the
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench import schedules
-from workbench.knobs import Knob, shown
+from workbench.knobs import Knob
 
 FILE = Path(__file__).with_suffix(".json")
 
@@ -82,21 +83,6 @@ class DeclaredRecipe:
         return "; ".join(filter(None, (self.paper, self.place, self.note, untold)))
 
 
-def in_words(field: str, value: Any) -> str:
-    """A field of a run, as `run.json` has it, for people: a loss and transforms as Python writes them.
-
-    >>> in_words("loss", {"loss": "NoisedTopK", "knobs": {"K": 3, "epsilon": 0.5}}), in_words("drops", [0.5, 0.75])
-    ('NoisedTopK(K=3, epsilon=0.5)', '0.5, 0.75')
-    """
-    if isinstance(value, list):
-        return ", ".join(in_words(field, each) for each in value) or "none"
-    if isinstance(value, Mapping) and "knobs" in value:
-        name = value.get("loss", value.get("transform", "")).rpartition(":")[2]
-        knobs = {knob: tuple(each) if isinstance(each, list) else each for knob, each in value["knobs"].items()}
-        return f"{name}({', '.join(f'{knob}={shown(each)}' for knob, each in knobs.items())})"
-    return "none" if value is None else shown(value)
-
-
 def _knobs(written: Mapping[str, Mapping[str, Any]]) -> dict[str, Knob]:
     """Knobs as they are declared: JSON knows no tuples."""
 
@@ -112,3 +98,4 @@ LOSSES: dict[str, DeclaredLoss] = {
 }
 SETTINGS: dict[str, Knob] = _knobs(_written["settings"])
 RECIPES: dict[str, DeclaredRecipe] = {name: DeclaredRecipe(**facts) for name, facts in _written["recipes"].items()}
+BACKBONES: dict[str, str] = _written["backbones"]  # name → title

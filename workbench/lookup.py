@@ -24,6 +24,9 @@ EXTRAS = {
     "streamlit": "app",
     "onnx": "export",
     "onnxscript": "export",
+    "dask": "cluster",
+    "distributed": "cluster",
+    "fsspec": "cluster",
 }
 
 

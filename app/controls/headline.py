@@ -12,8 +12,9 @@ import live
 import workbench as wb
 from controls.places import Places, Position, compact, places
 from session import reading
+from session.address import visit
 from workbench.counts import FEW, MANY
-from workbench.sets import ConformalRule
+from workbench.sets import ConformalRule, rule_from_text
 
 TARGET = "classes in a set on average, on the validation rows"
 MEAN_SIZE = "classes in a set on average, on the test rows"
@@ -44,6 +45,7 @@ def moved(
 
     What the element is given stays the same as long as it is mounted: it knows best where its sliders are.
     """
+    mount = f"{mount} {visit()}"
     if mount not in st.session_state:
         st.session_state[f"{mount} start"] = start()
     position = st.session_state[f"{mount} start"]
@@ -79,6 +81,24 @@ def numbers_of(sets: wb.PredictionSets) -> list[live.Number]:
             "Mean size": (MEAN_SIZE, wb.metrics.mean_size(sets), ".2f"),
             **({"Promised": (PROMISED, rule.confidence, ".1%")} if isinstance(rule, ConformalRule) else {}),
             **_accuracies(table, measured),
+        }.items()
+    ]
+
+
+def numbers_along(table: wb.LogitTable, rules: Sequence[str], compact: dict[str, Any]) -> list[live.Number]:
+    """The same numbers of a rule at every place of a slider."""
+    every = [rule_from_text(rule) for rule in rules]
+    return [
+        live.Number(name, about, _texts(np.asarray(values), digits))
+        for name, (about, values, digits) in {
+            **({"Target K": (TARGET, [rule.K for rule in every], ".2f")} if "K" in every[0].knobs() else {}),  # type: ignore[attr-defined]
+            "Mean size": (MEAN_SIZE, compact["mean_size"], ".2f"),
+            **(
+                {"Promised": (PROMISED, [rule.confidence for rule in every], ".1%")}  # type: ignore[attr-defined]
+                if isinstance(every[0], ConformalRule)
+                else {}
+            ),
+            **_accuracies(table, compact),
         }.items()
     ]
 

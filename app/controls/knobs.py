@@ -37,10 +37,30 @@ def _choice(name: str, knob: Knob, value: str, *, label: str, help: str, key: st
     return st.selectbox(label, knob.choices, at, help=help, **bound(key, one_of(knob.choices)))
 
 
+def options_of(knob: Knob, value: float, *, key: str, steps: int = 101) -> list[float]:
+    """What can be chosen of a knob with a scale."""
+    return sorted({*knob.values(steps).tolist(), *_linked(knob, key), value})
+
+
 def _scale(name: str, knob: Knob, value: float, *, label: str, help: str, key: str, steps: int) -> float:
-    options = sorted({*knob.values(steps).tolist(), value})
+    options = options_of(knob, value, key=key, steps=steps)
     readable = bound(key, one_of(map(shown, options)))
     return st.select_slider(label, options, value, format_func=shown, help=help, **readable)
+
+
+def _linked(knob: Knob, key: str) -> set[float]:
+    """The value between two of a coarse slider that a link asks for; it stays among them as long as the session."""
+    asked: set[Any] = {st.session_state.get(key), *map(_number, st.query_params.get_all(key))}
+    kept: set[float] = st.session_state.setdefault(f"{key} linked", set())
+    kept |= set(knob.values().tolist()) & asked
+    return kept
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def _weights(name: str, knob: Knob, value: Weights, *, label: str, help: str, key: str, steps: int) -> Weights:

@@ -12,9 +12,10 @@ import workbench as wb
 from controls import knobs
 from live import Slider
 from session import reading
-from session.address import number_asked
+from session.address import POSITION, number_asked
 from session.reading import SLIDERS
 from workbench.figures.base import counted
+from workbench.metrics.places import at_places
 from workbench.sets import Rule
 from workbench.sets.conformal import FittedConformalRule, rows_needed
 from workbench.tables.groups import rows_by
@@ -23,7 +24,6 @@ from workbench.tables.groups import rows_by
 DIGITS = np.concatenate([np.arange(10, 30), np.arange(30, 50, 2), np.arange(50, 100, 5)])
 DECADES = (-4, -3, -2, -1)
 CONFIDENCES = 50  # steps of 0.01
-POSITION = "position"  # of a session: the slider that is held, and its value
 WRITTEN = {"K": ".2f", "threshold": ".3g", "confidence": ".3f"}
 
 
@@ -87,6 +87,12 @@ class Places:
         held = held if held in self.values else "K"
         at = int(np.abs(self.values[held] - value).argmin())
         return Position(held, float(self.values[held][at]), self.first(held) + at)
+
+    def beside(self, position: Position) -> list[Position]:
+        """The next position of the same slider upwards, and downwards, where there is one."""
+        values, first = self.values[position.held], self.first(position.held)
+        near = [at for at in (position.place - first + 1, position.place - first - 1) if 0 <= at < len(values)]
+        return [Position(position.held, float(values[at]), first + at) for at in near]
 
     def asked(self) -> Position:
         """What the address of the page asks for, or else where the sliders of another view were left.
@@ -179,3 +185,15 @@ def compact(key: str, by: str | None, other: str | None = None) -> dict[str, Any
     of_K = [val.threshold(K) for K in at.K_values]
     of_confidence = thresholds_of_confidences(other, at.confidence_values)
     return reading.index(other, "test").compact([*of_K, *at.threshold_values, *of_confidence], by=of_rows)
+
+
+@st.cache_resource(show_spinner="Counting sizes and hits at every place of the slider…", max_entries=16)
+def along(key: str, rules: tuple[str, ...], by: str | None, other: str | None = None) -> dict[str, Any]:
+    """The same of the sets of another rule at every place of its slider; of the `other` run, if one is given."""
+    if other is None:
+        return at_places(reading.sets_along(key, rules), by)
+    of_rows = None
+    if by is not None:
+        codes, names = rows_by(reading.index(key, "test").table, by)
+        of_rows = np.array(names)[codes]
+    return at_places(reading.sets_along(other, rules), of_rows)

@@ -12,13 +12,17 @@ import streamlit as st
 from session import reading
 from session.address import came_back, drop
 from workbench.figures import Code
+from workbench.figures.looks import Look
+from workbench.figures.looks import looks as looks_of
+from workbench.store.checked import SHORT
 
 NONE = ""
+AT_FIRST = 6  # runs that are compared before somebody chooses
 
 
 def one_run(label: str, titles: dict[str, str], name: str) -> str | None:
     """One of the runs, or none, in the address as `name`."""
-    titles = {NONE: "no other run", **told_apart(titles)}
+    titles = {NONE: "no other run", **titles}
     if came_back() or st.session_state.get(name) not in titles:  # or the first visit, or another run was opened
         asked = st.query_params.get(name, NONE)
         if asked not in titles and name not in st.session_state:
@@ -29,11 +33,22 @@ def one_run(label: str, titles: dict[str, str], name: str) -> str | None:
         st.query_params[name] = chosen
     elif name in st.query_params:
         del st.query_params[name]
-    return chosen or None
+    return chosen if chosen != NONE and _opened(chosen) else None
+
+
+def _opened(key: str) -> bool:
+    """Whether a run that was chosen can be read; if not, it is said: only reading all of it tells."""
+    opens = reading.opens(key)
+    if not opens:
+        st.warning(f"Run {key} is left out: it is damaged or was changed.", icon=":material/report:")
+    return opens
 
 
 def chosen_runs(label: str, key: str, others: dict[str, str]) -> list[str]:
-    """Any of the other runs on the rows of a run, in the address as `with`; all of them at first."""
+    """Any of the other runs on the rows of a run, in the address as `with`; at first all of them, or the first few.
+
+    One that turns out to be damaged when it is opened is named and left out.
+    """
     first = came_back() or "with of" not in st.session_state
     if first or "with" not in st.session_state or st.session_state["with of"] != key:  # or another run
         named = st.query_params.get("with", "").split(",")
@@ -41,29 +56,31 @@ def chosen_runs(label: str, key: str, others: dict[str, str]) -> list[str]:
         if first and asked != named != [""]:
             drop("with")
         none_asked = first and st.query_params.get("with") == ""
-        st.session_state["with"] = asked if asked or none_asked else list(others)
+        st.session_state["with"] = asked if asked or none_asked else list(others)[:AT_FIRST]
         st.session_state["with of"] = key
     st.session_state["with"] = [each for each in st.session_state["with"] if each in others]
-    chosen = st.multiselect(label, list(others), format_func=told_apart(others).__getitem__, key="with")
+    chosen = st.multiselect(label, list(others), format_func=others.__getitem__, key="with")
     st.query_params["with"] = ",".join(chosen)
-    return chosen
+    return [each for each in chosen if _opened(each)]
 
 
 def titles(keys: Sequence[str]) -> dict[str, str]:
-    """Short key → title, told apart by the key where two are equal."""
-    return told_apart({key: reading.run(key).title for key in keys})
+    """Short key → name, of runs on the same rows."""
+    named = reading.on_the_same_rows(keys[0])
+    return {key: named[key] for key in keys}
+
+
+def looks(key: str) -> dict[str, Look]:
+    """Name → colour and mark of the runs on the same rows: the oldest keeps its own, whatever comes later."""
+    names = reading.on_the_same_rows(key)
+    oldest = sorted((run for run in reading.runs() if run.short in names), key=lambda run: (run.finished, run.key))
+    return {names[of[:SHORT]]: look for of, look in looks_of(run.key for run in oldest).items()}
 
 
 def from_to(key: str, other: str) -> str:
     """`From A to B`: the direction of every comparison, from the run of the sidebar to the one it is compared with."""
     named = titles((key, other))
     return f"From {named[key]} to {named[other]}"
-
-
-def told_apart(named: dict[str, str]) -> dict[str, str]:
-    """The titles with the key behind those that several runs have: a list of choices cannot hold a text twice."""
-    titles = list(named.values())
-    return {key: title if titles.count(title) == 1 else f"{title} ({key})" for key, title in named.items()}
 
 
 def code_opening(names: dict[str, str], *lines: str) -> Code:

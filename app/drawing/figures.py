@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -14,7 +14,7 @@ import live
 from drawing.handout import handout
 from session import messages, reading
 from workbench.figures import Code, Figure
-from workbench.figures.base import Click, Places
+from workbench.figures.base import Click, Places, moves_along
 
 HEIGHT, PANEL = 320, 80  # pixels of a figure, and of each further panel in it
 Look = tuple[str | None, bool, int]  # title, by night, height
@@ -54,7 +54,8 @@ def sent(figure: Figure, dark: bool, title: str | None = None, height: int = HEI
     look = title, dark, height
     if look not in written:
         words = {"title": title or figure.title, "subtitle": figure.subtitle, "text": figure.text}
-        written[look] = live.prepared(untitled(figure.plot(dark)), **words, height=height)
+        narrow = None if figure.narrow() is figure else untitled(figure.narrow().plot(dark), keep_height=True)
+        written[look] = live.prepared(untitled(figure.plot(dark)), **words, height=height, narrow=narrow)
     return written[look]
 
 
@@ -84,8 +85,32 @@ def following(
     }
 
 
-def untitled(drawn: go.Figure) -> go.Figure:
-    """A Plotly figure without its title, which the page writes: so it can move too."""
-    top = 34 if drawn.layout.showlegend is not False and len(drawn.data) > 1 else 12
-    drawn.update_layout(title=None, height=None, margin={"l": 64, "r": 20, "t": top, "b": 52})
-    return drawn.update_layout(legend={"font": {"size": 13}, "itemwidth": 30})
+def at_each_place(
+    figures: Sequence[Figure], dark: bool, *, title: str | None = None, height: int = HEIGHT, clickable: bool = False
+) -> dict[str, Any]:
+    """What `live.figure` needs to draw one of some figures of a kind at each place of a slider."""
+    plots = [untitled(figure.plot(dark)) for figure in figures]
+    first, subtitles = figures[0], [figure.subtitle for figure in figures]
+    return {
+        "figure": plots[0],
+        "moves": moves_along(plots),
+        "title": title or first.title,
+        "subtitles": subtitles[:1] if len({*subtitles}) == 1 else subtitles,
+        "text": first.text if len({figure.text for figure in figures}) == 1 else "",
+        "height": height,
+        "clickable": clickable,
+    }
+
+
+def untitled(drawn: go.Figure, *, keep_height: bool = False) -> go.Figure:
+    """A Plotly figure without its title, which the page writes, as it does the legend: so both can move and wrap."""
+    height = drawn.layout.height if keep_height else None
+    return drawn.update_layout(title=None, height=height, margin={"l": 64, "r": 20, "t": top_margin(drawn), "b": 52})
+
+
+def top_margin(drawn: go.Figure) -> int:
+    """Pixels above the axes of a figure whose title the page writes: more, if panels have titles of their own."""
+    above = [
+        note for note in drawn.layout.annotations if note.yanchor == "bottom" and note.y is not None and note.y >= 1
+    ]
+    return 36 if above else 12

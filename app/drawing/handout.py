@@ -14,7 +14,7 @@ from workbench.figures import Figure
 def handout(name: str, key: str | None, make: Callable[[], Figure], dark: bool) -> None:
     """A quiet button below a picture; the figure is made when it is pressed. `key` is the run it is about, if any."""
     shown = st.popover(
-        "Show the code", icon=":material/code:", type="tertiary", key=f"handout {name}", on_change="rerun"
+        "Code and download", icon=":material/code:", type="tertiary", key=f"handout {name}", on_change="rerun"
     )
     if not shown.open:
         return

@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import streamlit as st
 
 import live
 import workbench as wb
+from drawing.figures import top_margin
 from drawing.handout import handout
 from session import reading
-from session.serving import loaded
+from session.serving import AHEAD, loaded
 from workbench.figures import Figure
 from workbench.figures.base import Click
 
 OF_MANY = ("line_profile", "gradient_sparsity")  # figures that take a list of losses
-MARGIN_TOP = 16  # pixels: the title is written by the page
-AHEAD = ThreadPoolExecutor(1, thread_name_prefix="pictures ahead")  # one: the person in front of the page comes first
 
 
 class Setting(NamedTuple):
@@ -69,9 +67,11 @@ def prepare(recipes: Callable[[], Sequence[str]], dark: bool) -> None:
 def _sent(recipe: str, dark: bool) -> dict[str, Any]:
     """What the browser needs to draw the figure."""
     made = figure(recipe)
-    drawn = made.plot(dark).update_layout(title=None, margin={"t": MARGIN_TOP})
+    drawn, narrow = (each.plot(dark).update_layout(title=None) for each in (made, made.narrow()))
+    for each in (drawn, narrow):
+        each.update_layout(margin={"t": top_margin(each)})
     words = {"title": made.title, "subtitle": made.subtitle, "text": made.text}
-    return live.prepared(drawn, **words, height=drawn.layout.height)
+    return live.prepared(drawn, **words, height=drawn.layout.height, narrow=None if made.narrow() is made else narrow)
 
 
 def _tuples(values: dict[str, Any]) -> dict[str, Any]:

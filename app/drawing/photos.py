@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import streamlit as st
 
@@ -33,9 +35,12 @@ def on_cards(chosen_rule: ChosenRule, rows: np.ndarray, dark: bool, *, key: str)
     """The rows as cards. Returns the number of the row that was opened just now, or None."""
     colours = {"hit": theme(dark).hit, "miss": theme(dark).miss}
     table = chosen_rule.sets.table
-    made = (
-        cards_of(chosen_rule.sets, rows) if chosen_rule.place is None else cards(table, rows, places(chosen_rule.key))
-    )
+    if chosen_rule.place is not None:
+        made = cards(table, rows, places(chosen_rule.key))
+    elif chosen_rule.along is not None:
+        made = cards_along(reading.sets_along(chosen_rule.key, chosen_rule.along), rows)
+    else:
+        made = cards_of(chosen_rule.sets, rows)
     sheet = _sheet(chosen_rule.key, rows)
     return live.cards(
         chosen_rule.channel, made, sheet=sheet, columns=min(COLUMNS, len(rows)), colours=colours, key=key, opens=True
@@ -78,6 +83,18 @@ def cards_of(sets: wb.PredictionSets, rows: np.ndarray) -> list[live.Card]:
     return _cards(rows, wb.PredictionSets.from_matrix(part, members), sets.sizes[None, rows], hits)
 
 
+def cards_along(sets: Sequence[wb.PredictionSets], rows: np.ndarray) -> list[live.Card]:
+    """The rows as cards with the sets of a rule at every place of its slider."""
+    largest = [max((each.members(row)[0] for each in sets), key=len) for row in rows.tolist()]
+    part = sets[0].table.rows(rows)
+    members = np.zeros((len(rows), part.n_classes), bool)
+    for position, classes in enumerate(largest):
+        members[position, classes] = True
+    hits = None if part.labels is None else np.array([each.hits[rows] for each in sets])
+    sizes = np.array([each.sizes[rows] for each in sets])
+    return _cards(rows, wb.PredictionSets.from_matrix(part, members), sizes, hits)
+
+
 def _cards(rows: np.ndarray, widest: wb.PredictionSets, sizes: np.ndarray, hits: np.ndarray | None) -> list[live.Card]:
     """The rows as cards; `widest` are their largest sets, `sizes` and `hits` those at every place."""
     part = widest.table
@@ -116,10 +133,23 @@ def facts(table: wb.LogitTable, position: int) -> list[str]:
 def _suggestions(
     table: wb.LogitTable, row: int, classes: np.ndarray, probabilities: np.ndarray
 ) -> list[live.Suggestion]:
+    """The first classes of a set, and those that are right, wherever they stand: also outside of it."""
     names, right = table.named_classes(), _labels(table, row)
+    ranks = {member: rank for rank, member in enumerate(classes.tolist())}
+    of_members = dict(zip(classes.tolist(), probabilities.tolist(), strict=True))
+    missed = [label for label in right if label not in ranks]
+    of_members |= dict(zip(missed, table.probabilities([row])[0, missed].tolist(), strict=True)) if missed else {}
+    further = [label for label in right if ranks.get(label, NAMES) >= NAMES]
+    told = [*classes[: max(NAMES - len(further), 1)].tolist(), *further]
     return [
-        live.Suggestion(names[member], probability, percent(probability), member in right)
-        for member, probability in zip(classes[:NAMES].tolist(), probabilities[:NAMES].tolist(), strict=True)
+        live.Suggestion(
+            names[member],
+            of_members[member],
+            percent(of_members[member]),
+            member in right,
+            ranks.get(member, table.n_classes),
+        )
+        for member in told
     ]
 
 

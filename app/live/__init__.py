@@ -2,6 +2,7 @@
 
 from live.live import (
     Card,
+    Followed,
     Number,
     Slider,
     SuggestedClass,
@@ -11,12 +12,15 @@ from live.live import (
     figure,
     prepared,
     prepared_drawing,
+    side_by_side,
     sliders,
     suggestions,
+    table,
 )
 
 __all__ = [
     "Card",
+    "Followed",
     "Number",
     "Slider",
     "SuggestedClass",
@@ -26,6 +30,8 @@ __all__ = [
     "figure",
     "prepared",
     "prepared_drawing",
+    "side_by_side",
     "sliders",
     "suggestions",
+    "table",
 ]

@@ -10,6 +10,7 @@ let plotly = null;
 export default function ({ data, parentElement, setStateValue, setTriggerValue }) {
   const before = parentElement.live;
   if (before) Object.assign(before, { tell: setStateValue, trigger: setTriggerValue });
+  before?.look?.();
   if (before?.id === data.id) return before.leave;
   if (before?.kind === data.kind && before.change) {
     before.id = data.id; // the same picture with other numbers is redrawn in place
@@ -26,8 +27,8 @@ export default function ({ data, parentElement, setStateValue, setTriggerValue }
 
   loadPlotly(data.plotly); // begins with the first element of a page, whatever it is
   const channel = channelNamed(data.channel);
-  const { draw, stop, change } = KINDS[data.kind](root, data, channel, live);
-  live.change = change;
+  const { draw, stop, change, look } = KINDS[data.kind](root, data, channel, live);
+  Object.assign(live, { change, look });
   channel.listeners.add(draw);
   if (channel.place !== null) draw(channel.place);
 
@@ -54,18 +55,21 @@ function move(channel, place) {
   });
 }
 
-const KINDS = { sliders, figure, cards, drawing, suggestions };
+const KINDS = { sliders, figure, cards, drawing, suggestions, table, beside };
 const MOVING_KEYS = /^(Home|End|Page(Up|Down)|Arrow(Left|Right|Up|Down))$/;
 const SIGNS = { hit: "✓ ", miss: "✗ ", "": "" };
 
 // Sliders that say the same in different words. The one that was moved last says it exactly; the others follow.
 function sliders(root, data, channel, live) {
   let held = data.held;
+  root.hidden = data.sliders.length + data.numbers.length === 0;
   root.style.setProperty("--sliders", Math.max(1, data.sliders.length));
   const drawn = data.sliders.map((slider) => {
     const box = add(root, "label", "wb-slider");
     box.title = slider.help;
-    add(box, "span", "wb-name", slider.label);
+    const [symbol, ...meaning] = slider.label.split(","); // where there is little room, the symbol stands alone
+    const name = add(box, "span", "wb-name", symbol);
+    add(name, "span", "wb-meaning", `,${meaning.join(",")}`);
     const output = add(box, "output", "wb-value");
     const input = add(box, "input");
     Object.assign(input, { type: "range", min: 0, max: slider.places.length - 1, step: 1, name: slider.name });
@@ -118,8 +122,59 @@ function sliders(root, data, channel, live) {
     root.dataset.place = place;
   }
 
+  // What a click on a picture asks for: the nearest value of a slider, as if it had been moved there.
+  channel.seek = (name, value) => {
+    const found = drawn.find(({ slider }) => slider.name === name);
+    if (!found || !Number.isFinite(value)) return;
+    const distances = found.slider.values.map((each) => Math.abs(each - value));
+    found.input.value = distances.indexOf(Math.min(...distances));
+    for (const event of ["input", "change"]) found.input.dispatchEvent(new Event(event));
+  };
+
   move(channel, data.place);
-  return { draw, stop: () => clearTimeout(timer) };
+  const leader = data.follows && follow(data.follows, channel, root);
+  return {
+    draw,
+    look: leader?.look,
+    stop: () => {
+      clearTimeout(timer);
+      leader?.stop();
+    },
+  };
+}
+
+// A slider of Streamlit's that leads: the page follows what it says while it moves, before Python hears of it. It may be
+// drawn after us, and anew at any time; so it is looked for again whenever one says something new or Python has spoken.
+function follow({ widget, texts }, channel, root) {
+  const look = () => {
+    if (!root.isConnected) return;
+    const said = document.querySelector(`.st-key-${widget} input[type=range]`)?.getAttribute("aria-valuetext");
+    const place = texts.indexOf(said);
+    if (place >= 0 && place !== channel.place) move(channel, place);
+  };
+  const observer = new MutationObserver(look);
+  observer.observe(document.body, { subtree: true, attributes: true, attributeFilter: ["aria-valuetext"] });
+  look();
+  return { look, stop: () => observer.disconnect() };
+}
+
+// Numbers in a table: a cell has one text, or one for every place.
+function table(root, data) {
+  const table = add(root, "table", "wb-cells");
+  add(table, "caption", "wb-title", data.title);
+  const head = add(add(table, "thead"), "tr");
+  for (const name of data.head) add(head, "th", "", name).scope = "col";
+  const body = add(table, "tbody");
+  const cells = data.lines.flatMap(([name, ...texts]) => {
+    const line = add(body, "tr");
+    add(line, "th", "", name).scope = "row";
+    return texts.map((each) => ({ each, cell: add(line, "td") }));
+  });
+  const draw = (place) => {
+    for (const { each, cell } of cells) cell.textContent = each[each.length > 1 ? place : 0];
+    root.dataset.place = place;
+  };
+  return { draw };
 }
 
 // One of the library's Plotly figures. `moves` says which property of which trace (or of the layout) has which value at
@@ -128,12 +183,18 @@ function figure(root, data, channel, live) {
   const heading = add(root, "h2", "wb-title", data.title);
   const subtitle = add(root, "p", "wb-subtitle");
   const picture = add(root, "div", "wb-picture");
-  picture.style.height = `${data.height}px`;
+  const setHeight = () => (picture.style.height = `${roomFor(data.height)}px`);
+  setHeight();
   picture.classList.toggle("wb-clickable", data.clickable);
   root.setAttribute("role", "figure");
   heading.id = `wb-${data.id}`;
   root.setAttribute("aria-labelledby", heading.id);
   if (data.text) add(root, "p", "wb-spoken", data.text);
+  const chosen = (point) => {
+    if (!data.seeks) return clicked(live, picture, point);
+    return channel.seek?.(data.seeks, Number(point.customdata?.[0] ?? picture._fullData[point.curveNumber].x[point.pointNumber]));
+  };
+  const frame = framed(root, picture, chosen);
 
   const moves = data.moves.map((item) => ({ ...item, at: reader(item.values), last: undefined }));
   let begun = false;
@@ -150,9 +211,11 @@ function figure(root, data, channel, live) {
     if (!root.isConnected) return;
     const { place } = channel;
     write(data.figure, moves, place);
-    await unlessGone(root, Plotly.newPlot(picture, data.figure.data, data.figure.layout, data.config));
+    const suited = frame.suited(data.figure);
+    await unlessGone(root, Plotly.newPlot(picture, suited.data, suited.layout, data.config));
     if (!root.isConnected) return;
-    if (data.clickable) picture.on("plotly_click", ({ points }) => clicked(live, picture, points[0]));
+    frame.dressed();
+    if (data.clickable) picture.on("plotly_click", ({ points }) => chosen(points[0]));
     shown = place;
     root.dataset.place = place;
     draw(channel.place);
@@ -191,7 +254,10 @@ function figure(root, data, channel, live) {
     visible = entries.at(-1).isIntersecting;
     draw(channel.place);
   });
-  const size = onResize(picture, () => picture.data && unlessGone(root, globalThis.Plotly.Plots.resize(picture)));
+  const size = onResize(picture, () => {
+    setHeight();
+    unlessGone(root, frame.resized());
+  });
   sight.observe(picture);
   return {
     draw,
@@ -212,10 +278,14 @@ function drawing(root, data, channel, live) {
   root.setAttribute("role", "figure");
   heading.id = `wb-${data.id}`;
   root.setAttribute("aria-labelledby", heading.id);
+  const frame = framed(root, area, (point) => clicked(live, area, point));
   let wanted = null;
+  let narrow = null; // whether the picture for a narrow screen is drawn, if there is one
 
-  async function change(next) {
-    wanted = next;
+  async function change(given) {
+    narrow = isNarrow();
+    const next = { ...given, ...(narrow ? given.narrow : null) };
+    wanted = { ...next, given };
     root.dataset.wanted = next.id;
     heading.textContent = next.title;
     subtitle.textContent = next.subtitle;
@@ -223,10 +293,14 @@ function drawing(root, data, channel, live) {
     setHeight();
     area.classList.toggle("wb-clickable", next.clickable);
     const Plotly = await loadPlotly(next.plotly);
-    if (wanted !== next || !root.isConnected) return; // a newer one came meanwhile
+    if (wanted.given !== given || !root.isConnected) return; // a newer one came meanwhile
+    if (area.data && next.narrow && root.dataset.narrow !== String(narrow)) Plotly.purge(area); // another width, other axes
+    root.dataset.narrow = narrow;
     const first = !area.data;
-    await unlessGone(root, Plotly.react(area, next.figure.data, next.figure.layout, next.config));
+    const suited = frame.suited(next.figure);
+    await unlessGone(root, Plotly.react(area, suited.data, suited.layout, next.config));
     if (!root.isConnected) return;
+    frame.dressed();
     if (first) area.on("plotly_click", ({ points }) => wanted.clickable && clicked(live, area, points[0]));
     root.dataset.drawn = next.id;
   }
@@ -235,13 +309,15 @@ function drawing(root, data, channel, live) {
   function setHeight() {
     const { height, ratio, beside, above } = wanted;
     const needed = ratio ? ratio * (area.clientWidth - beside) + above : height;
-    area.style.height = `${Math.round(Math.min(height, needed))}px`;
+    area.style.height = `${Math.round(Math.min(roomFor(height, Boolean(ratio)), needed))}px`;
   }
+  const isNarrow = () => area.clientWidth < NARROW;
 
   change(data);
   const size = onResize(area, () => {
+    if (wanted.given.narrow && isNarrow() !== narrow) return void change(wanted.given);
     setHeight();
-    if (area.data) unlessGone(root, globalThis.Plotly.Plots.resize(area));
+    unlessGone(root, frame.resized());
   });
   return {
     draw: () => {},
@@ -263,17 +339,18 @@ function cards(root, data, channel, live) {
     const left = data.sheet ? add(item, "div", "wb-left") : null;
     if (left) photoFrom(data.sheet, position, data.columns, data.lines, card.photo, left);
     const body = add(item, "div", "wb-body");
+    if (card.head) add(body, "p", "wb-head", card.head);
     const verdict = add(body, "p", "wb-verdict");
     const sign = add(verdict, "span", "wb-sign");
     const words = add(verdict, "span");
     add(body, "p", "wb-truth", card.truth);
     const classes = add(body, "ol", "wb-classes");
-    const suggested = card.classes.map(({ name, text, probability, right }) => {
+    const suggested = card.classes.map(({ name, text, probability, right, rank }) => {
       const line = add(classes, "li", right ? "wb-right" : "");
       add(line, "span", "wb-class", name).title = name;
       add(line, "span", "wb-probability", text);
       line.style.setProperty("--probability", probability);
-      return line;
+      return { line, right, rank };
     });
     const more = add(body, "p", "wb-more");
     if (data.opens) {
@@ -291,12 +368,22 @@ function cards(root, data, channel, live) {
       item.dataset.size = size;
       sign.textContent = SIGNS[verdict];
       words.textContent = `${verdict && `${verdict} · `}${size} ${size === 1 ? "class" : "classes"}`;
-      suggested.forEach((line, rank) => (line.hidden = rank >= size));
-      more.textContent = size > suggested.length ? `and ${size - suggested.length} more` : "";
+      for (const { line, right, rank } of suggested) {
+        line.hidden = rank >= size && !right;
+        line.classList.toggle("wb-outside", rank >= size);
+      }
+      const told = suggested.filter(({ rank }) => rank < size).length;
+      more.textContent = size > told ? `and ${size - told} more` : "";
     }
     root.dataset.place = place;
   }
   return { draw };
+}
+
+// The sets of one row under several rules, or of several runs: cards of one place, which follow no slider.
+function beside(root, data, channel, live) {
+  cards(root, data, channel, live).draw(0);
+  return { draw: () => {} };
 }
 
 // One row in full: its photograph, what is known of it, and for each suggested class its bars and similar pictures.
@@ -309,7 +396,8 @@ function suggestions(root, data) {
   for (const fact of data.facts) add(facts, "li", "", fact);
   const table = add(root, "table", "wb-suggestions-table");
   const head = add(add(table, "thead"), "tr");
-  const pictured = data.sheet !== null;
+  const pictured = data.sheet !== null || data.awaited > 0;
+  root.setAttribute("aria-busy", data.awaited > 0);
   for (const name of ["suggested class", ...data.head, ...(pictured ? ["most similar training pictures"] : [])]) {
     add(head, "th", "", name).scope = "col";
   }
@@ -328,6 +416,7 @@ function suggestions(root, data) {
     });
     if (!pictured) continue;
     const strip = add(add(line, "td"), "div", "wb-similar");
+    for (let place = 0; place < data.awaited; place += 1) add(strip, "div", "wb-awaited");
     pictures.forEach((at, place) => {
       const lines = Math.ceil(n / data.columns);
       photoFrom(data.sheet, at, data.columns, lines, captions[place], strip).title = captions[place];
@@ -397,6 +486,7 @@ const AT_ONCE = { mode: "immediate", frame: { duration: 0, redraw: false }, tran
 async function redraw(picture, inData, inLayout, traces) {
   const { Plotly } = globalThis;
   const names = [...Object.keys(inData), ...Object.keys(inLayout)];
+  for (const values of Object.values(inData)) values.length = traces.length; // Plotly would give the rest the first ones
   if (names.some((name) => name.includes("."))) return Plotly.update(picture, inData, inLayout, traces);
   const data = traces.map((_, place) => Object.fromEntries(Object.keys(inData).map((name) => [name, inData[name][place]])));
   if (traces.length) await Plotly.animate(picture, { data, traces }, AT_ONCE);
@@ -405,7 +495,7 @@ async function redraw(picture, inData, inLayout, traces) {
 
 // What Plotly is still doing with a picture fails when the page moves on and takes the picture away; nobody minds.
 function unlessGone(root, doing) {
-  return doing.catch((error) => {
+  return Promise.resolve(doing).catch((error) => {
     if (root.isConnected) throw error;
   });
 }

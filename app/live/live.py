@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+from weakref import ReferenceType, ref
 
 import numpy as np
 import plotly.graph_objects as go
@@ -48,6 +49,17 @@ class Slider:
 
 
 @dataclass(frozen=True)
+class Followed:
+    """A slider of Streamlit's own that leads: what it says at each place.
+
+    The page follows it while it moves; Python, its address and all else that a widget does hear of it when it rests.
+    """
+
+    widget: str
+    texts: Sequence[str]
+
+
+@dataclass(frozen=True)
 class Number:
     """A headline number: one text for every place."""
 
@@ -58,20 +70,24 @@ class Number:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A class that may be in a set: its name, its probability as a number and as a text, whether it is right."""
+    """A class that may be in a set: its name, its probability as a number and as a text, whether it is right.
+
+    It is in the set when that is larger than its `rank`.
+    """
 
     name: str
     probability: float
     text: str
     right: bool
+    rank: int
 
 
 @dataclass(frozen=True)
 class Card:
     """A row of a table: its photograph in words, its truth, its classes by falling probability, its set at every place.
 
-    `number` is that of the row in its table. `classes` may stop before the largest set does; `sizes` does not. `hits` is
-    None where the truth is not known.
+    `number` is that of the row in its table. `classes` may stop before the largest set does, but hold what is right;
+    `sizes` does not. `hits` is None where the truth is not known. `head` says whose set it is, if there are several.
     """
 
     number: int
@@ -80,6 +96,7 @@ class Card:
     classes: Sequence[Suggestion]
     sizes: Sequence[int]
     hits: Sequence[bool] | None
+    head: str = ""
 
 
 @dataclass(frozen=True)
@@ -96,11 +113,33 @@ class SuggestedClass:
 
 
 def sliders(
-    channel: str, sliders: Sequence[Slider], numbers: Sequence[Number], *, held: str, place: int, key: str
+    channel: str,
+    sliders: Sequence[Slider],
+    numbers: Sequence[Number],
+    *,
+    held: str,
+    place: int,
+    key: str,
+    follows: Followed | None = None,
 ) -> dict[str, Any] | None:
-    """Draw linked sliders and headline numbers. Returns where a slider was released, `{"held", "value"}`, or None."""
-    parts = {"sliders": [asdict(slider) for slider in sliders], "numbers": [asdict(number) for number in numbers]}
+    """Draw linked sliders and headline numbers. Returns where a slider was released, `{"held", "value"}`, or None.
+
+    What `follows` a slider of Streamlit's needs none of its own, and `place` is only where it begins.
+    """
+    parts: dict[str, Any] = {
+        "sliders": [asdict(slider) for slider in sliders],
+        "numbers": [asdict(number) for number in numbers],
+    }
+    parts |= {"follows": None if follows is None else asdict(follows)}
     return _mount("sliders", channel, {**parts, "held": held, "place": place}, key).get("position")
+
+
+def table(
+    channel: str, title: str, head: Sequence[str], lines: Sequence[tuple[str, *tuple[Sequence[str], ...]]], *, key: str
+) -> None:
+    """Draw a table whose cells follow the channel: each has one text, or one for every place. A line begins with its name."""
+    cells = [[name, *map(list, texts)] for name, *texts in lines]
+    _mount("table", channel, {"title": title, "head": list(head), "lines": cells}, key)
 
 
 def figure(
@@ -114,16 +153,33 @@ def figure(
     height: int,
     key: str,
     clickable: bool = False,
+    seeks: str | None = None,
 ) -> Click | None:
     """Draw a Plotly figure whose values follow the channel, below its title and a subtitle (one, or one per place).
 
-    `text` is for people who cannot see the picture. Returns what was clicked just now, or None.
+    `text` is for people who cannot see the picture. A click on a picture that `seeks` moves the slider of that name to what
+    was clicked: the first custom number of the point, or how far right it is. Of any other, what was clicked just now is
+    returned, or None.
     """
-    begun = moved(figure, [move for move in moves if move.set_once()], 0)
-    moving = [_sent(move, figure) for move in moves if not move.set_once()]
-    parts = {"figure": json.loads(begun.to_json()), "config": PLOTLY_CONFIG, "moves": moving}
-    words = {"title": title, "subtitles": list(subtitles), "text": text}
-    return _clicked(_mount("figure", channel, {**parts, **words, "height": height, "clickable": clickable}, key))
+    words: dict[str, Any] = {"title": title, "subtitles": list(subtitles), "text": text, "height": height}
+    words |= {"clickable": clickable or seeks is not None, "seeks": seeks}
+    return _clicked(_mount("figure", channel, _written(figure, moves, words), key))
+
+
+# Number of a figure → the figure, its words, and what was sent of both: it takes longer to write than to send.
+_kept: dict[int, tuple[ReferenceType[go.Figure], dict[str, Any], dict[str, Any]]] = {}
+
+
+def _written(figure: go.Figure, moves: Sequence[Move], words: dict[str, Any]) -> dict[str, Any]:
+    """A figure with its moves as it is sent, written once for as long as somebody keeps the figure."""
+    number = id(figure)
+    of, said, parts = _kept.get(number, (None, None, {}))
+    if of is None or of() is not figure or said != words:
+        begun = moved(figure, [move for move in moves if move.set_once()], 0)
+        moving = [_sent(move, figure) for move in moves if not move.set_once()]
+        parts = _with_id({"figure": json.loads(begun.to_json()), "config": PLOTLY_CONFIG, "moves": moving, **words})
+        _kept[number] = ref(figure, lambda _: _kept.pop(number, None)), words, parts
+    return parts
 
 
 def drawing(
@@ -138,12 +194,23 @@ def drawing(
     return prepared_drawing(parts, key=key, clickable=clickable)
 
 
-def prepared(figure: go.Figure, *, title: str, subtitle: str, text: str, height: int) -> dict[str, Any]:
-    """What `drawing` sends. It takes longer to write than to send, so whoever draws the same again may keep it."""
+def prepared(
+    figure: go.Figure, *, title: str, subtitle: str, text: str, height: int, narrow: go.Figure | None = None
+) -> dict[str, Any]:
+    """What `drawing` sends. It takes longer to write than to send, so whoever draws the same again may keep it.
+
+    `narrow` is the same picture for a narrow screen, of a height of its own.
+    """
     words = {"title": title, "subtitle": subtitle, "text": text}
+    parts = {**_drawn(figure, height), "config": PLOTLY_CONFIG, **words}
+    return _with_id(parts | ({} if narrow is None else {"narrow": _drawn(narrow, narrow.layout.height)}))
+
+
+def _drawn(figure: go.Figure, height: int) -> dict[str, Any]:
+    """A figure without its own height, which is that of the element around it."""
     drawn = json.loads(figure.to_json())
-    drawn["layout"].pop("height", None)  # that of the element around it
-    return _with_id({"figure": drawn, "config": PLOTLY_CONFIG, "height": height, **_shape(figure), **words})
+    drawn["layout"].pop("height", None)
+    return {"figure": drawn, "height": height, **_shape(figure)}
 
 
 def prepared_drawing(parts: dict[str, Any], *, key: str, clickable: bool = False) -> Click | None:
@@ -193,6 +260,12 @@ def cards(
     return None if clicked is None else clicked["data"]
 
 
+def side_by_side(cards: Sequence[Card], *, colours: dict[str, str], key: str) -> None:
+    """Draw the sets of one row, each at its only place."""
+    parts = {"cards": [asdict(card) for card in cards], "sheet": None, "columns": 1, "lines": 1}
+    _mount("beside", key, {**parts, "colours": colours, "opens": False}, key)
+
+
 def suggestions(
     about: str,
     head: Sequence[str],
@@ -202,13 +275,14 @@ def suggestions(
     facts: Sequence[str],
     sheet: str | None,
     columns: int,
+    awaited: int,
     colours: dict[str, str],
     key: str,
 ) -> None:
     """Draw one row in full: its photograph and facts, and a table with a line for each suggested class.
 
     `about` says in words what the photograph shows, `head` names the columns of bars. `sheet` is one picture with all
-    training pictures, `columns` of them to a line.
+    training pictures, `columns` of them to a line; while it is `awaited`, there is room for that many in each line.
     """
     parts = {
         "about": about,
@@ -217,7 +291,8 @@ def suggestions(
         "photo": photo,
         "facts": list(facts),
     }
-    _mount("suggestions", key, {**parts, "sheet": sheet, "columns": columns, "colours": colours}, key)
+    pictures = {"sheet": sheet, "columns": columns, "awaited": awaited}
+    _mount("suggestions", key, {**parts, **pictures, "colours": colours}, key)
 
 
 def _mount(kind: str, channel: str, parts: dict[str, Any], key: str) -> Any:
@@ -255,7 +330,7 @@ def _element() -> Any:
     """The component."""
     return st.components.v2.component(
         "live",
-        js=(HERE / "live.js").read_text(encoding="utf-8"),
+        js="\n".join((HERE / name).read_text(encoding="utf-8") for name in ("live.js", "pictures.js")),
         css=(HERE / "live.css").read_text(encoding="utf-8"),
         isolate_styles=False,
     )

@@ -12,6 +12,9 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from session.messages import plain
 
 CAME_BACK, ONCE_MORE = "came back", "came back, once more"  # of a session: see `look_back`
+BOUND, VISIT = "names in the address", "times begun anew"  # of a session: see `reset`
+POSITION = "position"  # of a session: the slider that is held, and its value
+KEPT = "kept rule"  # of a session: the rule that was chosen last with its knobs, as the widgets are named; None: one threshold
 DROPPED = "dropped from the address"  # of a session: name → what was asked for and cannot be, until it is said
 LONGEST = 64  # letters of a value that are repeated to whoever followed the link
 Readable = Callable[[list[str]], bool]  # whether these values of a name can be read
@@ -24,6 +27,7 @@ def bound(name: str, readable: Readable) -> dict[str, Any]:
     would read an empty one as nothing at all, and one bad end of a range as the default of that end. What could be read
     until another run was chosen, such as the name of a class, Streamlit drops itself once it has forgotten the widget.
     """
+    st.session_state.setdefault(BOUND, set()).add(name)
     if name in st.query_params and not readable(st.query_params.get_all(name)):
         if name in st.session_state:
             del st.session_state[name]
@@ -34,12 +38,43 @@ def bound(name: str, readable: Readable) -> dict[str, Any]:
     return {"key": name, "bind": "query-params"}
 
 
+def reset() -> None:
+    """Bring the defaults of all controls of the page back: its sliders, and every widget that stands in the address."""
+    context, by_widgets = get_script_run_ctx(), st.session_state.get(BOUND, set())
+    for name in [name for name in st.query_params if name not in (*by_widgets, "run")]:
+        st.session_state.pop(name, None)
+        del st.query_params[name]
+    if context is not None:
+        state = context.session_state._state
+        for name in by_widgets & set(st.session_state.keys()):
+            widget = state._key_id_mapper.get_id_from_key(str(name)) or ""
+            if (known := state._new_widget_state.widget_metadata.get(widget)) is not None:
+                st.session_state[name] = known.deserializer(None)  # what a widget says that nobody has touched
+    st.session_state.pop(KEPT, None)
+    anew()
+
+
+def anew() -> None:
+    """Forget where moving parts stood: what the address says holds, and what it does not say begins at its default."""
+    st.session_state.pop(POSITION, None)
+    st.session_state[VISIT] = st.session_state.get(VISIT, 0) + 1
+
+
+def visit() -> int:
+    """How often the page began anew: a moving part that was drawn before that is not the one to be drawn now."""
+    return st.session_state.get(VISIT, 0)
+
+
 def translate(words: Mapping[str, str]) -> None:
-    """Words in the address that mean something else today, alone or between commas, are translated: old links work."""
-    for name, value in st.query_params.to_dict().items():
-        said = value.split(",")
-        if not words.keys().isdisjoint(said):
-            st.query_params[name] = ",".join(words.get(each, each) for each in said)
+    """Words in the address that mean something else today, alone or between commas, are translated: old links work.
+
+    The page then begins anew: a widget that is bound to a name reads the address as it was when the page began.
+    """
+    asked = st.query_params.to_dict()
+    meant = {name: ",".join(words.get(each, each) for each in value.split(",")) for name, value in asked.items()}
+    if changed := {name: value for name, value in meant.items() if value != asked[name]}:
+        st.query_params.update(changed)
+        st.rerun()
 
 
 def look_back(page: Any) -> None:
@@ -51,6 +86,8 @@ def look_back(page: Any) -> None:
     context = get_script_run_ctx()
     gone_back = context is not None and context.is_history_navigation
     st.session_state[CAME_BACK] = gone_back or st.session_state.pop(ONCE_MORE, False)
+    if gone_back:
+        anew()
     if context is not None and gone_back:
         whole = parse_qs(context.query_string, keep_blank_values=True)
         if whole.keys() - st.query_params.keys():

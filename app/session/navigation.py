@@ -17,7 +17,9 @@ from session.address import came_back
 
 # Of a session: address → page, as Streamlit has them; the pages of the table; the page that is shown; what is asked of the next.
 MADE, TABLE, VIEW, ASKED = "made pages", "pages", "view", "asked"
-FIRST = "start"  # the address that Streamlit gives the first page; it is also opened without any
+LAST_RUN = "last run"  # of a session: what was chosen when a run was last asked for
+RESERVED = "home"  # by Streamlit, for the page at the bare address, which is not found there
+FIRST, OF_SETS = "start", "sets"  # the page at the bare address, and the view that links to it once meant
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Page:
     """A view: its address, its name, its symbol (of Google's Material Symbols) and the function that draws it.
 
     `parts` are what can be chosen between at its top. `rules` says whether a rule can be chosen in it, which is then taken
-    along; `opens_runs` whether a run that was trained just now can be opened in it.
+    along; `opens_runs` whether a run that was trained just now can be opened in it, `of_run` whether it is about a run at all.
     """
 
     url: str
@@ -35,6 +37,7 @@ class Page:
     parts: tuple[str, ...] = ()
     rules: bool = False
     opens_runs: bool = False
+    of_run: bool = True
 
     def made(self, **more: Any) -> Any:
         """The page as Streamlit has it."""
@@ -44,14 +47,18 @@ class Page:
 def choose(pages: Sequence[Page]) -> tuple[Page, Any]:
     """The navigation of the app, made from the table of its pages: the page that is asked for, as we and as Streamlit have it.
 
-    The first page of the table is shown where none is asked for, and by its name.
+    The first page of the table is shown where none is asked for, and by its name. A link without a view that names a run is
+    older than that page, and means its sets.
     """
     first = pages[0]
-    made = {page.url: page.made() for page in pages[1:]}
-    shown = {first.url: first.made(url_path=FIRST, default=True), **made}
+    shown = {first.url: first.made(url_path=RESERVED, default=True), **{page.url: page.made() for page in pages[1:]}}
     chosen = st.navigation([*shown.values(), first.made(icon=None, visibility="hidden")])
     st.session_state[MADE], st.session_state[TABLE] = shown, pages
-    return next(page for page in pages if page.title == chosen.title), chosen
+    found = next(page for page in pages if page.title == chosen.title)
+    if chosen.url_path == "" and "run" in st.query_params:
+        whole = {name: st.query_params.get_all(name) for name in st.query_params}
+        st.switch_page(shown[OF_SETS], query_params=whole)
+    return found, chosen
 
 
 def arrive(page: Any, kept: tuple[Mapping[str, Any], Mapping[str, Any]] | None) -> None:
@@ -85,6 +92,13 @@ def open_elsewhere(key: str) -> None:
         ):
             query = {"run": key[: reading.SHORT]}
             st.switch_page(st.session_state[MADE][page.url], query_params=query)
+
+
+def show_run(key: str) -> None:
+    """Show a run: where we are, if this view is of a run, or else its sets."""
+    here = next(page for page in st.session_state[TABLE] if page.url == (st.session_state[VIEW] or FIRST))
+    if not here.of_run:
+        go_to(OF_SETS, {"run": key[: reading.SHORT]}, {"run": key[: reading.SHORT]})
 
 
 def choose_run(key: str) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import gc
 import mimetypes
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -26,18 +27,26 @@ RECONNECT = Path(__file__).with_name("reconnect.js")
 OF_STREAMLIT = Path(st.__file__).parent / "static" / "static"  # their names hold a hash of their content
 TYPES = {".js": "text/javascript", ".css": "text/css", ".woff2": "font/woff2"}  # what a machine calls them may differ
 A_DAY, FOR_EVER = "public, max-age=86400", "public, immutable, max-age=31536000"
-# Streamlit makes an entry in the history for every move of a slider; Back should lead to the view before, and that with
-# the address it had when somebody left it: the address of the next view comes a moment before its path.
+# Back undoes the last move of a person. Streamlit makes an entry in the history for some changes of the address and none for
+# others, as of a bound widget: here the first change after a touch or a key makes one, and what completes it does not. The
+# address of another view comes a moment before its path: both are one entry, and the one before it keeps the address it had
+# when somebody left it.
 BACK = """
-let left = location.href;
-for (const input of ["pointerdown", "keydown"]) addEventListener(input, () => { left = location.href; }, true);
-history.pushState = function (state, title, url) {
-    const here = new URL(url ?? "", location).pathname === location.pathname;
-    if (!here && new URL(left).pathname === location.pathname) history.replaceState(history.state, "", left);
-    History.prototype[here ? "replaceState" : "pushState"].call(this, state, title, url);
+let left = location.href, moved = false, entered = false;
+for (const input of ["pointerdown", "keydown"])
+    addEventListener(input, () => { left = location.href; moved = true; entered = false; }, true);
+const push = history.pushState.bind(history), replace = history.replaceState.bind(history);
+history.pushState = history.replaceState = (state, title, url) => {
+    const to = new URL(url ?? "", location), here = to.pathname === location.pathname;
+    if (to.href === location.href) return replace(state, title, url);
+    if (!here && !entered && new URL(left).pathname === location.pathname) replace(history.state, "", left);
+    (here ? !moved : entered) ? replace(state, title, url) : push(state, title, url);
+    entered = here && (moved || entered);
+    moved = false;
 };
 """
 Message = dict[str, Any]
+AHEAD = ThreadPoolExecutor(1, thread_name_prefix="ahead")  # one: the person in front of the page comes first
 
 
 def plotly_address() -> str:

@@ -10,13 +10,12 @@ from typing import Any
 
 import streamlit as st
 
+from workbench import words
 from workbench.datasets import ImageTransform, recipe_class, transforms
 from workbench.figures import Code
-from workbench.knobs import shown
 from workbench.lookup import allowed_modules
 from workbench.workers.heads import WarmWorker
 
-UNTOLD = ("n_samples",)  # knobs that nobody wants to read in a title
 # What a page asks about a run besides its data, model and loss.
 SETTINGS = ("epochs", "batch_size", "optimizer", "learning_rate", "schedule", "weight_decay", "seed")
 SET_BY_RECIPES = ("drops", "monitor", "patience")  # what it never asks about, and a recipe may set
@@ -35,16 +34,11 @@ def long_worker() -> WarmWorker:
 
 
 def title(described: Mapping[str, Any]) -> str:
-    """A short name for people: `garden · cnn · NoisedTopK(K=3, epsilon=0.9)`."""
-    model = described["model"] if described.get("features") is None else f"head of {described['model']}"
-    changes = "".join(f" · {each!r}" for each in of_images(described.get("transforms", ())))
-    return f"{described['dataset']['name']} · {model} · {loss_in_words(described['loss'])}{changes}"
-
-
-def loss_in_words(loss: Mapping[str, Any]) -> str:
-    """A loss with its knobs, as Python writes it."""
-    knobs = ", ".join(f"{name}={shown(_tuple(value))}" for name, value in loss["knobs"].items() if name not in UNTOLD)
-    return f"{loss['loss'].rpartition(':')[2]}({knobs})"
+    """A short name for people: `garden · CNN · Noised top-K, K = 3, ε = 0.9`."""
+    model = words.of_model(described["model"])
+    changes = [words.of_thing(each) for each in of_images(described.get("transforms", ()))]
+    network = model if described.get("features") is None else f"head of {model}"
+    return " · ".join([described["dataset"]["name"], network, words.of_spec(described["loss"]), *changes])
 
 
 def code(described: Mapping[str, Any]) -> Code:

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import html
-from typing import NamedTuple
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import pandas as pd
 import streamlit as st
 
+import live
 import workbench as wb
 from controls import knobs
-from drawing.figures import drawn
+from controls.words import explained
+from drawing.figures import at_each_place, drawn
+from drawing.handout import handout
 from session import messages, reading
 from session.address import bound, in_address, one_of
+from session.serving import AHEAD
 from views.samples import open_rows
-from workbench.calibration import RECALIBRATORS, at_temperature, of_one_class
-from workbench.figures import Code
+from workbench.calibration import RECALIBRATORS, Recalibrator, at_temperature, of_one_class
+from workbench.figures import Code, Figure
 from workbench.figures.of_probabilities.reliability import Reliability
 from workbench.figures.of_probabilities.temperature import TEMPERATURES, Temperatures
 from workbench.figures.of_runs.comparisons import in_words, is_share
@@ -26,6 +32,7 @@ from workbench.metrics.of_probabilities import BINS
 TEMPERATURE = wb.TemperatureScaling.title
 ALL = "all classes"
 TALL = 480  # pixels of a reliability diagram
+SMALL = 3_000_000  # scores of a table that is judged at every temperature ahead
 FAMILY = (
     wb.metrics.expected_calibration_error,
     wb.metrics.maximum_calibration_error,
@@ -74,6 +81,7 @@ def page() -> None:
         "number a person reads, depend on it. A recalibration is learnt on the validation rows; all pictures are of the "
         "test rows."
     )
+    explained("calibrated probabilities", "expected calibration error", "temperature")
     body(st.session_state["run"], st.context.theme.type == "dark")
 
 
@@ -93,14 +101,19 @@ def body(key: str, dark: bool) -> None:
         which = one_class(test)
         K = 1 if which is not None else counted_classes(test)
         scalable = why_not(key) is None
-        mended = recalibration(key) if scalable else None
+        kind = recalibrator() if scalable else None
+    mended = None if kind is None else recalibration(key, kind)
     if not scalable:
         st.info(messages.plain(f"There is no before and after: {why_not(key)}."), icon=":material/info:")
     of = "" if which is None else f" of {test.named_classes()[which]}"
+    film = None if mended is None or mended.temperature is None else at_every_temperature(key, which, K, dark)
+    if film is not None:
+        leader = live.Followed("T", [f"{T:g}" for T in every_temperature(key)])
+        live.sliders(channel(key), [], [], held="", place=0, key=f"temperature {key}", follows=leader)
     with st.container(key="figures"):
         title, code = f"Before: is the confidence{of} right?", code_of_table("test", which)
         before = diagram(key, None, which, K)
-        after = None if mended is None else diagram(key, mended, which, K).beside(before)
+        after = None if mended is None else diagram(key, mended, which, K).beside(film.widest if film else before)
         before = before if after is None else before.beside(after)
         opens = which is None and before.opens_rows  # the rows of one class stand in other bins
         clicked = drawn("before", key, lambda: before, dark, title=title, height=TALL, table=code, clickable=opens)
@@ -108,9 +121,18 @@ def body(key: str, dark: bool) -> None:
             open_rows(key, rows, test)
         if mended is not None and after is not None:
             title, code = f"After: is the confidence{of} right?", mended.code(which)
-            drawn("after", key, lambda: after, dark, title=title, height=TALL, table=code, clickable=False)
-            drawn("temperatures", key, lambda: temperatures(key).marked(mended.temperature), dark)
-        family(key, mended, which, K)
+            marked = temperatures(key).marked(mended.temperature)
+            if film is not None:
+                follow(
+                    key,
+                    film,
+                    {"after": titled(after, title, key, code), "temperatures": titled(marked, None, key)},
+                    dark,
+                )
+            else:
+                drawn("after", key, lambda: after, dark, title=title, height=TALL, table=code, clickable=False)
+                drawn("temperatures", key, lambda: marked, dark)
+        family(key, mended, which, K, film)
 
 
 def why_not(key: str) -> str | None:
@@ -122,32 +144,48 @@ def why_not(key: str) -> str | None:
     return None
 
 
-def recalibration(key: str) -> Mended:
-    """What is done to the scores, in the address as `mend` and `T`."""
-    best = round(best_temperature(key), 3)
+def recalibrator() -> type[Recalibrator]:
+    """By what the scores are changed, in the address as `mend`."""
     kinds = {kind.title: kind for kind in RECALIBRATORS}
-    chosen_kind = kinds[
-        st.segmented_control(
-            "Recalibrated by", [*kinds], default=TEMPERATURE, required=True, **bound("mend", one_of(kinds))
-        )
-    ]
-    settings = {
-        name: knobs.widget(name, knob, knob.default, key=f"mend_{name}") for name, knob in chosen_kind.knobs().items()
-    }
-    by = repr(chosen_kind(**settings))
-    if chosen_kind is not wb.TemperatureScaling:
-        return Mended(by)
-    options = sorted({*TEMPERATURES, best})
-    chosen = st.select_slider(
-        f"Temperature T (best on the validation rows: {best:g})",
-        options,
-        best,
-        format_func="{:g}".format,
-        **bound("T", one_of(map("{:g}".format, options))),
-        width=420,
-        help="All scores are divided by T: above 1 the network is less sure of itself, below 1 surer.",
+    chosen = st.segmented_control(
+        "Recalibrated by", [*kinds], default=TEMPERATURE, required=True, **bound("mend", one_of(kinds))
     )
+    return kinds[chosen]
+
+
+def recalibration(key: str, kind: type[Recalibrator]) -> Mended:
+    """What is done to the scores, in the address as `T` or by the names of knobs; its controls stay in sight."""
+    with st.container(key="stays"):
+        settings = {
+            name: knobs.widget(name, knob, knob.default, key=f"mend_{name}") for name, knob in kind.knobs().items()
+        }
+        by = repr(kind(**settings))
+        if kind is not wb.TemperatureScaling:
+            return Mended(by)
+        best = round(best_temperature(key), 3)
+        options = every_temperature(key)
+        chosen = st.select_slider(
+            "Temperature T",
+            options,
+            best,
+            format_func="{:g}".format,
+            **bound("T", one_of(map("{:g}".format, options))),
+            help="All scores are divided by T: above 1 the network is less sure of itself, below 1 surer.",
+        )
+        st.button(
+            f"Best T on the validation rows: {best:g}",
+            icon=":material/my_location:",
+            type="tertiary",
+            disabled=chosen == best,
+            on_click=go_to_temperature,
+            args=(best,),
+        )
     return Mended(by, float(chosen))
+
+
+def go_to_temperature(best: float) -> None:
+    """Move the slider to the best temperature."""
+    st.session_state["T"] = best
 
 
 def one_class(test: wb.LogitTable) -> int | None:
@@ -200,25 +238,91 @@ def temperatures(key: str) -> Temperatures:
     return wb.figures.temperatures(tables["val"], tables["test"])
 
 
+def every_temperature(key: str) -> list[float]:
+    """What can be chosen: the temperatures of the curve, and the best one."""
+    return sorted({*TEMPERATURES, round(best_temperature(key), 3)})
+
+
+class Film(NamedTuple):
+    """What follows the temperature while it moves: pictures as they are sent, and the errors at every temperature.
+
+    `widest` is the diagram whose axes hold them all: nothing jumps.
+    """
+
+    pictures: dict[str, dict[str, Any]]
+    errors: list[dict[str, float]]
+    widest: Reliability
+
+
+def at_every_temperature(key: str, which: int | None, K: int, dark: bool) -> Film | None:
+    """The film, once it is there. It takes seconds: it is made while nobody waits, and until then Python draws each move."""
+    test = reading.run(key).tables["test"]
+    if test.n * test.n_classes > SMALL:
+        return None
+    film = _begun(key, which, K, dark)
+    return film.result() if film.done() else None
+
+
+@st.cache_resource(show_spinner=False, max_entries=8)
+def _begun(key: str, which: int | None, K: int, dark: bool) -> Future[Film]:
+    return AHEAD.submit(_film, key, which, K, dark)
+
+
+def _film(key: str, which: int | None, K: int, dark: bool) -> Film:
+    test, judged = reading.run(key).tables["test"], judged_by(which, K)
+    before, curve, figures, found = diagram(key, None, which, K), temperatures(key), [], []
+    for T in every_temperature(key):
+        table = at_temperature(test, T)
+        table = table if which is None else of_one_class(table, which)
+        figures.append(wb.figures.reliability(table, K=K))
+        found.append(measured(table, judged))
+    widest = max([before, *figures], key=lambda figure: figure.most)
+    marked = [curve.marked(T) for T in every_temperature(key)]
+    pictures = {
+        "after": at_each_place([figure.beside(widest) for figure in figures], dark, height=TALL),
+        "temperatures": at_each_place(marked, dark),
+    }
+    return Film(pictures, found, widest)
+
+
+def titled(figure: Figure, title: str | None, key: str, table: Code = reading.TEST_TABLE) -> Figure:
+    """A figure as one takes it away: under the title of the page, with all of its code."""
+    return replace(figure, title=title or figure.title, code=reading.code(key, figure, table=table))
+
+
 @messages.friendly
-def family(key: str, mended: Mended | None, which: int | None, K: int) -> None:
+def follow(key: str, film: Film, figures: dict[str, Figure], dark: bool) -> None:
+    """The pictures that follow the slider of the temperature in the browser."""
+    for name, figure in figures.items():
+        with st.container(key=f"figure-{name}"):
+            live.figure(channel(key), **{**film.pictures[name], "title": figure.title}, key=f"{name} of T {key}")
+            handout(name, None, lambda figure=figure: figure, dark)  # type: ignore[misc]
+
+
+def channel(key: str) -> str:
+    """Where the pictures that follow the temperature listen."""
+    return f"temperature of {key}"
+
+
+@messages.friendly
+def family(key: str, mended: Mended | None, which: int | None, K: int, film: Film | None) -> None:
     """Every calibration error of what the diagrams judge, before and after."""
     found = {"before": errors(key, None, which, K)}
     if mended is not None:
         found["after"] = errors(key, mended, which, K)
     frame = pd.DataFrame(found).rename_axis("metric").reset_index()
-    of = "" if which is None else f" of {html.escape(reading.run(key).tables['test'].named_classes()[which])}"
+    of = "" if which is None else f" of {reading.run(key).tables['test'].named_classes()[which]}"
+    title = f"Calibration errors{of} on the test rows"
     with st.container(key="family"):
-        st.html(f'<div class="wb-live"><h2 class="wb-title">Calibration errors{of} on the test rows</h2></div>')
-        st.dataframe(
-            frame,
-            column_config={
-                "metric": st.column_config.TextColumn("Error"),
-                "before": st.column_config.NumberColumn("Before", format="%.3f"),
-                "after": st.column_config.NumberColumn("After", format="%.3f"),
-            },
-            hide_index=True,
-        )
+        if film is not None:
+            lines = [
+                (name, [f"{before:.3f}"], [f"{after[name]:.3f}" for after in film.errors])
+                for name, before in found["before"].items()
+            ]
+            live.table(channel(key), title, ("Error", "Before", "After"), lines, key=f"errors of T {key}")
+        else:
+            st.html(f'<div class="wb-live"><h2 class="wb-title">{html.escape(title)}</h2></div>')
+            table_of(frame)
         with st.expander("What these errors are", icon=":material/menu_book:"):
             st.markdown(
                 "\n\n".join(f"**{in_words(metric.name)}.** {metric.definition}" for metric in judged_by(which, K))
@@ -226,6 +330,16 @@ def family(key: str, mended: Mended | None, which: int | None, K: int) -> None:
         st.download_button(
             "Table (CSV)", lambda: frame.to_csv(index=False), "calibration.csv", "text/csv", type="tertiary"
         )
+
+
+def table_of(frame: pd.DataFrame) -> None:
+    """The errors as a table of Streamlit's."""
+    columns = {
+        "metric": st.column_config.TextColumn("Error"),
+        "before": st.column_config.NumberColumn("Before", format="%.3f"),
+        "after": st.column_config.NumberColumn("After", format="%.3f"),
+    }
+    st.dataframe(frame, column_config=columns, hide_index=True)
 
 
 def judged_by(which: int | None, K: int) -> list[Metric]:
@@ -238,8 +352,13 @@ def judged_by(which: int | None, K: int) -> list[Metric]:
 @st.cache_data(show_spinner="Measuring the errors…", max_entries=64)
 def errors(key: str, mended: tuple[str, float | None] | None, which: int | None, K: int) -> dict[str, float]:
     """The calibration errors of the test rows, recalibrated or not, by their titles; shares are in per cent."""
-    table, found = shown_table(key, mended, which), {}
-    for metric in judged_by(which, K):
+    return measured(shown_table(key, mended, which), judged_by(which, K))
+
+
+def measured(table: wb.LogitTable, metrics: list[Metric]) -> dict[str, float]:
+    """The metrics of a table by their titles; shares are in per cent."""
+    found = {}
+    for metric in metrics:
         if metric.applies(table):
             name, share = in_words(metric.name), is_share(metric.name)
             found[f"{name} (%)" if share else name] = metric(table) * (100 if share else 1)

@@ -12,8 +12,9 @@ import streamlit as st
 import live
 import workbench as wb
 from controls import rules
-from controls.places import compact, places
+from controls.places import along, compact, places
 from controls.runs import from_to, one_run
+from controls.words import WORDS_OF_SETS, explained
 from drawing.figures import drawn, following
 from drawing.handout import handout
 from session import messages, reading
@@ -48,6 +49,7 @@ def page() -> None:
         "A mean hides who pays for it. A class is found when the set of its row contains it; move K and see which classes "
         "are found last, and with whom they share their sets."
     )
+    explained(*WORDS_OF_SETS)
     body(st.session_state["run"], st.context.theme.type == "dark")
 
 
@@ -121,19 +123,22 @@ def of_classes(name: str, chosen_rule: rules.ChosenRule, dark: bool) -> None:
     def make() -> Figure:
         return OF_CLASSES[name](chosen_rule.sets)
 
-    if chosen_rule.place is None:
+    if not chosen_rule.moves:
         clicked = drawn(name, key, make, dark)
     else:
         with st.container(key=f"figure-{name}"):
-            clicked = live.figure(key, **at_every_place(name, key, dark), key=f"{name} of classes {key}")
+            parts, channel = at_every_place(name, key, chosen_rule.along, dark), chosen_rule.channel
+            clicked = live.figure(channel, **parts, key=f"{name} of classes {channel}")
             handout(name, key, make, dark)
     if clicked is not None and (rows := make().rows_behind(clicked)) is not None:
         open_rows(key, rows, chosen_rule.sets.table)
 
 
 @st.cache_resource(show_spinner="Drawing…", max_entries=32)
-def at_every_place(name: str, key: str, dark: bool) -> dict[str, Any]:
-    """A picture as it is sent to the browser, with all its moves."""
+def at_every_place(name: str, key: str, rules: tuple[str, ...] | None, dark: bool) -> dict[str, Any]:
+    """A picture as it is sent to the browser, with all its moves: along the linked sliders, or along that of a rule."""
+    if rules is not None:
+        return following(OF_CLASSES[name](reading.sets_by(key, rules[0])), along(key, rules, None), dark)
     sets = reading.sets(key, "K", float(places(key).K_values[0]))
     return following(OF_CLASSES[name](sets), compact(key, None), dark)
 

@@ -13,10 +13,12 @@ import workbench as wb
 from controls.headline import strip
 from controls.places import places
 from controls.runs import chosen_runs, code_opening, titles
+from controls.words import explained
 from drawing.figures import drawn, following
 from drawing.handout import handout
 from session import messages, reading
 from session.address import in_address
+from session.navigation import choose_run
 from views.samples import open_rows
 from workbench.figures.of_sets.agreement import F1AgainstThreshold
 from workbench.metrics.comparison import zero_and_many
@@ -56,6 +58,14 @@ def page() -> None:
         "the answer is “none of these”. Softmax must hand out a total of 1, whatever is there; sigmoids judge each class "
         "alone; quasibinary shares one constant between all rows."
     )
+    explained(
+        "none of these",
+        "threshold",
+        "mean maximum confidence",
+        "area under the curve",
+        "agreement with many labels",
+        "link",
+    )
     body(st.session_state["run"], st.context.theme.type == "dark")
 
 
@@ -70,6 +80,7 @@ def body(key: str, dark: bool) -> None:
     test = reading.run(key).tables["test"]
     if not test.many_labels:
         say_what_is_missing(test)
+        offer_one_that_fits()
         with st.container(key="figures"):
             moving_picture(key, key, threshold, "How sure is the network?", dark)
         return
@@ -110,9 +121,17 @@ def say_what_is_missing(test: wb.LogitTable) -> None:
         st.info(
             "Every row here has exactly one label, so no row belongs to none of the classes and none to several: there "
             "is no AU-ROC and no F1. What can be seen is how sure the network is, and how many rows a threshold leaves "
-            "without an answer. The meadow runs, or a file whose labels are a matrix, show the rest.",
+            "without an answer. A run whose rows have several labels, or none, shows the rest.",
             icon=":material/looks_one:",
         )
+
+
+def offer_one_that_fits() -> None:
+    """A button that shows a run whose rows have none or several labels, if there is one."""
+    fitting = [run for run in reading.runs() if run.many_labels]
+    for run in fitting[:1]:
+        name = reading.named(reading.runs())[run.short]
+        st.button(f"Show {messages.plain(name)}", icon=":material/label:", on_click=choose_run, args=(run.key,))
 
 
 def short_names(keys: tuple[str, ...]) -> dict[str, str]:
@@ -189,6 +208,4 @@ def f1_curves(names: dict[str, str]) -> F1AgainstThreshold:
 def f1_at_every_place(channel: str, names: dict[str, str], dark: bool) -> dict[str, Any]:
     """The curves as they are sent to the browser, with the line at every threshold of the page."""
     figure = f1_curves(names).marked(0.5)
-    made = following(figure, {"thresholds": places(channel).thresholds}, dark, height=TALL)
-    made["figure"].update_layout(margin={"b": 60 + 24 * len(names)})
-    return made
+    return following(figure, {"thresholds": places(channel).thresholds}, dark, height=TALL)

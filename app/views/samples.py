@@ -13,7 +13,7 @@ from controls import rules
 from controls.runs import one_run
 from drawing import photos, row_detail
 from session import messages, reading
-from session.address import Readable, bound, drop, one_of, some_of, two_numbers
+from session.address import Readable, bound, one_of, some_of, two_numbers
 from session.navigation import go_to
 from workbench.figures import Code
 from workbench.figures.base import counted
@@ -135,7 +135,8 @@ def body(key: str, dark: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         names = [name for name in ORDERS if sets.table.labels is not None or name not in OF_LABELS]
         order = st.selectbox("Order", names, width=220, **bound("order", one_of(names)))
-        shown = photos.one_page(in_order(sets, rows, order))
+        ordered = in_order(sets, rows, order)
+        shown = photos.one_page(ordered)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(found(sets, rows), width="content")
         take_away(chosen_rule, asked, order, other, rows, shown)
@@ -143,14 +144,7 @@ def body(key: str, dark: bool) -> None:
         st.info("No test row is like that. Ask for less, or move K.", icon=":material/search_off:")
         return
     opened = photos.on_cards(chosen_rule, shown, dark, key=f"samples {chosen_rule.channel}")
-    if opened is not None:
-        st.query_params["row"] = str(opened)
-    row = st.query_params.get_all("row")
-    if one_of(range(sets.table.n))(row):
-        row_detail.show(chosen_rule, int(row[0]), dark)
-    elif row:
-        drop("row")
-        del st.query_params["row"]
+    row_detail.open_where_asked(chosen_rule, opened, ordered, dark)
 
 
 def wanted(chosen_rule: rules.ChosenRule) -> tuple[RowFilter, str | None]:

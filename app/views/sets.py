@@ -12,14 +12,15 @@ import streamlit as st
 import live
 import workbench as wb
 from controls import rules
-from controls.places import compact, places
+from controls.places import along, compact, places
 from controls.runs import one_run
-from drawing import photos
-from drawing.figures import HEIGHT, PANEL, drawn, following, sent
+from controls.words import WORDS_OF_SETS, explained
+from drawing import photos, row_detail
+from drawing.figures import HEIGHT, PANEL, at_each_place, drawn, following, sent
 from drawing.handout import handout
 from session import messages, reading
 from session.address import bound, one_of
-from views.samples import open_rows, open_samples
+from views.samples import open_rows
 from workbench.figures import Figure
 from workbench.figures.base import Click, Places
 from workbench.figures.of_probabilities.reliability import Reliability
@@ -43,6 +44,7 @@ def page() -> None:
         "A set holds few classes when a row is clear and more when it is ambiguous. Every class whose probability reaches one "
         "threshold is in: K, or a promised coverage, fixes it on the validation rows. All pictures are of the test rows."
     )
+    explained(*WORDS_OF_SETS, "best possible")
     body(st.session_state["run"], st.context.theme.type == "dark")
 
 
@@ -91,7 +93,7 @@ def picture(
     name: str, chosen_rule: rules.ChosenRule, by: str | None, other: str | None, make: Callable[[], Figure], dark: bool
 ) -> None:
     """One picture with its code; if it fails, the others stay. A bar of it, a class or a bin opens its rows."""
-    if chosen_rule.place is not None:
+    if chosen_rule.moves:
         clicked = moving(name, chosen_rule, by, other, make, dark)
     elif name == "reliability":
         with st.container(key=f"figure-{name}"):
@@ -119,7 +121,8 @@ def moving(
         return replace(made, code=reading.code(key, made, other))
 
     with st.container(key=f"figure-{name}"):
-        clicked = live.figure(key, **at_every_place(name, key, by, other, dark), key=f"{name} {key}")
+        parts = at_every_place(name, key, chosen_rule.along, by, other, dark)
+        clicked = live.figure(chosen_rule.channel, **parts, key=f"{name} {chosen_rule.channel}")
         handout(name, None, figure, dark)
     return clicked
 
@@ -140,15 +143,15 @@ def wall(chosen_rule: rules.ChosenRule, dark: bool) -> None:
         choice = st.segmented_control(
             "Show", options, default=KINDS[0], required=True, **bound("show", one_of(options))
         )
-        shown = photos.one_page(chosen_rows(chosen_rule.sets, choice))
+        rows = chosen_rows(chosen_rule.sets, choice)
+        shown = photos.one_page(rows)
     if len(shown) == 0:
         st.info(
             "No test row is of this kind here. Move a control, or choose another kind.", icon=":material/search_off:"
         )
         return
     opened = photos.on_cards(chosen_rule, shown, dark, key=f"wall {chosen_rule.channel}")
-    if opened is not None:
-        open_samples(chosen_rule.key, row=opened)
+    row_detail.open_where_asked(chosen_rule, opened, rows, dark)
 
 
 def chosen_rows(sets: wb.PredictionSets, choice: str) -> np.ndarray:
@@ -160,8 +163,7 @@ def chosen_rows(sets: wb.PredictionSets, choice: str) -> np.ndarray:
 
 def prepare() -> None:
     """Compute what the page of the first run needs, whatever its theme."""
-    for run in reading.runs()[:1]:
-        key = run.key[: reading.SHORT]
+    for key in reading.at_first()[:1]:
         compact(key, None)
         reading.comparable(key)
         if reading.index(key, "test").table.labels is not None:
@@ -206,23 +208,33 @@ def grouping(table: wb.LogitTable) -> str | None:
 
 
 @st.cache_resource(show_spinner="Drawing…", max_entries=64)
-def at_every_place(name: str, key: str, by: str | None, other: str | None, dark: bool) -> dict[str, Any]:
-    """A picture as it is sent to the browser, with all its moves. It does not depend on where the sliders stand."""
-    everywhere = compact(key, by)
+def at_every_place(
+    name: str, key: str, rules: tuple[str, ...] | None, by: str | None, other: str | None, dark: bool
+) -> dict[str, Any]:
+    """A picture as it is sent to the browser, with all its moves. It does not depend on where the sliders stand.
+
+    `rules` is another rule at every place of its slider; None: one threshold, by the linked sliders.
+    """
+    everywhere = compact(key, by) if rules is None else along(key, rules, by)
+    if name == "curve" and rules is not None:
+        return at_each_place([curve(key).marking(sets) for sets in reading.sets_along(key, rules)], dark)
     if name == "curve":
         start = everywhere["mean_size"][0], everywhere["accuracy"][0]
-        return following(curve(key).standing_at(*start), everywhere, dark)
+        return {**following(curve(key).standing_at(*start), everywhere, dark), "seeks": "K"}
     if name == "thresholds":
         figure = of_thresholds(key, 0)
         fitted = {"thresholds": places(key).thresholds, "mean_size": places(key).mean_size}
-        return following(replace(figure, text=figure.unmarked), fitted, dark)
+        return {**following(replace(figure, text=figure.unmarked), fitted, dark), "seeks": "threshold"}
     if name == "reliability":
         return following(reliability(key), everywhere, dark)
-    sets = reading.sets(key, "K", float(places(key).K_values[0]))
+    first = repr(wb.AverageK(float(places(key).K_values[0]))) if rules is None else rules[0]
+    sets = reading.sets_by(key, first)
     if name == "classes":
         return following(wb.figures.per_class(sets), everywhere, dark)
-    beside = None if other is None else reading.sets(other, "K", float(places(key).K_values[0]))
-    of_other = None if other is None else compact(key, by, other)
+    beside = None if other is None else reading.sets_by(other, first)
+    of_other = None
+    if other is not None:
+        of_other = compact(key, by, other) if rules is None else along(key, rules, by, other)
     return sizes_following(wb.figures.set_sizes(sets, by=by, other=beside), everywhere, dark, of_other)
 
 

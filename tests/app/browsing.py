@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import json
+import re
 import urllib.parse
 from typing import Any
 
+from google.protobuf.json_format import MessageToDict
+from streamlit.testing.v1 import AppTest
 from waiting import eventually, next_frame
+
+from workbench.calibration import RECALIBRATORS
+from workbench.catalogue import LOSSES
+from workbench.datasets import AUGMENTATIONS, TRANSFORMS
+from workbench.metrics import METRICS
+from workbench.sets import RULES
 
 # The runs of the test server.
 KEYS = {"garden": "a" * 64, "sharper": "b" * 64, "many labels": "c" * 64, "no labels": "d" * 64}
@@ -18,11 +29,54 @@ AT_REST = """
 """
 # Every part of the page is there, is drawn and shows the place of the sliders.
 DRAWN = """
-    [...document.querySelectorAll(".stBidiComponent")].every((part) => part.querySelector(".wb-live"))
+    [...document.querySelectorAll(".stBidiComponent")].every((part) => part.querySelector(".wb-live, .wb-copy"))
     && [...document.querySelectorAll(".wb-figure, .wb-cards")].every((part) =>
         part.dataset.place && part.dataset.place === document.querySelector(".wb-sliders")?.dataset.place)
     && [...document.querySelectorAll(".wb-drawing")].every(({ dataset }) => dataset.drawn === dataset.wanted)
 """
+
+# Names of classes and functions that have a title, and what only code looks like: `n_samples=5`, `CrossEntropy()`.
+NAMES = {*LOSSES, *(kind.__name__ for kind in (*RULES, *RECALIBRATORS, *TRANSFORMS, *AUGMENTATIONS))}
+NAMES |= {metric.name for metric in METRICS}
+IN_CODE = re.compile(
+    rf"\b(?:{'|'.join(name for name in NAMES if re.search('[a-z][A-Z]|_', name))})\b|\b[A-Za-z]\w*=[\d(\[]|\w\(\)"
+)
+SHOWN_AS_CODE = re.compile(r"`[^`]*`|\$\$.*?\$\$|\$[^$]*\$", re.DOTALL)  # and formulas
+NOT_READ = (
+    "id",
+    "elementId",
+    "formId",
+    "jsContent",
+    "cssContent",
+    "queryParamKey",
+    "help",
+    "customdata",
+    "meta",
+    "channel",
+)
+QUOTED = "The link asks for what is not here"  # and what it asks for is told as it stands there
+
+
+def code_names(app: AppTest) -> list[str]:
+    """What of a page that `AppTest` drew reads like code and is not shown as code."""
+    found = []
+    for element in app._tree:
+        if element.type != "code" and getattr(element, "proto", None) is not None:
+            texts = _texts(MessageToDict(element.proto))
+            found += [text for text in texts if IN_CODE.search(SHOWN_AS_CODE.sub("", text))]
+    return found
+
+
+def _texts(value: Any) -> list[str]:
+    """All that stands in a message to the browser and that a person may read."""
+    if isinstance(value, str):
+        if value.startswith(("{", "[")):  # what a component draws
+            with contextlib.suppress(ValueError):
+                return _texts(json.loads(value))
+        return [] if value.startswith(("data:", QUOTED)) or (len(value) > 2000 and " " not in value[:200]) else [value]
+    if isinstance(value, dict):
+        return [text for name, each in value.items() if name not in NOT_READ for text in _texts(each)]
+    return [text for each in value for text in _texts(each)] if isinstance(value, list) else []
 
 
 def at_rest(page: Any) -> None:
@@ -116,7 +170,7 @@ def choose(page: Any, control: str, option: str) -> None:
 
 def shown_code(place: Any) -> str:
     """The code of a picture, or of the only one of a page, as one copies it."""
-    click(place.get_by_text("Show the code"))
+    click(place.get_by_text(re.compile("Show the code|Code and download")))
     page = getattr(place, "page", place)
     at_rest(page)
     return page.locator("[data-testid=stCode]").inner_text().replace("\N{NO-BREAK SPACE}", " ")

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browsing import KEYS, settled
+from browsing import KEYS, code_names, settled
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 from waiting import PATIENCE
@@ -149,8 +149,8 @@ def opened(browser: Any, server: str, request: pytest.FixtureRequest) -> Iterato
     def open_page(
         run: str = "garden",
         *,
-        view: str = "",
-        wait_for: str = ".wb-drawing",
+        view: str = "sets",
+        wait_for: str = "",
         width: int = 1440,
         scheme: str = "light",
         **asked: Any,
@@ -160,7 +160,7 @@ def opened(browser: Any, server: str, request: pytest.FixtureRequest) -> Iterato
         page.emulate_media(color_scheme=scheme)
         page.mouse.move(0, 0)
         page.goto(f"{server}/{view}?{urllib.parse.urlencode({'run': KEYS.get(run, run)[:12], **asked}, doseq=True)}")
-        page.wait_for_selector(wait_for if view else ".wb-wall")
+        page.wait_for_selector(wait_for or (".wb-wall" if view == "sets" else ".wb-drawing"))
         settled(page)
         return page
 
@@ -173,7 +173,10 @@ def opened(browser: Any, server: str, request: pytest.FixtureRequest) -> Iterato
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch, store: Store) -> Callable[..., AppTest]:
-    """`drawn("train", train="Sweeps")`: a page of a small run as its address asks for it; it may not complain."""
+    """`drawn("train", train="Sweeps")`: a page of a small run as its address asks for it.
+
+    It may not complain, nor show a name of the code to a person.
+    """
     monkeypatch.syspath_prepend(str(APP))
     monkeypatch.setenv("WORKBENCH_HOME", str(store.root))
 
@@ -184,6 +187,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch, store: Store) -> Callable[..., AppTes
         app.run()
         assert not app.exception
         assert [error.value for error in app.error] == []
+        assert code_names(app) == []
         return app
 
     return draw

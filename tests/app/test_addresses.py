@@ -12,12 +12,15 @@ from pathlib import Path
 import pytest
 from browsing import KEYS
 
+import workbench as wb
+
 APP = Path(__file__).resolve().parents[2] / "app"
 OF_SLIDERS = ("K", "threshold", "confidence")
 # A view, what it must be asked for to show its controls, and the names that it reads beside those of its widgets.
 VIEWS = [
-    ("", {}, OF_SLIDERS),
-    ("", {"rule": "RAPS"}, ()),
+    ("start", {}, ()),
+    ("sets", {}, OF_SLIDERS),
+    ("sets", {"rule": wb.RAPS.title}, ()),
     ("samples", {"by": "organs", "other": KEYS["sharper"][:12]}, ("row", *OF_SLIDERS)),
     ("samples", {"run": KEYS["many labels"][:12]}, ()),
     ("classes", {}, ()),
@@ -36,7 +39,8 @@ VIEWS = [
     ("landscapes", {"part": "Along a line"}, ()),
     ("landscapes", {"part": "The moat"}, ()),
     ("landscapes", {"part": "Weight space"}, ()),
-    ("lessons", {}, ("lesson", "K")),
+    ("lessons", {}, ("lesson",)),
+    ("runs", {}, ()),
 ]
 TEXTS = ("find", "path")  # of which any one can be read
 NONE_CHOSEN = ("holds", "augmentation", "apart_NoisedTopK_AverageKTwoHead")  # which are empty where nothing is chosen
@@ -46,7 +50,7 @@ NONE_CHOSEN = ("holds", "augmentation", "apart_NoisedTopK_AverageKTwoHead")  # w
 def readers(monkeypatch, drawn):
     """Name of a widget → what says whether its value in the address can be read, of all widgets drawn so far."""
     from session import address
-    from views import calibration, classes, compare, labels, landscapes, lessons, samples, sets, train  # noqa: F401
+    from views import calibration, classes, compare, labels, landscapes, lessons, runs, samples, sets, start, train  # noqa: F401
 
     found, bound = {}, address.bound
 

@@ -38,7 +38,7 @@ def test_a_broken_file_gives_a_message_and_the_app_lives_on(opened, tmp_path):
 
 
 @pytest.mark.writes
-def test_a_good_file_becomes_a_run_split_in_halves_says_so_and_every_view_shows_it(opened, tmp_path):
+def test_a_good_file_becomes_a_run_that_every_view_shows_and_is_kept_when_asked(opened, store, tmp_path):
     path = labelled_scores(tmp_path / "mine.npz", rows=240, classes=7)
     val, test = wb.import_table(path).split()
     page = opened(view="classes", K=3)
@@ -71,6 +71,13 @@ def test_a_good_file_becomes_a_run_split_in_halves_says_so_and_every_view_shows_
     says(page, "Every row here has exactly one label")
     settled(page)
     (key,) = in_address(page)["run"]
+    assert not [run for run in store.runs() if run.short == key]  # nobody asked to keep it
+    page.reload()
+    says(page, "Every row here has exactly one label")  # but it is still here
+    click(page.get_by_role("button", name="Keep this run"))
+    page.get_by_role("button", name="Keep this run").wait_for(state="detached")
+    assert [run.title for run in store.runs() if run.short == key] == ["mine"]
+    settled(page)
     shown = figure(page, f"confidence-{key}")["data"][0]["y"]
     np.testing.assert_allclose(shown, wb.figures.none_of_these(test).plot().data[0].y)
 

@@ -15,6 +15,7 @@ from browsing import (
     in_address,
     says,
     serious_violations,
+    settled,
     shown_code,
     too_wide,
 )
@@ -58,6 +59,31 @@ def test_the_slider_starts_at_the_best_temperature_and_moves_the_diagram_to_what
     )
 
 
+def test_once_every_temperature_is_known_the_page_follows_the_slider_with_the_numbers_of_the_library(opened, store):
+    test = store.open(KEYS["garden"]).tables["test"]
+
+    def followed():
+        page = opened(view="calibration", T=2)  # a visit finds what an earlier one made the server compute
+        assert page.locator(".st-key-figure-after .wb-figure").count() == 1
+        return page
+
+    opened(view="calibration", T=2)
+    page = eventually(opened(view="calibration", T=2), followed)
+    page.locator(".st-key-T input").focus()
+    for key in ("ArrowRight", "ArrowRight", "Home"):
+        page.keyboard.press(key)
+        settled(page)
+        T = float(page.locator(".st-key-T input").get_attribute("aria-valuetext"))
+        table = at_temperature(test, T)
+        assert_same_diagram(page, "after", table)
+        says(page.locator(".st-key-figure-after"), f"error {wb.metrics.expected_calibration_error(table):.1%}")
+        assert figure(page, "temperatures")["shapes"][0]["x0"] == T
+        shown = page.locator(".wb-cells td:last-child").all_inner_texts()
+        assert shown[0] == f"{100 * wb.metrics.expected_calibration_error(table):.3f}"
+        assert shown[-1] == f"{wb.metrics.negative_log_likelihood(table):.3f}"
+    assert serious_violations(page) == []
+
+
 def errors_shown(page):
     """The table of errors as a person takes it away."""
     with page.expect_download() as download:
@@ -96,7 +122,7 @@ def test_captions_and_table_follow_the_chosen_classes_and_k_and_both_diagrams_sh
             "Expected calibration error (%)": 100 * error,
             "Maximum calibration error (%)": 100 * wb.metrics.maximum_calibration_error(alone),
             "Brier score": wb.metrics.brier_score(alone),
-            "Negative log likelihood": wb.metrics.negative_log_likelihood(alone),
+            "Negative log-likelihood": wb.metrics.negative_log_likelihood(alone),
         }
     )
 

@@ -72,7 +72,7 @@ def test_runs_of_one_title_are_told_apart(opened, store):
         shutil.copytree(store.open(KEYS["sharper"]).path, directory, dirs_exist_ok=True)
     page = opened(view="compare")
     for key in (KEYS["sharper"], twin):
-        says(page, f"sharper ({key[:12]})")
+        says(page, f"sharper ({key[:4]})")
 
 
 def test_the_table_has_shares_in_per_cent_their_differences_in_points_and_a_verdict_for_every_metric(
@@ -93,7 +93,7 @@ def test_the_table_has_shares_in_per_cent_their_differences_in_points_and_a_verd
                 times * plain.loc[(name, "sharper"), column]
             )
     assert shown.loc[("Accuracy (%)", "sharper"), "verdict"] == "▲ better"
-    likelihood = shown.loc[("Negative log likelihood", "sharper")]
+    likelihood = shown.loc[("Negative log-likelihood", "sharper")]
     assert likelihood["difference_high"] < 0
     assert likelihood["verdict"] == "▲ better"  # of an error less is better
     assert np.isnan(shown.loc[("Accuracy (%)", "garden"), "difference"])  # from itself there is none

@@ -22,13 +22,20 @@ OF_PARTS = {"train": "train", "landscapes": "part"}  # page → what its parts a
 def test_a_page_is_drawn_at_its_address(drawn, page, part):
     app = drawn(page.url, **({} if part is None else {OF_PARTS[page.url]: part}))
     assert app.session_state["view"] == page.url
-    if page.title != "Lessons":  # which shows one lesson, alone on the wall
+    if page.title == "Start":
+        assert app.title[0].value == "The workbench"
+    elif page.title != "Lessons":  # which shows one lesson, alone on the wall
         assert app.title[0].value == page.title
+    assert bool([box for box in app.sidebar.selectbox if box.label == "Run"]) == page.of_run
 
 
-@pytest.mark.parametrize("url", ["", "start", "sets"])
-def test_the_first_page_is_found_without_an_address_and_under_the_old_one(drawn, url):
-    assert drawn(url).title[0].value == PAGES[0].title
+def test_the_bare_address_is_the_start_and_an_old_link_that_names_a_run_shows_its_sets(drawn):
+    app = drawn("", run=[])
+    assert app.title[0].value == "The workbench"
+    doors = [button.label.replace("\\", "") for button in app.button]
+    assert {"Open the lessons", "Open the gallery"} < {*doors}
+    assert "Or begin with garden · Cross-entropy" in doors  # the demo, not what came last
+    assert drawn("", K="2").title[0].value == "Sets"
 
 
 def test_every_view_stands_in_the_table_once_and_in_the_readme():

@@ -9,17 +9,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
 
 import workbench as wb
 from workbench import glossary
 from workbench.figures.style import streamlit_theme
 from workbench.launching import app_command, start_server
-from workbench.store import Store
+from workbench.store import Store, StoredRun
 from workbench.store import store as stores
 from workbench.store.imported import keep_tables
 
 APP = Path(__file__).resolve().parents[2] / "app"
 SETTINGS = tomllib.loads((APP / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
+
+
+def at_sets():
+    """The page of sets, not run yet."""
+    app = AppTest.from_file(str(APP / "main.py"), default_timeout=120)
+    app._page_hash = calc_hash("sets")
+    return app
 
 
 @pytest.fixture
@@ -45,7 +53,7 @@ def test_the_app_listens_here_only_sends_no_statistics_and_shows_no_stack_trace(
 def test_without_a_run_the_page_says_what_to_type(monkeypatch, tmp_path, app_modules):
     monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
     monkeypatch.setattr(stores, "DEMO", tmp_path / "no-demo")
-    app = AppTest.from_file(str(APP / "main.py"), default_timeout=120).run()
+    app = at_sets().run()
     assert not app.exception
     assert app.subheader[0].value == "There is no run here yet"
     assert any("workbench train --dataset garden" in block.value for block in app.code)
@@ -54,7 +62,7 @@ def test_without_a_run_the_page_says_what_to_type(monkeypatch, tmp_path, app_mod
 def test_the_words_of_the_glossary_open_from_every_page(monkeypatch, tmp_path, app_modules):
     monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
     monkeypatch.setattr(stores, "DEMO", tmp_path / "no-demo")
-    app = AppTest.from_file(str(APP / "main.py"), default_timeout=120).run()
+    app = at_sets().run()
     (words,) = [button for button in app.sidebar.button if button.label == "Words and symbols"]
     words.click().run()
     assert not app.exception
@@ -103,7 +111,7 @@ def test_a_damaged_run_is_named_quietly_and_all_others_are_shown(monkeypatch, tm
     monkeypatch.setattr(stores, "DEMO", tmp_path / "no-demo")
     keys = damaged_store(tmp_path)
     with pytest.warns(UserWarning, match="a run is left out"):
-        app = AppTest.from_file(str(APP / "main.py"), default_timeout=120).run()
+        app = at_sets().run()
     assert not app.exception
     assert not app.error
     assert app.session_state["run"] == keys["whole"]  # not the one that is newer and cannot be read
@@ -111,16 +119,55 @@ def test_a_damaged_run_is_named_quietly_and_all_others_are_shown(monkeypatch, tm
     (named,) = [text.value for text in app.sidebar.caption if "damaged" in text.value]
     assert keys["cut"] in named
     assert str(tmp_path) not in named.replace("\\", "")
-    with pytest.warns(UserWarning, match="a run is left out"):
-        assert reading.comparable(keys["whole"]) == {}  # and no error
+    assert list(reading.comparable(keys["whole"])) == [keys["flipped"]]  # as far as one knows without reading it all
     assert not reading.opens(keys["flipped"])
+
+
+def test_a_run_that_turns_out_to_be_damaged_when_it_is_chosen_is_named_and_left_out(monkeypatch, tmp_path, app_modules):
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
+    monkeypatch.setattr(stores, "DEMO", tmp_path / "no-demo")
+    keys = damaged_store(tmp_path)
+    app = at_sets()
+    app._page_hash = calc_hash("compare")
+    app.query_params["run"] = keys["whole"]
+    with pytest.warns(UserWarning, match="a run is left out"):
+        app.run()
+    assert not app.exception
+    assert not app.error
+    assert [warning.value for warning in app.warning] == [
+        f"Run {keys['flipped']} is left out: it is damaged or was changed."
+    ]
+    assert "Choose at least one run to compare with." in [told.value for told in app.info]
+
+
+def test_which_runs_can_be_compared_is_known_without_opening_a_table(monkeypatch, tmp_path, app_modules):
+    from session import reading
+
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
+    monkeypatch.setattr(stores, "DEMO", tmp_path / "no-demo")
+    scores = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
+    keys = []
+    for number in range(12):  # every third on other rows
+        labels = (np.arange(60) + (number % 3 == 2)) % 4
+        kept = keep_tables(wb.LogitTable(scores + number, labels), title=f"run {number}", store=Store(tmp_path))
+        keys.append(kept.key[:12])
+    opened, checked = [], []
+    monkeypatch.setattr(wb.LogitTable, "load", lambda *given: opened.append(given))
+    check = StoredRun.check
+    monkeypatch.setattr(StoredRun, "check", lambda run: checked.append(run.key) or check(run))
+    assert set(reading.comparable(keys[0])) == {key for number, key in enumerate(keys) if number % 3 != 2} - {keys[0]}
+    assert len(checked) == 12
+    assert len(reading.comparable(keys[2])) == 3
+    assert reading.run(keys[5]).short == keys[5]
+    assert len(checked) == 12  # the runs were looked at once
+    assert opened == []
 
 
 def test_a_link_to_a_run_that_cannot_be_read_says_so(monkeypatch, tmp_path, app_modules):
     monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
     monkeypatch.setattr(stores, "DEMO", tmp_path / "no-demo")
     keys = damaged_store(tmp_path)
-    app = AppTest.from_file(str(APP / "main.py"), default_timeout=120)
+    app = at_sets()
     app.query_params["run"] = keys["cut"]
     with pytest.warns(UserWarning, match="a run is left out"):
         app.run()

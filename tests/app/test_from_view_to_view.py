@@ -12,7 +12,7 @@ from workbench.metrics.rows import RowFilter
 
 pytestmark = pytest.mark.browser
 RAPS = wb.RAPS(confidence=0.8, penalty=0.1)
-AS_RAPS = {"rule": "RAPS", "rule_confidence": 0.8, "rule_penalty": 0.1}
+AS_RAPS = {"rule": wb.RAPS.title, "rule_confidence": 0.8, "rule_penalty": 0.1}
 
 
 def sets_of(store, name, rule):
@@ -98,16 +98,20 @@ def test_the_outlined_bars_open_the_rows_of_the_other_run(opened, store):
     asks(page, run=KEYS["sharper"][:12])
 
 
-def test_one_step_back_leads_to_the_view_before_however_often_a_slider_moved(opened):
+def test_a_step_back_for_every_move_leads_to_the_view_before_as_it_was_left(opened):
     page = opened(K=2)
     pressed(page, "K", "ArrowRight", times=3)
     go(page, "Classes")
     settled(page)
     for _ in range(2):
         pressed(page, "K", "ArrowRight")
+    asks(page, K=2.5)
+    for K in ("2.40", "2.30"):
+        page.go_back()
+        reads(page, {"Target K": K})
     page.go_back()
     arrives(page, "Sets")
-    settled(page)
+    reads(page, {"Target K": "2.30"})
     page.go_forward()
     arrives(page, "Classes")
     settled(page)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from browsing import KEYS, click, numbers, pressed, settled
+from browsing import KEYS, click, numbers, pressed, reads, settled
 
 pytestmark = pytest.mark.browser
 
@@ -41,8 +41,12 @@ def test_back_and_forward_restore_the_run_the_rule_and_the_other_run_that_were_c
     go(page, "Classes")
     choose(page, "Run", "sharper")
     says(page, run=sharper)
-    click(page.get_by_role("radio", name="TopK", exact=True))
-    says(page, rule="TopK")
+    click(page.get_by_role("radio", name="Top-K", exact=True))
+    says(page, rule="Top-K")
+    page.go_back()
+    says(page, run=sharper, rule=None)
+    page.go_back()
+    says(page, run=garden, rule=None)
     page.go_back()
     arrived(page, "Sets")
     says(page, run=garden, other=sharper, rule=None, K="2")
@@ -50,7 +54,10 @@ def test_back_and_forward_restore_the_run_the_rule_and_the_other_run_that_were_c
     assert numbers(page)["K"] == "2.00"
     page.go_forward()
     arrived(page, "Classes")
-    says(page, run=sharper, rule="TopK")
+    page.go_forward()
+    says(page, run=sharper)
+    page.go_forward()
+    says(page, run=sharper, rule="Top-K")
     assert page.get_by_role("combobox", name="Run", exact=True).input_value() == "sharper"
 
 
@@ -62,3 +69,33 @@ def test_home_takes_over_a_linked_slider_that_stands_at_its_end(opened):
     pressed(page, "threshold", "Home")
     says(page, K=None)
     assert page.locator(".wb-slider.wb-held input").get_attribute("name") == "threshold"
+
+
+def test_back_undoes_the_last_move_and_reset_brings_the_defaults_back(opened):
+    page = opened(K=3)
+    pressed(page, "K", "ArrowRight")
+    says(page, K="3.1")
+    click(page.get_by_role("radio", name="shots", exact=True))
+    says(page, by="shots")
+    click(page.get_by_role("radio", name="Top-K", exact=True))
+    says(page, rule="Top-K")
+    page.go_back()
+    says(page, rule=None, by="shots", K="3.1")
+    page.go_back()
+    says(page, by=None, K="3.1")
+    page.go_back()
+    says(page, K="3")
+    reads(page, {"Target K": "3.00"})
+    page.go_forward()
+    says(page, K="3.1")
+    reads(page, {"Target K": "3.10"})
+    click(page.get_by_role("radio", name="shots", exact=True))
+    says(page, by="shots")
+    page.evaluate("navigator.clipboard.writeText = (text) => { window.copied = text; return Promise.resolve(); }")
+    click(page.get_by_role("button", name="Copy link"))
+    page.get_by_role("button", name="Copied").wait_for()
+    assert page.evaluate("window.copied") == page.url
+    click(page.get_by_test_id("stSidebarUserContent").get_by_role("button", name="Reset"))
+    says(page, by=None, K="5", run=KEYS["garden"][:12])
+    page.get_by_role("radio", name="all rows", exact=True, checked=True).wait_for()
+    assert page.title() == "Sets · garden"

@@ -169,7 +169,7 @@ def moved(page, key, times=1, arrow="ArrowRight"):
 
 @pytest.mark.browser
 def test_the_story_begins_with_two_classes_and_no_part_of_it_is_wider_than_a_small_laptop(landscapes):
-    page = landscapes(width=1024)
+    page = landscapes("Stand-ins", width=1024)
     assert page.get_by_role("figure", name="Stand-ins for the error").is_visible()
     assert too_wide(page) == 0
     for part in ("Gallery", "Level sets", "Conditional risk"):
@@ -231,7 +231,8 @@ def test_two_losses_share_sliders_and_one_colour_scale(landscapes):
 
 @pytest.mark.browser
 def test_the_axis_of_a_line_only_grows_while_a_slider_moves(landscapes):
-    scales = wb.losses.LDAM.knobs()["scale"].values()
+    scale = wb.losses.LDAM.knobs()["scale"]
+    scales = scale.values()
     page = landscapes("Along a line", loss="LDAM", LDAM_scale=scales[-2])
     axis = "picture => Array.from(picture._fullLayout.yaxis.range)"
     picture = page.locator(".st-key-figure-profile .wb-picture")
@@ -239,7 +240,7 @@ def test_the_axis_of_a_line_only_grows_while_a_slider_moves(landscapes):
     before = picture.evaluate(axis)
     page.locator(".st-key-LDAM_scale input[type=range]").focus()
     page.keyboard.press("Home")
-    says(page.locator(".st-key-figure-profile"), f"scale={scales[0]:g}")
+    says(page.locator(".st-key-figure-profile"), f"{scale.symbol} = {scales[0]:g}")
     settled(page)
     assert wb.figures.line_profile(wb.losses.LDAM(scale=scales[0])).value_range[1] < before[1]
     assert picture.evaluate(axis) == before

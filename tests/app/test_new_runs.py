@@ -10,6 +10,7 @@ from browsing import click
 from streamlit.testing.v1 import AppTest
 
 import workbench as wb
+from workbench import words
 from workbench.datasets import DATASETS, recipe_class
 from workbench.store import Store
 from workbench.workers.heads_process import run_described
@@ -68,14 +69,14 @@ def test_augmentations_are_chosen_for_a_new_run_and_kept_with_the_data_of_a_run(
     from workbench.training import Run, train
 
     chosen = [PaddedCrop(), HorizontalFlip()]
-    described = asked_for(data="digits", augmentation=["PaddedCrop", "HorizontalFlip"], **QUICK)
+    described = asked_for(data="digits", augmentation=[words.title_of(type(each)) for each in chosen], **QUICK)
     assert described["transforms"] == [each.spec() for each in chosen]
     assert run_described(described).transforms == tuple(chosen)
     assert asked_for(data="digits", **QUICK)["transforms"] == []
     made = {}
     exec(training_requests.code(described).partition("trained =")[0], made)
     assert made["run"].key == run_described(described).key
-    assert "PaddedCrop(padding=4) · HorizontalFlip" in training_requests.title(described)
+    assert training_requests.title(described).endswith("Padded crop, padding = 4 · Horizontal flip, p = 0.5")
 
     monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
     kept = (HorizontalFlip(0.25), Normalise((0.5,), (0.5,)))
@@ -157,7 +158,7 @@ def test_every_dataset_is_trained_from_the_page(opened, store):
     for data, small in SMALL.items():
         page = opened(view="train", wait_for="text=What learns", train="A new run", data=data, **QUICK, **small)
         click(page.get_by_role("button", name="Train", exact=True))
-        page.get_by_text(f"{data} · mlp · CrossEntropy").first.wait_for()
+        page.get_by_text(f"{data} · MLP · Cross-entropy").first.wait_for()
         page.get_by_text("Trained and kept").first.wait_for()
         page.close()
     trained = {run.record.data_name for run in store.runs() if run.record.trained}

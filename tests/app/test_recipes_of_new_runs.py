@@ -95,7 +95,7 @@ def test_transforms_of_the_data_that_a_paper_compares_become_part_of_the_data(dr
     setting = RECIPES[name].compared[4]
     app = drawn(recipe=name, data="garden", **{f"compared_{name}": words(setting)})
     assert described(app)["dataset"]["transforms"] == setting["transforms"]
-    assert "transforms = LabelNoise(probability=0.1, seed=0)" in said(app)
+    assert "transforms: Label noise, probability = 0.1, seed = 0" in said(app)
     assert not app.info
 
 
@@ -103,13 +103,13 @@ def test_what_a_recipe_sets_and_no_control_shows_is_told_in_words_and_in_the_cod
     drawn(recipe="imagenet-resnet18", data="digits")
     setting = RECIPES["imagenet-resnet18"].compared[2]
     app = drawn(recipe="imagenet-resnet18", data="digits", **{"compared_imagenet-resnet18": words(setting)})
-    assert "drops = 0.25, 0.5, 0.75" in said(app)
-    assert "n_samples = 10" in said(app)
+    assert "drops: 0.25, 0.5, 0.75" in said(app)
+    assert "n samples: 10" in said(app)
     assert "drops=(0.25, 0.5, 0.75)" in app.session_state["code"]
     assert "n_samples=10" in app.session_state["code"]
     app = drawn(recipe="cifar100-resnet18-adam", data="digits")
     monitor = RECIPES["cifar100-resnet18-adam"].settings["monitor"]
-    assert "monitor = " in said(app)
+    assert "monitor: " in said(app)
     assert f"monitor={tuple(monitor) if isinstance(monitor, list) else monitor!r}" in app.session_state["code"]
 
 
@@ -118,7 +118,7 @@ def test_a_control_that_was_changed_says_that_the_run_differs_from_the_recipe(dr
     assert app.info[0].value.replace("\\", "") == "This run differs from imagenet-resnet18: epochs is 10 and not 120."
     assert described(app)["drops"] == [0.25, 0.5, 0.75]
     app = drawn(recipe="quasibinary-zero-labels", data="digits", **{"new_loss_quasibinary-zero-labels": "Focal"})
-    assert "loss is Focal(gamma=2) and not Quasibinary(" in said(app)
+    assert "loss is Focal, γ = 2 and not Quasibinary, α = " in said(app)
 
 
 def test_a_recipe_whose_model_is_open_starts_with_one_of_the_paper(drawn):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from threading import Event
 
 import numpy as np
 import pandas as pd
@@ -140,6 +141,32 @@ def test_similar_training_pictures_are_those_that_the_library_finds(opened, stor
     names = dict(zip(frame["class"], frame["name"], strict=True))
     expected = [f"{names[line['class']]}, at distance {line['distance']:.3g}" for line in near.to_dict("records")]
     assert page.locator(".wb-similar .wb-photo").evaluate_all("all => all.map(e => e.title)") == expected
+
+
+def test_a_row_opens_while_its_similar_pictures_are_still_looked_for(drawn, monkeypatch):
+    from session import reading
+
+    looked, begun = Event(), []
+
+    def look(run):
+        begun.append(run.short)
+        looked.wait()
+
+    monkeypatch.setattr(reading.similar, "can_be_seen", lambda run: True)
+    monkeypatch.setattr(reading.similar, "compute_training_features", look)
+    found = reading.similar.training_features
+    monkeypatch.setattr(reading.similar, "training_features", lambda run: found(run) if looked.is_set() else None)
+    reading._seen.clear()
+    reading._looking.clear()
+    key = KEYS["sharper"][:12]
+    drawn("samples", run=key, row="5")  # it is drawn, though nobody has looked yet
+    drawn("samples", run=key, row="6")
+    assert reading.awaits_features(key)
+    assert begun == [key]  # one looks for all rows
+    looked.set()
+    reading._looking(key).result()
+    assert not reading.awaits_features(key)
+    assert len(reading.training_features(key)) == GARDEN["n_train"]
 
 
 def test_all_rows_can_be_taken_away_and_the_code_finds_them_again(opened, store, monkeypatch):

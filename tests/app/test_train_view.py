@@ -103,7 +103,7 @@ def test_training_survives_the_page_can_be_cancelled_and_tells_in_words_what_wen
 @pytest.mark.writes
 def test_a_moved_knob_trains_the_head_again_and_the_pictures_follow(opened, digits, store):
     page = opened("digits", view="train", wait_for=".st-key-result", live_loss="Noised top-K", width=1024)
-    says(page, "Trained NoisedTopK(K=5, epsilon=0.2)")
+    says(page, "Trained Noised top-K, K = 5:")
     settled(page)
     page.evaluate(
         """() => new MutationObserver(() => {
@@ -112,9 +112,9 @@ def test_a_moved_knob_trains_the_head_again_and_the_pictures_follow(opened, digi
     )
     slider = page.get_by_role("slider", name=re.compile("^ε"))
     slider.press("ArrowRight")
-    epsilon = next(value for value in wb.losses.NoisedTopK.knobs()["epsilon"].values().tolist() if value > 0.2)
-    says(page, f"Trained NoisedTopK(K=5, epsilon={epsilon:g})")
-    says(page, f"Shown: digits · head of mlp · NoisedTopK(K=5, epsilon={epsilon}")
+    epsilon = next(value for value in wb.losses.NoisedTopK.knobs()["epsilon"].values(21).tolist() if value > 0.2)
+    says(page, f"Trained Noised top-K, K = 5, ε = {epsilon:g}:")
+    says(page, f"Shown: digits · head of MLP · Noised top-K, K = 5, ε = {epsilon:g}")
     settled(page)
     assert page.evaluate("() => window.dimmed")
     run = Shelf(store).found(head_of(digits.stored, wb.losses.NoisedTopK(K=5, epsilon=epsilon).spec()))
@@ -128,7 +128,7 @@ def test_a_moved_knob_trains_the_head_again_and_the_pictures_follow(opened, digi
     assert too_wide(page) == 0
 
     slider.press("ArrowLeft")  # a value seen before
-    says(page, "Shown: digits · head of mlp · NoisedTopK(K=5, epsilon=0.2,")
+    says(page, "Shown: digits · head of MLP · Noised top-K, K = 5")
     click(page.get_by_role("button", name="Keep this run"))
     says(page, "Open in Compare")
     kept = Shelf(store).found(head_of(digits.stored, wb.losses.NoisedTopK(K=5, epsilon=0.2).spec()))
@@ -140,7 +140,7 @@ def test_a_moved_knob_trains_the_head_again_and_the_pictures_follow(opened, digi
     slider.press("ArrowRight")
     asks(page, live_NoisedTopK_epsilon=f"{epsilon:g}")
     page.goto(page.url)
-    says(page, f"Shown: digits · head of mlp · NoisedTopK(K=5, epsilon={epsilon}")
+    says(page, f"Shown: digits · head of MLP · Noised top-K, K = 5, ε = {epsilon:g}")
 
 
 def test_scores_without_a_network_say_that_there_is_no_head_to_train(opened):
@@ -180,9 +180,9 @@ def test_a_sweep_of_the_store_is_drawn_as_small_multiples(opened, store, monkeyp
     pd.testing.assert_frame_equal(made["figure"].frame, expected.frame)
     page.keyboard.press("Escape")
 
-    choose(page, "Best by", "Negative log likelihood")
+    choose(page, "Best by", "Negative log-likelihood")
     best = chosen_on_val(summary, ["loss.epsilon"], "negative_log_likelihood")
-    says(page, f"Best on the validation rows by negative log likelihood: epsilon = {best['loss.epsilon'].iloc[0]}")
+    says(page, f"Best on the validation rows by negative log-likelihood: ε = {best['loss.epsilon'].iloc[0]:g}")
     settled(page)
     test = best[best["split"] == "test"].set_index("metric")["mean"]
     assert (
@@ -190,7 +190,7 @@ def test_a_sweep_of_the_store_is_drawn_as_small_multiples(opened, store, monkeyp
         >= {
             "Accuracy": f"{test['accuracy']:.1%}",
             "Top-1 accuracy": f"{test['top_k_accuracy, K = 1']:.1%}",
-            "Negative log likelihood": f"{test['negative_log_likelihood']:.2f}",
+            "Negative log-likelihood": f"{test['negative_log_likelihood']:.2f}",
         }.items()
     )
     assert page.get_by_text("Rows", exact=True).count() == 0  # of test rows nothing but the chosen one is shown
@@ -209,4 +209,4 @@ def test_the_code_of_a_run_names_its_data_with_knobs_and_transforms_and_makes_th
     made = {}
     exec(training_requests.code(described).partition("trained =")[0], made)
     assert made["run"].key == run.key
-    assert training_requests.title(described).startswith("digits · mlp · DifferentiableTopK(p_k=(0.2, 0.8)")
+    assert training_requests.title(described).startswith("digits · MLP · Differentiable top-k, P_K = 0.2, 0.8")

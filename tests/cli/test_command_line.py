@@ -180,8 +180,8 @@ def test_a_sweep_in_which_everything_diverges_says_why(capsys, monkeypatch):
 
     monkeypatch.setattr(sweeps, "train", diverges)
     told = failed(capsys, "sweep", "--dataset", "digits", "--model", "linear", "--over", "seed", 0)
-    assert "diverged: {'seed': 0}: the loss is nan in batch 3" in told
-    assert "every setting has a run that diverged" in told
+    assert "failed: {'seed': 0}: the loss is nan in batch 3" in told
+    assert "every setting has a run that failed" in told
 
 
 def test_a_sweep_takes_a_list_of_settings_and_knobs_of_the_data(capsys):

@@ -153,3 +153,21 @@ def test_settings_that_differ_in_K_alone_stand_side_by_side_and_nothing_is_said_
 def test_a_K_that_is_no_number_is_refused_in_words(capsys, home, arguments, message):
     assert message in refused(capsys, *arguments)
     assert not home.exists()
+
+
+def test_a_cluster_that_cannot_be_meant_is_refused(capsys):
+    over = ("--over", "seed", "0")
+    assert "give one of the two" in refused(capsys, *over, "--workers", "2", "--cluster", "tcp://127.0.0.1:1")
+    assert "workers = 0; give at least 1" in refused(capsys, *over, "--workers", "0")
+
+
+@pytest.mark.long
+def test_two_processes_train_the_runs_of_a_sweep_and_one_that_fails_is_told_of_and_counts(capsys):
+    assert main([*DIGITS, "--workers", "2", "--over", "seed", "0", "1"]) == 0
+    assert "best accuracy on val" in capsys.readouterr().out
+    broken = ("--model", "mlp", "--epochs", "30", "--optimizer", "sgd", "--over", "learning_rate", "0.01", "1000")
+    assert main([*DIGITS, *broken, "--workers", "2"]) == 1
+    printed = capsys.readouterr()
+    assert "failed: {'learning_rate': 1000.0}: epoch" in printed.err
+    assert "Most often the learning rate is too large" in printed.err
+    assert "on test:" in printed.out

@@ -93,7 +93,7 @@ POINTS = pd.DataFrame(
 OF_LOSSES = {
     *("binary_surrogates", "calibration_map", "conditional_risk", "gallery", "gradient_sparsity", "level_sets"),
     *("against_knob", "against_mixture", "learning_curves", "line_profile", "moat", "normalisers", "reproduced"),
-    *("smoothing_bounds", "weight_plane", "with_intervals"),
+    *("smoothing_bounds", "twins", "weight_plane", "with_intervals"),
 }
 OF_TABLES = (
     *(
@@ -168,6 +168,8 @@ def made(name: str, table: wb.LogitTable) -> wb.figures.Figure:
             return wb.figures.smoothing_bounds(epsilons=(0.1, 1))
         case "moat":
             return wb.figures.moat(steps=11)
+        case "twins":
+            return wb.figures.twins(steps=4)
         case "conditional_risk":
             return wb.figures.conditional_risk(wb.losses.NoisedTopK(K=2), steps=13)
         case "calibration_map":

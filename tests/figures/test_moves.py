@@ -10,7 +10,8 @@ import plotly.graph_objects as go
 import pytest
 
 import workbench as wb
-from workbench.figures.base import Click, Figure, Move, moved, plotly_frames
+from workbench.calibration import at_temperature
+from workbench.figures.base import Click, Figure, Move, moved, moves_along, plotly_frames
 from workbench.figures.of_sets.sizes import last_bars, pooled, size_ticks
 
 
@@ -94,7 +95,7 @@ def seen(drawn: go.Figure) -> tuple[list[Any], list[Any], dict[str, Any]]:
         kept = {name: value for name, value in trace.to_plotly_json().items() if name not in HOVERS}
         if trace.type == "bar":
             high = np.asarray(trace.y) > 0
-            kept |= {name: np.asarray(trace[name])[high] for name in ("x", "y")}
+            kept |= {name: np.asarray(trace[name])[high] for name in ("x", "y", "hovertext") if name in kept}
         traces.append(kept)
     layout = drawn.layout.to_plotly_json()
     axes = {name: dict(axis) for name, axis in layout.items() if name.startswith(("xaxis", "yaxis"))}
@@ -189,6 +190,25 @@ def test_a_move_finds_its_trace_and_its_shape_by_name():
     assert (frame.traces, list(frame.data[0].y), frame.layout.xaxis.range) == ((1,), [1, 2], (0, 1))
 
 
+def test_any_pictures_of_one_kind_follow_one_another_whole():
+    tables = [at_temperature(SMALL["test"], T) for T in (0.25, 1.0, 4.0)]
+    curve = wb.figures.temperatures(SMALL["val"], SMALL["test"])
+    losses = [wb.losses.NoisedTopK(K=2, epsilon=epsilon) for epsilon in (0.2, 1.0)]
+    for pictures in (
+        [wb.figures.reliability(table).plot(dark=True) for table in tables],
+        [curve.marked(T).plot() for T in (0.5, 2.0)],
+        [wb.figures.line_profile([loss]).plot() for loss in losses],
+    ):
+        moves = moves_along(pictures)
+        assert moves
+        for place, picture in enumerate(pictures):
+            shown = moved(pictures[0], moves, place)
+            assert_same([trace.to_plotly_json() for trace in shown.data], [t.to_plotly_json() for t in picture.data])
+            assert_same(shown.layout.to_plotly_json(), picture.layout.to_plotly_json())
+    with pytest.raises(ValueError, match="have the same traces"):
+        moves_along([go.Figure([{"type": "bar"}]), go.Figure([{"type": "scatter"}])])
+
+
 # Sizes that share a bar
 
 
@@ -196,7 +216,7 @@ def test_bars_beyond_the_last_are_pooled_in_steps_of_ten_and_fifty_stands_for_al
     shares = np.zeros((3, 2, 51))
     shares[:, :, 1] = 0.9
     shares[0, :, 7], shares[1, :, 13], shares[2, 0, 50], shares[2, 1, 2] = 0.1, 0.1, 0.1, 0.1
-    last = last_bars(shares)
+    last = last_bars(shares, n_classes=51)
     assert last.tolist() == [10, 20, 50]
     assert pooled(shares, np.array([10, 10, 10]))[1:, 0, 10].tolist() == pytest.approx([0.1, 0.1])
     np.testing.assert_allclose(pooled(shares, last).sum(axis=2), 1)
@@ -208,7 +228,17 @@ def test_bars_beyond_the_last_are_pooled_in_steps_of_ten_and_fifty_stands_for_al
     figure = wb.figures.set_sizes(wb.AverageK(1).fit(tables["test"])(tables["test"]))
     shown = moved(figure.plot(), figure.moves(places), 1)
     assert shown.layout.xaxis.ticktext[-1] == "50+"
+    assert shown.data[0].hovertext[50] == "50 classes or more"
     assert shown.data[0].customdata[50] == np.count_nonzero(index.sizes(K=60) >= 50)
+
+
+def test_the_axis_of_sizes_never_goes_beyond_the_number_of_classes():
+    table = table_of(80, 6, 0)
+    figure = wb.figures.set_sizes(wb.AverageK(2).fit(table)(table))
+    index = wb.SetIndex(table)
+    for drawn in (figure.plot(), moved(figure.plot(), figure.moves(index.compact(index.thresholds)), 3)):
+        assert tuple(drawn.layout.xaxis.range) == (-0.5, 6.5)
+        assert drawn.layout.xaxis.ticktext[-1] == "6"
 
 
 def test_the_axis_of_sizes_ends_with_the_largest_at_rest_and_stands_still_under_a_slider():
@@ -217,7 +247,7 @@ def test_the_axis_of_sizes_ends_with_the_largest_at_rest_and_stands_still_under_
     table = wb.LogitTable(scores)
     figure = wb.figures.set_sizes(wb.Threshold(0.05).fit(table)(table))
     assert figure.plot().layout.xaxis.range == (-0.5, 13.5)
-    assert figure.plot().layout.xaxis.ticktext[-1] == "13"
+    assert figure.plot().layout.xaxis.ticktext[-1] == "12"  # of every other size
     places = wb.SetIndex(table, K_max=13).compact([0.05, 0.06])
     assert moved(figure.plot(), figure.moves(places), 0).layout.xaxis.range == (-0.5, 20.5)
 

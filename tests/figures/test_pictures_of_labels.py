@@ -169,7 +169,7 @@ def test_a_comparison_says_its_direction_and_marks_what_is_better_of_errors_too(
     [
         ("top_k_accuracy, K = 5", "Top-5 accuracy"),
         ("top_k_calibration_error, K = 4", "Top-4 calibration error"),
-        ("shot_accuracy few", "Shot accuracy few"),
+        ("shot_accuracy few", "Accuracy by shots: few"),
     ],
 )
 def test_a_metric_in_words_names_its_K(name, words):

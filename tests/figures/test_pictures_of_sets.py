@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 import workbench as wb
-from workbench import bayes
+from workbench import bayes, words
 from workbench.figures.of_data.sprites import data_url, png
 from workbench.figures.of_sets.classes import wilson_interval
 from workbench.figures.of_sets.thresholds import POINT
@@ -153,7 +153,7 @@ def test_sets_of_any_rule_are_a_point_beside_the_curve_and_their_code_marks_them
     val, test = table.split()
     sets = wb.APS(confidence=0.99).fit(val).sets(test)
     figure = wb.figures.accuracy_against_size(wb.SetIndex(test, K_max=2), sets)
-    (point,) = figure.frame[figure.frame["curve"] == "APS(confidence=0.99)"].to_dict("records")
+    (point,) = figure.frame[figure.frame["curve"] == words.of_thing(wb.APS(confidence=0.99))].to_dict("records")
     assert (point["mean_size"], point["accuracy"]) == (sets.sizes.mean(), sets.hits.mean())
     assert figure.plot().layout.xaxis.range[1] > point["mean_size"] > 2
     assert figure.static().axes
@@ -177,7 +177,7 @@ def test_other_sets_take_the_place_of_those_marked_before(table):
     again, once = (wb.figures.accuracy_against_size(index, sets).marking(second) for sets in (first, None))
     pd.testing.assert_frame_equal(again.frame, once.frame)
     assert (again.text, again.code) == (once.text, once.code)
-    assert again.plot().data[-1].name == "Threshold(threshold=0.3)"
+    assert again.plot().data[-1].name == words.of_thing(wb.Threshold(0.3))
     assert again.static().axes
 
 
@@ -336,7 +336,7 @@ def test_other_sets_of_the_same_rows_are_outlined_in_every_panel(table, sets):
         these, others = (part[part["sets"] == name] for name in ("these", "other"))
         assert bars.y[:4].tolist() == pytest.approx(these.set_index("size")["share"].reindex(range(4)).tolist())
         assert outlines.y.tolist() == others["share"].tolist() == [0, 0, 0, 1]
-    assert "3.00 by TopK(K=3)" in figure.subtitle
+    assert "3.00 by Top-K, K = 3" in figure.subtitle
     assert figure.static().axes
     with pytest.raises(ValueError, match="same rows"):
         wb.figures.set_sizes(sets, other=wb.TopK(1).fit(table).sets(table.rows(slice(5))))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import workbench as wb
 from workbench.figures.of_losses.evaluation import on_three_classes
 from workbench.figures.of_losses.risks import top_K_preserving
+from workbench.figures.of_losses.triangles import CORNERS, around_free
 from workbench.losses import LOSSES
 from workbench.losses.noised import largest_calibrated_epsilon
 
@@ -137,3 +138,40 @@ def test_the_colours_of_the_risk_mean_the_same_whatever_the_law_of_the_label():
     figures = [wb.figures.conditional_risk(loss, law, K=1, steps=21) for law in ((1, 0, 0), (0.5, 0.3, 0.2), (0, 0, 1))]
     assert len({figure.value_range for figure in figures}) == 1
     assert all(figure.frame["value"].max() <= figure.value_range[1] for figure in figures)
+
+
+@pytest.mark.parametrize(
+    ("loss", "K"),
+    [
+        (wb.losses.CrossEntropy(), 1),
+        (wb.losses.CrossEntropy(), 2),
+        (wb.losses.CalibratedTopKHinge(K=2), 2),
+        (wb.losses.SmoothTopKHinge(K=2, temperature=0.5), 2),
+    ],
+    ids=repr,
+)
+def test_a_calibrated_loss_is_free_for_no_law_however_near_a_tie(loss, K):
+    figure = wb.figures.calibration_map(loss, K, steps=31)
+    assert not figure.frame["free"].any()
+    assert figure.subtitle.endswith("free for 0%")
+
+
+def test_the_map_outlines_the_laws_whose_bayes_set_the_risk_does_not_keep():
+    for loss in (wb.losses.TopKHinge(K=1), wb.losses.ConvexTopKHinge(K=2), wb.losses.TopKHinge(K=2)):
+        frame = wb.figures.calibration_map(loss, steps=11).frame
+        untied = frame[np.diff(np.sort(frame[["pi0", "pi1", "pi2"]], axis=1), axis=1).min(axis=1) > 1e-9]
+        for *law, _, free in untied.sample(6, random_state=0).itertuples(index=False):
+            kept = wb.figures.conditional_risk(loss, law, steps=19).keeps_bayes_set
+            assert free != kept, f"{loss} at {law}"
+
+
+def test_a_line_runs_around_what_is_free_and_nothing_is_drawn_where_nothing_is():
+    hinge, proper = (
+        wb.figures.calibration_map(loss, K=1, steps=31) for loss in (wb.losses.TopKHinge(K=1), wb.losses.CrossEntropy())
+    )
+    line = around_free(hinge)
+    assert len(line) > 20
+    assert len(around_free(proper)) == 0
+    shares = np.linalg.solve(np.vstack([CORNERS.T, np.ones(3)]), np.vstack([line.T, np.ones(len(line))]))
+    border = shares[:, np.isfinite(shares).all(axis=0)].max(axis=0)
+    assert abs(border - 0.5).max() < 1 / 30  # the plain hinge fails where no class has a majority

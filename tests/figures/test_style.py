@@ -68,12 +68,17 @@ def test_colours_that_meet_in_a_picture_differ_for_every_kind_of_sight(theme, si
             assert distance > 15, (one, other, distance)
 
 
+@pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
 @pytest.mark.parametrize("sight", SIGHT)
-def test_the_sequential_colours_darken_evenly(sight):
-    lightness = np.array([lab(colour, sight)[0] for colour in style.SEQUENTIAL])
+def test_the_sequential_colours_darken_evenly(theme, sight):
+    lightness = np.array([lab(colour, sight)[0] for colour in theme.sequential])
     steps = -np.diff(lightness)
     assert steps.min() > 3
     assert steps.max() < 13
+
+
+def test_by_night_both_ends_of_the_sequential_colours_stand_out_from_the_paper():
+    assert min(contrast(colour, style.DARK.paper) for colour in style.DARK.sequential) > 2
 
 
 @pytest.mark.parametrize("dark", [False, True])

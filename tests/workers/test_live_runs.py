@@ -197,6 +197,39 @@ def test_a_cancel_is_heard_while_features_are_computed(monkeypatch):
     assert [json.loads(line)["event"] for line in answers.getvalue().splitlines()] == ["started", "cancelled"]
 
 
+def test_what_lies_ahead_is_trained_together_and_then_answered_at_once(worker):
+    axis = [{**SMALL, "loss": Focal(gamma=gamma).spec()} for gamma in (0.5, 2.5, 3.5)]
+    worker.ask(axis[1], ahead=axis)
+    assert ended(worker).state == "finished"
+    until(lambda: worker.progress.ahead == 1)
+    for described in axis:
+        assert worker.ask(described, ahead=axis).state == "finished"
+    together = [worker.shelf.found(described).record.together for described in axis]
+    assert together == [2, None, 2]  # the one that was asked for came first
+
+
+@pytest.mark.parametrize(("gamma", "words"), [(2.0, ["started", "epoch", "finished"]), (3.0, [])])
+def test_of_what_lies_ahead_comes_first_what_is_asked_for_and_anything_else_ends_it(gamma, words, shelf, monkeypatch):
+    from workbench.training import heads
+    from workbench.workers import heads_process
+
+    described = {"epochs": 1, **{name: SMALL[name] for name in SMALL if name != "epochs"}}
+    asked, answers, went_on = {**described, "loss": Focal(gamma=gamma).spec()}, io.StringIO(), []
+    serving = heads_process.Worker(io.StringIO(), answers)
+    monkeypatch.setenv("WORKBENCH_HOME", str(shelf.store.root))
+
+    def trained_together(runs, *, on_batch, **_):
+        serving.arrived.put({"id": 2, "run": asked})
+        on_batch()
+        went_on.append(runs)
+
+    monkeypatch.setattr(heads, "train_heads", trained_together)
+    serving._train_ahead(1, [{**described, "loss": Focal(gamma=each).spec()} for each in (1.0, 2.0)], shelf)
+    told = [json.loads(line) for line in answers.getvalue().splitlines()]
+    assert [answer["event"] for answer in told if answer["event"] != "ahead" and answer["id"] == 2] == words
+    assert (len(went_on), serving.waiting is None) == (bool(words), bool(words))
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from workbench import words
 from workbench.catalogue import RECIPES
 from workbench.claims.layout import as_html, as_latex, as_markdown
 from workbench.claims.parts import Column, Data, Number, Place, Protocol, Row, Setting, Small, Spec, numbers
@@ -24,6 +25,19 @@ if TYPE_CHECKING:
 NOTHING = "_"  # stands for a cell that is empty in the paper
 NUMBERS_OF_A_RUN = ("epochs", "batch_size", "learning_rate")
 ABSENT = "—"  # stands in the paper where there is nothing to run
+
+
+def _monitor_in_words(monitor: str | None) -> str:
+    """By which number an epoch is kept.
+
+    >>> _monitor_in_words("average_k_accuracy@K={K}"), _monitor_in_words("top_k_accuracy@K=5")
+    ('average k accuracy, at each K', 'top k accuracy, K = 5')
+    """
+    if monitor is None:
+        return "as the recipe has it"
+    name, _, at = monitor.partition("@")
+    said = "what the column measures" if name == "{measure}" else words.of_name(name)
+    return said + {"": "", "K={K}": ", at each K"}.get(at, f", {at.replace('=', ' = ')}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +136,8 @@ class PaperTable:
             raise ValueError(f"{self.name} has no reduced scale")
         run, theirs = self.small.run, RECIPES[self.recipe_of(self.data[0])].settings
         kinds = [
-            " with ".join([name, *(kind for kind, _ in self.small.transforms)]) for name, _ in self.small.data.values()
+            " with ".join([name, *(words.of_name(kind) for kind, _ in self.small.transforms)])
+            for name, _ in self.small.data.values()
         ]
         data = dict.fromkeys(f"{kind} for {name}" for kind, name in zip(kinds, self.small.data, strict=True))
         left_out = [one.name for one in self.data if one.name not in self.small.data]
@@ -142,18 +157,20 @@ class PaperTable:
             return {**told, **({"note": self.note} if self.note else {})}
         seeds = f"{self.protocol.seeds}" + ("" if self.protocol.seeds_told else " (how many is not told)")
         needs = [f"{one.name} ({', '.join(one.needs)})" for one in self.data]
-        words = {
+        told = {
             "data": "; ".join(needs),
             "recipe": ", ".join(dict.fromkeys(map(self.recipe_of, self.data))),
             "seeds": seeds,
-            "epoch kept": (self.protocol.monitor or "as the recipe has it").replace("@K={K}", ", at each K"),
-            "sets": self.rule,
+            "epoch kept": words.of_name(self.protocol.monitor or "as the recipe has it").replace(
+                "@K={K}", ", at each K"
+            ),
+            "sets": words.of_name(self.rule),
             "judged on": self.protocol.split,
             "reduced scale": self.reduced or "none",
             "note": self.note,
             "command": self.command(small=self.small is not None),
         }
-        return {name: text for name, text in words.items() if text}
+        return {name: text for name, text in told.items() if text}
 
     def command(self, small: bool) -> str:
         """What to type to reproduce it."""

@@ -6,8 +6,10 @@ from workbench.cli.claims import CLAIMS
 from workbench.cli.compare import COMPARE
 from workbench.cli.evaluate import EVALUATE
 from workbench.cli.importing import IMPORT
+from workbench.cli.lesson import LESSON
 from workbench.cli.losses import LOSSES
 from workbench.cli.predict import PREDICT
+from workbench.cli.quiz import QUIZ
 from workbench.cli.recipes import RECIPES
 from workbench.cli.reproduce import REPRODUCE
 from workbench.cli.runs import RUNS
@@ -17,7 +19,7 @@ from workbench.cli.worker import WORKER
 
 COMMANDS: tuple[Command, ...] = (
     *(APP, TRAIN, SWEEP, IMPORT, EVALUATE, COMPARE, PREDICT),
-    *(RUNS, LOSSES, RECIPES, REPRODUCE, CLAIMS, WORKER),
+    *(RUNS, LOSSES, RECIPES, REPRODUCE, CLAIMS, LESSON, QUIZ, WORKER),
 )
 
 __all__ = ["COMMANDS", "Command"]

@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from workbench.cli.base import Command, Options, Parser
-from workbench.cli.files import add_what_a_file_holds, val_and_test_of
+from workbench.cli.files import add_cluster, add_what_a_file_holds, on_the_cluster_of, val_and_test_of
 
 ENDINGS = {"": "text", ".txt": "text", ".csv": "csv", ".json": "json", ".md": "markdown", ".tex": "latex"}
 
 
 def _options(parser: Parser) -> None:
-    parser.add_argument("what", help="a run's key, or a file of logits")
+    parser.add_argument("what", help="a run's key, a file of logits, or the folder or address of shards (s3://…)")
     add_what_a_file_holds(parser)
+    add_cluster(parser)
     parser.add_argument("--K", nargs="+", action="extend", metavar="K", help="target sizes for top-K and average-K")
     parser.add_argument(
         "--rule",
@@ -34,6 +35,11 @@ def _options(parser: Parser) -> None:
 
 
 def _run(options: Options) -> int:
+    with on_the_cluster_of(options):
+        return _evaluate(options)
+
+
+def _evaluate(options: Options) -> int:
     import workbench as wb
     from workbench.metrics.reporting import FORMATS
     from workbench.sets import rule_from_text
@@ -83,6 +89,7 @@ EVALUATE = Command(
     aliases=("report",),
     examples=(
         ("workbench evaluate my_logits.npz --K 5", "top-5 and average-5 sets, judged"),
+        ("workbench evaluate s3://bucket/logits --K 5 --cluster tcp://scheduler:8786", "shards, on a Dask cluster"),
         ("workbench evaluate my_logits.npz --rule 'RAPS(confidence=0.9)' --rule my_module:MyRule", ""),
     ),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,7 +32,35 @@ def add_what_a_file_holds(parser: Parser) -> None:
     holds.add_argument("--link-constant", type=float, metavar="C", help="log C of the quasibinary link")
 
 
-def table_at(path: str | Path, options: Options) -> LogitTable:
+def add_cluster(parser: Parser) -> None:
+    """Options that say who computes."""
+    who = parser.add_argument_group("who computes (needs the extra cluster)")
+    who.add_argument(
+        "--cluster",
+        metavar="WHERE",
+        help="threads or processes of this machine, or the address of a Dask scheduler, tcp://host:port; the result is the "
+        "same to the last bit",
+    )
+    who.add_argument(
+        "--workers", type=int, metavar="N", help="how many threads or processes (default: one a processor)"
+    )
+
+
+@contextlib.contextmanager
+def on_the_cluster_of(options: Options) -> Iterator[None]:
+    """While the block lasts, passes over tables are computed where the options say: here, unless they say something."""
+    if options.cluster is None:
+        if options.workers is not None:
+            raise ValueError("--workers is for --cluster threads or --cluster processes; give one of them")
+        yield
+        return
+    from workbench import cluster
+
+    with cluster.connected(options.cluster, options.workers) as client, cluster.on(client):
+        yield
+
+
+def table_at(path: str, options: Options) -> LogitTable:
     """The table of a file, read as the options say."""
     from workbench.tables.files import import_table
 
@@ -44,8 +74,9 @@ def val_and_test_of(what: str, options: Options) -> tuple[LogitTable, LogitTable
     """The table to fit on and the table to judge on, of a stored run or of a file, and how a file was split."""
     from workbench.store import Store
     from workbench.store.imported import val_and_test
+    from workbench.tables.shards import is_url
 
-    if Path(what).exists():
+    if is_url(what) or Path(what).exists():
         return val_and_test(table_at(what, options))
     if Path(what).suffix:
         raise FileNotFoundError(f"there is no file {what}; give a file of scores and labels, or the key of a run")

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
+from typing import Any
 
 from workbench.catalogue import RECIPES as KNOWN
-from workbench.catalogue import DeclaredRecipe, in_words
+from workbench.catalogue import DeclaredRecipe
 from workbench.cli.base import Command, Options, Parser
+from workbench.knobs import shown
 
 
 def _options(parser: Parser) -> None:
@@ -36,13 +39,12 @@ def _whole(name: str, recipe: DeclaredRecipe) -> list[str]:
     """All that a recipe says, line by line."""
     lines = [f"{name}: {recipe.trains}"]
     lines += [f"  from {recipe.paper}, {recipe.place}"] if recipe.paper else []
-    lines += [f"  {field} = {in_words(field, value)}" for field, value in recipe.settings.items()]
+    lines += [f"  {field} = {_typed(value)}" for field, value in recipe.settings.items()]
     lines += [f"  for K = {', '.join(map(str, recipe.K))}"] if recipe.K else []
     for title, settings in (("compared", recipe.compared), ("searched", recipe.grid)):
         lines += [f"  {title}:"] if settings else []
         lines += [
-            "    " + ", ".join(f"{field} = {in_words(field, value)}" for field, value in setting.items())
-            for setting in settings
+            "    " + ", ".join(f"{field} = {_typed(value)}" for field, value in setting.items()) for setting in settings
         ]
     lines += [f"  note: {recipe.note}"] if recipe.note else []
     lines += [f"  not told, and chosen here: {', '.join(recipe.untold)}"] if recipe.untold else []
@@ -50,6 +52,17 @@ def _whole(name: str, recipe: DeclaredRecipe) -> list[str]:
         "" if "model" in recipe.settings else " --features RUN" if "features" in recipe.settings else " --model NAME"
     )
     return [*lines, f"train it: workbench train --recipe {name} --data PATH{model}"]
+
+
+def _typed(value: Any) -> str:
+    """A field of a run, as `run.json` has it, the way it is typed: a loss and transforms as Python writes them."""
+    if isinstance(value, list):
+        return ", ".join(map(_typed, value)) or "none"
+    if isinstance(value, Mapping) and "knobs" in value:
+        name = value.get("loss", value.get("transform", "")).rpartition(":")[2]
+        knobs = {knob: tuple(each) if isinstance(each, list) else each for knob, each in value["knobs"].items()}
+        return f"{name}({', '.join(f'{knob}={shown(each)}' for knob, each in knobs.items())})"
+    return "none" if value is None else shown(value)
 
 
 RECIPES = Command(

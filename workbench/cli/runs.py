@@ -1,4 +1,4 @@
-"""`workbench runs`, `workbench runs rm`, `workbench runs rename`: what is in the store."""
+"""`workbench runs`, `workbench runs rm`, `rename`, `tag`, `pin`: what is in the store."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workbench.cli.base import Command, Options, Parser
 
 def _options(parser: Parser) -> None:
     parser.add_argument("--json", action="store_true", help="print as JSON")
-    others = parser.add_subparsers(title="what else can be done", metavar="rm | rename")
+    others = parser.add_subparsers(title="what else can be done", metavar="rm | rename | tag | pin")
     about = "Remove runs from the store. Those that ship with the package stay."
     removing = others.add_parser("rm", help="remove runs", description=about)
     removing.add_argument("keys", nargs="+", metavar="KEY", help="a run's key, or the beginning of it")
@@ -22,25 +22,42 @@ def _options(parser: Parser) -> None:
     renaming.add_argument("key", metavar="KEY", help="a run's key, or the beginning of it")
     renaming.add_argument("title", metavar="NAME", help="what to call it")
     renaming.set_defaults(run=_rename)
+    about = "Give a run tags, by which the app finds it."
+    tagging = others.add_parser("tag", help="give a run tags", description=about)
+    tagging.add_argument("key", metavar="KEY", help="a run's key, or the beginning of it")
+    tagging.add_argument("tags", nargs="+", metavar="TAG", help="a word or a few")
+    tagging.add_argument("--remove", action="store_true", help="take these tags from it")
+    tagging.set_defaults(run=_tag)
+    about = "Put a run first: the one that was pinned last is what the app opens with."
+    pinning = others.add_parser("pin", help="put a run first", description=about)
+    pinning.add_argument("key", metavar="KEY", help="a run's key, or the beginning of it")
+    pinning.add_argument("--off", action="store_true", help="let it stand where it stood")
+    pinning.set_defaults(run=_pin)
 
 
 def _list(options: Options) -> int:
     from workbench.store import Store
+    from workbench.store.marks import marks_of, pinned_first
 
     store = Store()
     broken = store.unreadable()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what cannot be read stands in the list
-        runs = store.runs()
+        runs = pinned_first(store, store.runs())
     if options.json:
-        found = [{"key": run.key, "path": str(run.path), **run.record.to_json()} for run in runs]
+        found = [
+            {"key": run.key, "path": str(run.path), **run.record.to_json(), **vars(marks_of(store, run.key))}
+            for run in runs
+        ]
         found += [{"key": key, "unreadable": why} for key, why in broken.items()]
         print(json.dumps(found, indent=2, ensure_ascii=False))
         return 0
     if not runs:
         print(f"no runs in {store.root}; make one with: workbench train --dataset garden")
     for run in runs:
-        print(f"{run.short}  {run.title}  ({', '.join(f'{name} {n}' for name, n in run.sizes().items())})")
+        marks = marks_of(store, run.key)
+        told = "".join([", pinned" if marks.pinned else "", *(f", #{tag}" for tag in marks.tags)])
+        print(f"{run.short}  {run.title}  ({', '.join(f'{name} {n}' for name, n in run.sizes().items())}){told}")
     for key, why in broken.items():
         print(f"{key[:12]}  cannot be read: {why}")
     return 0
@@ -70,10 +87,28 @@ def _rename(options: Options) -> int:
     return 0
 
 
+def _tag(options: Options) -> int:
+    from workbench.store import Store
+    from workbench.store.marks import tag, untag
+
+    marks = (untag if options.remove else tag)(Store(), options.key, *options.tags)
+    print(f"{Store().open(options.key).short}  {', '.join(marks.tags) or 'no tags'}")
+    return 0
+
+
+def _pin(options: Options) -> int:
+    from workbench.store import Store
+    from workbench.store.marks import pin, unpin
+
+    (unpin if options.off else pin)(Store(), options.key)
+    print(f"{Store().open(options.key).short}  {'not pinned' if options.off else 'pinned'}")
+    return 0
+
+
 RUNS = Command(
     "runs",
-    "list, rename or remove the trained and imported runs",
-    "List the runs in the store, newest first, then the demo runs, then those that cannot be read.",
+    "list, rename, tag, pin or remove the trained and imported runs",
+    "List the runs in the store, pinned ones first, then the newest, the demo runs, and those that cannot be read.",
     _options,
     _list,
 )

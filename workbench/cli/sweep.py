@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import json
 import math
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from workbench.cli.base import Command
 
 if TYPE_CHECKING:
     import pandas as pd
+    from distributed import Client
 
     from workbench.losses import Loss
     from workbench.metrics import Metric
@@ -53,16 +55,33 @@ def _sweep(arguments: list[str]) -> int:
         name for name in EACH if len({repr(value) for grid in over for value in grid.get(name, [])}) > 1
     ]
 
-    found = sweep(run, over, rule=rules or None, metrics=list(metrics.values()), progress=not options.json)
+    with _client(options.cluster, options.workers) as client:
+        found = sweep(
+            run, over, rule=rules or None, metrics=list(metrics.values()), progress=not options.json, client=client
+        )
     for setting, message in found.failed:
-        print(f"diverged: {setting}: {message}", file=sys.stderr)
+        print(f"failed: {setting}: {message}", file=sys.stderr)
     bests = found.best_of_each(each, ranking.stated().name, group=options.group, rule=rules[0] if rules else None)
     pairs = _pairs(bests) if each else None
     if options.json:
         print(json.dumps(_as_json(found, bests, pairs), indent=2, ensure_ascii=False, default=repr))
     else:
         print(_as_text(found, bests, pairs))
-    return 0
+    return 1 if found.failed else 0
+
+
+@contextlib.contextmanager
+def _client(cluster: str | None, workers: int | None) -> Iterator[Client | None]:
+    """Who trains: a cluster at an address, some processes of this machine that end with the command, or nobody else."""
+    if cluster is None and workers is None:
+        yield None
+        return
+    if cluster is not None and workers is not None:
+        raise ValueError("--cluster has the workers it has, and --workers starts some here; give one of the two")
+    from workbench.cluster.clients import connected
+
+    with connected(cluster or "processes", workers) as client:
+        yield client
 
 
 def _K(of: str, text: str) -> float:
@@ -191,6 +210,14 @@ def _parser() -> argparse.ArgumentParser:
         "--group", default="", help="which of a metric that is a number for each: few, of shot_accuracy"
     )
     parser.add_argument("--measure", nargs="+", default=[], metavar="METRIC", help="further metrics to measure")
+    parser.add_argument(
+        "--workers", type=int, metavar="N", help="train the runs side by side in N processes of this machine"
+    )
+    parser.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        help="train them on the workers of a Dask cluster, tcp://host:8786, that see the same store",
+    )
     parser.add_argument(
         "--each", nargs="+", metavar="NAME", help="choose the best for each value of these (default: K and loss)"
     )

@@ -22,7 +22,7 @@ def _train(arguments: list[str]) -> int:
         epilog="--loss NAME --help lists the knobs of that loss; workbench losses lists the losses. A number of a loss may "
         "change while it learns: --epsilon 'anneal(3, 0.2)', or 'anneal(3, 0.2, over=0.5, course=\"linear\")'. On several nodes, "
         "give the same command on each, with MASTER_ADDR, MASTER_PORT and NODE_RANK in its environment; or leave the ranks to a "
-        "launcher: torchrun --nproc-per-node 2 -m workbench train …",
+        "launcher: torchrun --nproc-per-node 2 -m workbench train …, or srun --ntasks-per-node 2 workbench train …",
     )
     parser.add_argument("--again", action="store_true", help="train anew even if this run is stored already")
     parser.add_argument(

@@ -11,6 +11,7 @@ from workbench.figures.of_losses.moat import moat
 from workbench.figures.of_losses.profiles import binary_surrogates, line_profile
 from workbench.figures.of_losses.risks import calibration_map, conditional_risk
 from workbench.figures.of_losses.smoothing import gradient_sparsity, smoothing_bounds
+from workbench.figures.of_losses.twins import twins
 from workbench.figures.of_probabilities.rejection import none_of_these
 from workbench.figures.of_probabilities.reliability import reliability
 from workbench.figures.of_probabilities.temperature import temperatures
@@ -45,6 +46,7 @@ FIGURES = (
     gradient_sparsity,
     smoothing_bounds,
     moat,
+    twins,
     set_sizes,
     accuracy_against_size,
     size_against_threshold,
@@ -104,6 +106,7 @@ __all__ = [  # written out for type checkers; a test holds it to FIGURES
     "smoothing_bounds",
     "sprite_sheet",
     "temperatures",
+    "twins",
     "weight_plane",
     "with_intervals",
 ]

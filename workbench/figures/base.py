@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 import numbers
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from workbench import words
 from workbench.figures import style
 from workbench.figures.code import Code
 from workbench.figures.style import Theme
@@ -34,13 +35,13 @@ Places = Mapping[str, Any]  # what `SetIndex.compact` gives: arrays with one ent
 class Move:
     """A property of a Plotly figure that follows a slider, and its value at every place of it.
 
-    It is that of the trace or of the shape of this name, or of the layout. Values are a list, or an array whose lines they
-    are; a single one holds at every place: it is set once, when the picture begins to follow.
+    It is that of the trace of this name or number, of the shape of this name, or of the layout. Values are a list, or an
+    array whose lines they are; a single one holds at every place: it is set once, when the picture begins to follow.
     """
 
     property: str
     values: np.ndarray | list[Any]
-    trace: str | None = None
+    trace: str | int | None = None
     shape: str | None = None
 
     def set_once(self) -> bool:
@@ -53,6 +54,8 @@ class Move:
 
     def found_in(self, figure: go.Figure) -> tuple[int | None, str]:
         """The number of the trace, if it is of one, and the property as Plotly writes it: `shapes[0].x0`."""
+        if isinstance(self.trace, int):
+            return self.trace, self.property
         if self.trace is not None:
             return [trace.name for trace in figure.data].index(self.trace), self.property
         if self.shape is not None:
@@ -67,6 +70,43 @@ def moved(figure: go.Figure, moves: Iterable[Move], place: int) -> go.Figure:
         trace, path = move.found_in(figure)
         (figure.layout if trace is None else figure.data[trace])[path] = move.at(place)
     return figure
+
+
+def moves_along(figures: Sequence[go.Figure]) -> list[Move]:
+    """The moves that make the first of some figures each of them: place 0 is the first, place 1 the second.
+
+    They are pictures of one kind, with the same traces. So any picture can follow a slider whose places are few enough to
+    draw it at each of them.
+    """
+    traces = [[trace.to_plotly_json() for trace in figure.data] for figure in figures]
+    kinds = [[trace["type"] for trace in each] for each in traces]
+    if any(kind != kinds[0] for kind in kinds):
+        raise ValueError(f"pictures that follow one another have the same traces, not {kinds}")
+    of_traces = [
+        Move(path, values, number)
+        for number in range(len(kinds[0]))
+        for path, values in _changing([each[number] for each in traces])
+    ]
+    layouts = [figure.layout.to_plotly_json() for figure in figures]
+    return of_traces + [Move(path, values) for path, values in _changing(layouts)]
+
+
+def _changing(parts: Sequence[Mapping[str, Any]], path: str = "") -> Iterator[tuple[str, list[Any]]]:
+    """The properties in which some parts of figures differ, with the value in each of them."""
+    for name in dict.fromkeys(name for part in parts for name in part):
+        values: list[Any] = [part.get(name) for part in parts]
+        if all(isinstance(value, Mapping) for value in values):
+            yield from _changing(values, f"{path}{name}.")
+            continue
+        plain = [_in_json(value) if isinstance(value, np.ndarray) else value for value in values]
+        if any(value != plain[0] for value in plain):
+            yield f"{path}{name}", plain
+
+
+def _in_json(values: np.ndarray) -> list[Any]:
+    """An array as JSON can hold it, which knows no NaN."""
+    missing = values.dtype.kind == "f" and np.isnan(values).any()
+    return (np.where(np.isnan(values), None, values) if missing else values).tolist()  # type: ignore[no-any-return,call-overload]
 
 
 def plotly_frames(figure: go.Figure, moves: Iterable[Move], names: Sequence[str]) -> list[go.Frame]:
@@ -153,6 +193,10 @@ class Figure:
             f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>\n'
             f'<body style="margin: 0; background: {paper}"><main role="img" aria-label="{text}">{picture}</main></body></html>\n'
         )
+
+    def narrow(self) -> Figure:
+        """The same picture for a narrow screen: what stands side by side in it stands below one another."""
+        return self
 
     def moves(self, places: Places) -> list[Move]:
         """What changes in `plot()` along a slider, at every place of `SetIndex.compact`; nothing in most pictures."""
@@ -310,8 +354,8 @@ def checked_frame(given: Any, columns: Collection[str], source: str) -> pd.DataF
 
 
 def chosen_by(sets: PredictionSets) -> str:
-    """Who chose the sets: `AverageK(K=5)`, or people."""
-    return "people" if sets.rule is None else sets.rule.rule.short()
+    """Who chose the sets: “Average-K, K = 5”, or people."""
+    return "people" if sets.rule is None else words.of_thing(sets.rule.rule)
 
 
 def code_of_sets(sets: PredictionSets, name: str = "sets", val: str = "val", test: str = "test") -> Code:

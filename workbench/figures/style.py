@@ -23,6 +23,11 @@ SEQUENTIAL = (
     *("#f6f1d5", "#e0e8c6", "#bfd9ab", "#97c598", "#6bad8e"),
     *("#459386", "#2e777c", "#265a6d", "#263e5b", "#241f42"),
 )
+# The same by night: pale is low there too, and the high end does not fade into the paper.
+SEQUENTIAL_BY_NIGHT = (
+    *("#eee9cd", "#d3dbb9", "#b4cfa0", "#92c293", "#6db493"),
+    *("#4da496", "#3e9298", "#407f97", "#4c6a91", "#5c5287"),
+)
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,11 @@ class Theme:
     def categories(self) -> tuple[str, ...]:
         """Colours for lines that meet in a picture and have no colour of their own, such as losses of one's choice."""
         return (self.model_a, self.model_b, self.hit, self.few, self.many, self.medium, self.miss, self.bayes)
+
+    @property
+    def sequential(self) -> tuple[str, ...]:
+        """Colours from low to high."""
+        return SEQUENTIAL if self.name == "light" else SEQUENTIAL_BY_NIGHT
 
     def colours(self, names: Sequence[str]) -> list[str]:
         """The colours of groups that are drawn apart: shots have their own, all others the accent."""
@@ -103,10 +113,10 @@ def theme(dark: bool = False) -> Theme:
 PLOTLY_CONFIG = {"displaylogo": False, "showSendToCloud": False, "responsive": True}
 
 
-def sequential_scale() -> list[list[Any]]:
-    """SEQUENTIAL as Plotly writes a colour scale: pairs of a place in [0, 1] and a colour."""
-    last = len(SEQUENTIAL) - 1
-    return [[place / last, colour] for place, colour in enumerate(SEQUENTIAL)]
+def sequential_scale(theme: Theme) -> list[list[Any]]:
+    """The sequential colours as Plotly writes a colour scale: pairs of a place in [0, 1] and a colour."""
+    last = len(theme.sequential) - 1
+    return [[place / last, colour] for place, colour in enumerate(theme.sequential)]
 
 
 def plotly_template(theme: Theme) -> go.layout.Template:
@@ -119,7 +129,7 @@ def plotly_template(theme: Theme) -> go.layout.Template:
         "showline": True,
         "ticks": "outside",
         "ticklen": 4,
-        "title": {"standoff": 10},
+        "title": {"standoff": 10, "font": {"size": 14}},
     }
     font = {"family": CSS_FONTS, "size": 14, "color": theme.ink}
     return go.layout.Template(
@@ -134,7 +144,7 @@ def plotly_template(theme: Theme) -> go.layout.Template:
             "paper_bgcolor": theme.paper,
             "plot_bgcolor": theme.paper,
             "colorway": list(theme.categories),
-            "colorscale": {"sequential": sequential_scale()},
+            "colorscale": {"sequential": sequential_scale(theme)},
             "xaxis": axis,
             "yaxis": axis,
             "legend": {"orientation": "h", "x": 1, "xanchor": "right", "y": 1.02, "yanchor": "bottom"},
@@ -203,7 +213,7 @@ def streamlit_theme() -> dict[str, Any]:
             "borderColor": theme.grid,
             "linkColor": theme.accent,
             "chartCategoricalColors": list(theme.categories),
-            "chartSequentialColors": list(SEQUENTIAL),
+            "chartSequentialColors": list(theme.sequential),
         }
 
     return {

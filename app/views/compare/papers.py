@@ -7,7 +7,7 @@ import streamlit as st
 
 import live
 import workbench as wb
-from drawing.figures import untitled
+from drawing.figures import sent
 from drawing.handout import handout
 from session import messages
 from session.address import bound, one_of
@@ -67,10 +67,7 @@ def picture(ours: Reproduction, dark: bool) -> None:
     figure = ours.figure
     high = AROUND + LINE * figure.frame["cell"].nunique()
     with st.container(key="figure-reproduced"):
-        words = {"title": figure.title, "subtitle": figure.subtitle, "text": figure.text}
-        live.prepared_drawing(
-            live.prepared(untitled(figure.plot(dark)), **words, height=high), key="drawing reproduced"
-        )
+        live.prepared_drawing(sent(figure, dark, height=high), key="drawing reproduced")
         handout("reproduced", None, lambda: figure, dark)
 
 

@@ -12,12 +12,15 @@ import live
 import workbench as wb
 from controls import rules
 from controls.places import places
-from controls.runs import chosen_runs, code_opening, titles
-from drawing.figures import untitled
+from controls.runs import chosen_runs, code_opening, looks, titles
+from controls.words import WORDS_OF_SETS, explained
+from drawing.figures import sent
 from drawing.handout import handout
 from session import messages, reading
 from session.address import bound, one_of
+from session.serving import AHEAD
 from workbench.figures import Code
+from workbench.figures.looks import Look
 from workbench.figures.of_runs.comparisons import better, in_words, is_share, names_of_metrics
 from workbench.sets import Rule, rule_from_text
 
@@ -65,6 +68,7 @@ def body(key: str, dark: bool) -> None:
             icon=":material/compare_arrows:",
         )
         return
+    explained(*WORDS_OF_SETS, "expected calibration error")
     chosen_rule = rules.choose("compare", key)
     chosen = chosen_runs("Compared with", key, others)
     if not chosen:
@@ -74,9 +78,10 @@ def body(key: str, dark: bool) -> None:
     rule, K = chosen_rule.rule, whole(chosen_rule)
     comparison, code = compared(keys, rule, K), code_of(keys, rule, K)
     with st.container(key="figures"):
-        differences(code, comparison, dark)
-        scatter(code, comparison, dark)
+        differences(code, comparison, looks(key), dark)
+        scatter(code, comparison, looks(key), dark)
     table(comparison)
+    ahead(keys, chosen_rule)
 
 
 def whole(chosen_rule: rules.ChosenRule) -> int:
@@ -86,7 +91,24 @@ def whole(chosen_rule: rules.ChosenRule) -> int:
         if chosen_rule.place is None
         else places(chosen_rule.key).K[chosen_rule.place]
     )
-    return min(max(round(float(size)), 1), chosen_rule.sets.table.n_classes)
+    return whole_size(chosen_rule.key, float(size))
+
+
+def whole_size(key: str, size: float) -> int:
+    """A number of classes that a set can have."""
+    return min(max(round(size), 1), reading.run(key).tables["test"].n_classes)
+
+
+def ahead(keys: tuple[str, ...], chosen_rule: rules.ChosenRule) -> None:
+    """Compare at the places beside the one where the sliders stand, while nobody waits: a slider that moved may move on."""
+    if chosen_rule.place is None:
+        return
+    at = places(chosen_rule.key)
+    (held,) = chosen_rule.rule.knobs().keys() & reading.SLIDERS.keys()
+    here = at.nearest(held, getattr(chosen_rule.rule, held))
+    for position in at.beside(here):
+        size = whole_size(chosen_rule.key, float(at.K[position.place]))
+        AHEAD.submit(compared, keys, position.rule, size)
 
 
 def compared(keys: tuple[str, ...], rule: Rule, K: int) -> pd.DataFrame:
@@ -119,13 +141,13 @@ def code_of(keys: tuple[str, ...], rule: Rule, K: int) -> Code:
 
 
 @messages.friendly
-def differences(code: Code, comparison: pd.DataFrame, dark: bool) -> None:
+def differences(code: Code, comparison: pd.DataFrame, looks: dict[str, Look], dark: bool) -> None:
     """How far every run lies from the first, with intervals."""
-    picture("differences", code, wb.figures.paired_differences(comparison, DRAWN), dark)
+    picture("differences", code, wb.figures.paired_differences(comparison, DRAWN, looks), dark)
 
 
 @messages.friendly
-def scatter(code: Code, comparison: pd.DataFrame, dark: bool) -> None:
+def scatter(code: Code, comparison: pd.DataFrame, looks: dict[str, Look], dark: bool) -> None:
     """The runs on any two metrics, in the address as `x` and `y`."""
     names = list(dict.fromkeys(names_of_metrics(comparison.dropna(subset=["value"]))))
     with st.container(key="scatter"):
@@ -134,16 +156,13 @@ def scatter(code: Code, comparison: pd.DataFrame, dark: bool) -> None:
                 st.selectbox(label, names, first, format_func=in_words, **bound(axis, one_of(map(in_words, names))))
                 for label, axis, first in (("To the right", "x", 0), ("Upwards", "y", min(1, len(names) - 1)))
             )
-        picture("scatter", code, wb.figures.on_two_metrics(comparison, x, y), dark)
+        picture("scatter", code, wb.figures.on_two_metrics(comparison, x, y, looks), dark)
 
 
 def picture(name: str, code: Code, made: wb.figures.Figure, dark: bool) -> None:
-    """A figure of the comparison, with room below it for the names of the runs."""
-    runs = made.frame["table"].nunique()
-    drawn = untitled(made.plot(dark)).update_layout(margin={"b": 60 + 24 * runs})
+    """A figure of the comparison."""
     with st.container(key=f"figure-{name}"):
-        sent = live.prepared(drawn, title=made.title, subtitle=made.subtitle, text=made.text, height=TALL)
-        live.prepared_drawing(sent, key=f"drawing {name}")
+        live.prepared_drawing(sent(made, dark, height=TALL), key=f"drawing {name}")
         handout(name, None, lambda: replace(made, code=made.code.after(code)), dark)
 
 

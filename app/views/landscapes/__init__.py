@@ -67,7 +67,7 @@ def body(dark: bool) -> None:
     for name, value in st.session_state.pop("landscapes next", {}).items():
         st.session_state[name] = value  # what a click asked for, before its widgets are made
     part = st.segmented_control(
-        "Part of the story", list(PARTS), default=STAND_INS, required=True, **bound("part", one_of(PARTS))
+        "Part of the story", list(PARTS), default=GALLERY, required=True, **bound("part", one_of(PARTS))
     )
     st.markdown(PARTS[part])
     views = {
@@ -108,7 +108,7 @@ def levels(dark: bool) -> None:
     with st.container(horizontal=True, gap="medium"):
         own_options = {name: of_loss(name) for name in chosen_losses}
     apart = own_knobs(chosen, beside) if beside != NONE else []
-    with st.container(key="knobs-of-losses"):
+    with st.container(key="stays"):
         settings = [knobs_of(chosen, own_options[chosen], apart=apart)]
         if beside != NONE:
             settings.append(knobs_of(beside, own_options[beside], apart=apart, linked=settings[0]))
@@ -136,11 +136,10 @@ def levels(dark: bool) -> None:
 
 def risk(dark: bool) -> None:
     """Conditional risk for a π that is moved on its own triangle."""
-    with st.container(key="knobs"):
-        chosen = loss_choice("Loss", "loss")
+    chosen = loss_choice("Loss", "loss")
+    with st.container(key="stays"):
         first = st.select_slider("π₀: probability of class 0", PI_STEPS, 0.5, **bound("pi0", one_of(PI_STEPS)))
         second = st.select_slider("π₁: probability of class 1", PI_STEPS, 0.3, **bound("pi1", one_of(PI_STEPS)))
-    with st.container(key="knobs-of-losses"):
         setting = knobs_of(chosen)
         K = setting.knobs.get("K")
         if K not in (1, 2) or not isinstance(K, int):
@@ -165,7 +164,7 @@ def lines(dark: bool) -> None:
         chosen = loss_choice("Loss", "loss")
         run = st.session_state.get("run")
         of_run = run is not None and st.toggle("Sparsity on the test rows of the run", False, **bound("of_run", switch))
-    with st.container(key="knobs-of-losses"):
+    with st.container(key="stays"):
         setting = knobs_of(chosen, {"sampled": True})  # gradients are those of training
     K = setting.knobs.get("K", 1)
     K = K if isinstance(K, int) else 1
@@ -186,7 +185,7 @@ def lines(dark: bool) -> None:
 def moat(dark: bool) -> None:
     """What pulls a label across the gap below the K best classes, for an ε of one's own beside two that cross."""
     declared = LOSSES["ExactNoisedTopK"].knobs
-    with st.container(key="knobs"):
+    with st.container(key="stays"):
         K = knobs.widget("K", declared["K"], declared["K"].default, key="moat_K")
         epsilon = knobs.widget("epsilon", declared["epsilon"], declared["epsilon"].default, key="moat_epsilon")
         lead = st.select_slider("How far the label is above the rest", LEADS, 1.0, **bound("lead", one_of(LEADS)))

@@ -8,6 +8,7 @@ import streamlit as st
 
 import live
 import workbench as wb
+from drawing.figures import sent
 from drawing.handout import handout
 from session import messages, reading
 from session.address import bound, one_of
@@ -96,9 +97,7 @@ def show(plane: Plane, steps: int, dark: bool) -> None:
         return
     figure = with_code(wb.figures.weight_plane(frame), plane, steps)
     with st.container(key="figure-plane"):
-        drawn = figure.plot(dark).update_layout(title=None, margin={"t": 40})
-        words = {"title": figure.title, "subtitle": figure.subtitle, "text": figure.text}
-        live.drawing(drawn, **words, height=HEIGHT, clickable=False, key="drawing plane")
+        live.prepared_drawing(sent(figure, dark, height=HEIGHT), key="drawing plane")
         handout("plane", None, lambda: figure, dark)
 
 

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 import streamlit as st
 
-from session import messages
+from session import messages, training_requests
 from session.address import bound, one_of
 from session.navigation import go_to
 from views.train import live_heads, new_run, sweeps
@@ -48,4 +48,5 @@ def page() -> None:
     elif st.session_state["run"] is None:
         messages.no_runs()
     else:
+        training_requests.live_worker().start()  # it takes seconds to get warm, and so does the page
         live_heads.body(st.session_state["run"], dark)

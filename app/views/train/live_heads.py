@@ -17,12 +17,13 @@ import streamlit as st
 import live
 import workbench as wb
 from controls import knobs
-from drawing.figures import HEIGHT, untitled
+from drawing.figures import HEIGHT, sent
 from drawing.handout import handout
 from session import messages, reading, training_requests
 from session.address import bound, one_of
 from session.navigation import open_elsewhere
 from views.train.sweeps import swept
+from workbench import words
 from workbench.catalogue import LOSSES, DeclaredLoss
 from workbench.figures import Code, Figure
 from workbench.figures.base import counted, points
@@ -35,7 +36,9 @@ from workbench.workers.heads import FAILED, FINISHED, Progress, head_of
 
 SPLITS = {"val": "validation row", "test": "test row"}
 POLL = 0.25  # seconds between two looks at a head that learns
+POLL_AHEAD = 1.0  # and at those that will be wanted next
 FIRST = "AverageKTwoHead"
+STEPS = 21  # values of a slider: all of them are trained when one is asked for
 FIXED = ("n_samples",)  # knobs that trade time for precision and are left at their default
 METRICS = ("accuracy", "macro_accuracy", "shot_accuracy", "mean_size")
 TALL = 460
@@ -66,15 +69,17 @@ def body(key: str, dark: bool) -> None:
             "Loss", list(titles), names.index(FIRST) if FIRST in names else 0, format_func=titles.__getitem__,
             **bound("live_loss", one_of(titles.values())),
         )  # fmt: skip
-        loss = LOSSES[name].spec(**knobs_of(name, base.tables["val"].n_classes))
+        n_classes = base.tables["val"].n_classes
+        loss = LOSSES[name].spec(**knobs_of(name, n_classes, steps=STEPS))
     described = head_of(base, loss)
-    ask_once(described)
+    ask_once(described, along(base, loss, n_classes))
     progress = progress_of(described)
     if progress.state == FINISHED:
         st.session_state["live shown"] = key, progress.key
     of, shown = st.session_state.get("live shown", (None, None))
     run = Shelf().open(shown) if of == key and Shelf().has(shown) else base
-    st.fragment(status, run_every=POLL if progress.working else None)(described, progress.working)
+    every = POLL if progress.working else POLL_AHEAD if progress.working_ahead else None
+    st.fragment(status, run_every=every)(described, progress)
     with st.container(key="result"):
         result(run, base, dark)
 
@@ -94,29 +99,56 @@ def moved(loss: DeclaredLoss) -> dict[str, Knob]:
 
 
 def knobs_of(
-    name: str, n_classes: float = math.inf, prefix: str = "live", start: Mapping[str, Any] = MappingProxyType({})
+    name: str,
+    n_classes: float = math.inf,
+    prefix: str = "live",
+    start: Mapping[str, Any] = MappingProxyType({}),
+    steps: int = 101,
 ) -> dict[str, Any]:
     """Every knob of a loss as a widget that stands at `start` at first, or at its default; K stays below the number of
-    classes.
+    classes. A slider has `steps` values.
     """
     chosen = {}
-    for knob_name, knob in moved(LOSSES[name]).items():
-        if knob_name == "K" and knob.low is not None and knob.high is not None and knob.high >= n_classes:
-            if n_classes - 1 <= knob.low:  # of two classes a set of one is all there is to ask for
-                chosen[knob_name] = knob.low
-                continue
-            knob = dataclasses.replace(knob, high=n_classes - 1)
+    for knob_name, knob in within(moved(LOSSES[name]), n_classes).items():
+        if knob.low is not None and knob.low == knob.high:
+            chosen[knob_name] = knob.low
+            continue
         value = knob.snapped(knob.default) if knob.numeric else knob.default
         value = knob.checked(knob_name, start.get(knob_name, value))
-        chosen[knob_name] = knobs.widget(knob_name, knob, value, key=f"{prefix}_{name}_{knob_name}")
+        chosen[knob_name] = knobs.widget(knob_name, knob, value, key=f"{prefix}_{name}_{knob_name}", steps=steps)
     return chosen
 
 
-def ask_once(described: dict[str, Any]) -> None:
-    """Ask for the head that the knobs describe, when they describe another one than before."""
+def within(declared: Mapping[str, Knob], n_classes: float) -> dict[str, Knob]:
+    """The knobs with a K that stays below the number of classes; of two classes a set of one is all there is to ask for."""
+    K = declared.get("K")
+    if K is None or K.low is None or K.high is None or K.high < n_classes:
+        return dict(declared)
+    return {**declared, "K": dataclasses.replace(K, high=max(K.low, n_classes - 1))}
+
+
+def along(base: StoredRun, loss: Mapping[str, Any], n_classes: int) -> list[dict[str, Any]]:
+    """The heads of every value of the slider that was moved last, or of the last slider if none was."""
+    name, chosen = loss["loss"], loss["knobs"]
+    sliders = {each: knob for each, knob in within(moved(LOSSES[name]), n_classes).items() if knob.numeric}
+    if not sliders:
+        return []
+    before = st.session_state.get("live knobs", {}).get(name, chosen)
+    changed = [each for each in sliders if before.get(each) != chosen[each]]
+    axes = st.session_state.setdefault("live axes", {})
+    if changed or name not in axes:
+        axes[name] = changed[0] if changed else list(sliders)[-1]
+    st.session_state.setdefault("live knobs", {})[name] = chosen
+    axis = axes[name]
+    values = sliders[axis].values(STEPS).tolist()
+    return [head_of(base, LOSSES[name].spec(**chosen | {axis: value})) for value in values]
+
+
+def ask_once(described: dict[str, Any], ahead: list[dict[str, Any]]) -> None:
+    """Ask for the head that the knobs describe, when they describe another one than before, and for those beside it."""
     if st.session_state.get("live asked") != described:
         st.session_state["live asked"] = described
-        training_requests.live_worker().ask(described)
+        training_requests.live_worker().ask(described, ahead=ahead)
 
 
 def progress_of(described: dict[str, Any]) -> Progress:
@@ -126,34 +158,41 @@ def progress_of(described: dict[str, Any]) -> Progress:
 
 
 @messages.friendly
-def status(described: dict[str, Any], working: bool) -> None:
+def status(described: dict[str, Any], drawn: Progress) -> None:
     """One line: what is being trained and how long it takes.
 
-    When what was `working` as the page was drawn no longer is, the page is drawn anew.
+    When what was being trained as the page was `drawn` no longer is, the page is drawn anew: whoever moves the slider next
+    does not wait until all its values are judged.
     """
     progress = progress_of(described)
-    if working and not progress.working:
+    if (drawn.working and not progress.working) or (drawn.working_ahead and not progress.working_ahead):
         st.rerun()
-    words = training_requests.loss_in_words(described["loss"])
+    asked_for = messages.plain(words.of_spec(described["loss"]))
     if progress.working:
         st.html(DIMMED)
-        done = progress.epochs_done
-        said = (
-            f"epoch {done} of {progress.epochs}{time_left(progress)}"
-            if done
-            else "preparing; the first time, the data are drawn and their features computed"
-        )
-        st.progress(done / max(progress.epochs, 1), f"Training {messages.plain(words)}: {said}")
+        st.progress(progress.share, f"Training {asked_for}: {stage(progress)}")
     elif progress.state == FAILED:
         st.error(messages.plain(messages.without_places(progress.message)), icon=":material/error:")
     elif progress.state == FINISHED:
         seconds = sum(row["seconds"] for row in progress.history)
-        st.progress(1.0, f"Trained {messages.plain(words)}: {counted(progress.epochs, 'epoch')} in {seconds:.1f} s")
+        trained = f"Trained {asked_for}: {counted(progress.epochs, 'epoch')} in {seconds:.1f} s"
+        if progress.working_ahead:
+            trained += f". The other values of this slider are trained together: {progress.ahead:.0%}"
+        st.progress(1.0, trained)
     else:
-        st.progress(0.0, f"Another page asked for another head before {messages.plain(words)} was trained.")
+        st.progress(0.0, f"Another page asked for another head before {asked_for} was trained.")
         if st.button("Train it now", icon=":material/replay:"):
             del st.session_state["live asked"]
             st.rerun()
+
+
+def stage(progress: Progress) -> str:
+    """What a head that learns waits for."""
+    if progress.epochs_done:
+        return f"epoch {progress.epochs_done} of {progress.epochs}{time_left(progress)}"
+    if progress.prepared:
+        return f"the features of the data are computed once, {progress.prepared:.0%}"
+    return "preparing; the first time, the process is started and the data are drawn"
 
 
 def time_left(progress: Progress) -> str:
@@ -171,7 +210,7 @@ def result(run: StoredRun, base: StoredRun, dark: bool) -> None:
     """
     K = run.record.K
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**Shown: {messages.plain(run.title)}**", width="content")
+        st.markdown(f"**Shown: {messages.plain(run.name)}**", width="content")
         keep(run, base)
     numbers(run, base, K, "val")
     if is_kept(run, base):
@@ -217,7 +256,7 @@ def numbers(run: StoredRun, base: StoredRun, K: float, split: str) -> None:
     here, there = (judged(each.key, K, split) for each in (run, base))
     st.caption(
         f"Sets of {K:g} {'class' if K == 1 else 'classes'} on average on the {counted(run.tables[split].n, SPLITS[split])}; "
-        f"below each number, its difference from {messages.plain(base.title)}"
+        f"below each number, its difference from {messages.plain(base.name)}"
     )
     with st.container(key=f"numbers-{split}"):
         for name, value in here.items():
@@ -266,8 +305,7 @@ def prepared(name: str, key: str, K: float, dark: bool) -> tuple[Figure, dict[st
     val = run.tables["val"]
     made = MAKERS[name](run, wb.AverageK(K).fit(val).sets(val))
     made = dataclasses.replace(made, code=with_training(run.record.to_json(), made))
-    drawn, height = untitled(made.plot(dark)), TALL if name == "live-learning" else HEIGHT
-    return made, live.prepared(drawn, title=made.title, subtitle=made.subtitle, text=made.text, height=height)
+    return made, sent(made, dark, height=TALL if name == "live-learning" else HEIGHT)
 
 
 def with_training(described: Mapping[str, Any], figure: Figure) -> Code:

@@ -16,13 +16,13 @@ import live
 import views.train.recipes as recipes
 import workbench as wb
 from controls import knobs
-from drawing.figures import untitled
+from drawing.figures import sent
 from drawing.handout import handout
 from session import messages, reading, training_requests
 from session.address import any_text, bound, one_of, some_of
 from session.navigation import open_elsewhere
 from views.train.live_heads import TALL, knobs_of, moved, time_left, with_training
-from workbench import schedules
+from workbench import schedules, words
 from workbench.catalogue import LOSSES, RECIPES, SETTINGS
 from workbench.datasets import DATASETS, HorizontalFlip, ImageTransform, PaddedCrop, recipe_class
 from workbench.knobs import shown
@@ -105,7 +105,8 @@ def chosen_model(start: recipes.Start) -> str:
     others = [each.settings["model"] for each in RECIPES.values() if "model" in each.settings]
     models = list(dict.fromkeys([*others, *own]))
     model: str = st.selectbox(
-        "Model", models, models.index([*own, *models][0]), **bound(f"model_{start.key}", one_of(models)),
+        "Model", models, models.index([*own, *models][0]), format_func=words.of_model,
+        **bound(f"model_{start.key}", one_of(map(words.of_model, models))),
         help="one of your own is trained in a notebook or a terminal, by module:factory",
     )  # fmt: skip
     return model
@@ -127,8 +128,8 @@ def chosen_augmentations(of_run: Iterable[Mapping[str, Any]], start: recipes.Sta
 
 
 def in_words(change: ImageTransform) -> str:
-    """The name of a transform, with its knobs where somebody has turned them: there is little room."""
-    return type(change).__name__ if change == type(change)() else repr(change)
+    """The title of a transform, with its knobs where somebody has turned them: there is little room."""
+    return words.title_of(type(change)) if change == type(change)() else words.of_thing(change)
 
 
 def chosen_loss(start: recipes.Start) -> dict[str, Any]:
@@ -153,7 +154,7 @@ def annealed(name: str, chosen: dict[str, Any], *, key: str, of_paper: bool) -> 
     declared = {knob: moved(LOSSES[name])[knob] for knob in chosen if LOSSES[name].knobs[knob].numeric}
     if not declared:
         return {}
-    labels = {NOTHING: NOTHING} | {knob: each.symbol or knob.replace("_", " ") for knob, each in declared.items()}
+    labels = {NOTHING: NOTHING} | {knob: words.of_knob(knob, each) for knob, each in declared.items()}
     first = next((knob for knob, each in declared.items() if each.new_runs and not of_paper), NOTHING)
     knob = st.selectbox(
         "What changes while it learns", list(labels), list(labels).index(first), format_func=labels.__getitem__,
@@ -236,7 +237,5 @@ def curves(progress: Progress, dark: bool) -> None:
     made = wb.figures.learning_curves(pd.DataFrame(progress.history), epochs=progress.epochs, K=K)
     made = dataclasses.replace(made, code=with_training(progress.described, made))
     with st.container(key="figure-learning"):
-        drawn = untitled(made.plot(dark))
-        words = made.title, made.subtitle, made.text
-        live.drawing(drawn, title=words[0], subtitle=words[1], text=words[2], height=TALL, key="drawing learning")
+        live.prepared_drawing(sent(made, dark, height=TALL), key="drawing learning")
         handout("learning", None, lambda: made, dark)

@@ -12,7 +12,8 @@ import streamlit as st
 from session import messages, training_requests
 from session.address import bound, one_of
 from views.train.live_heads import FIXED
-from workbench.catalogue import RECIPES, in_words
+from workbench import words
+from workbench.catalogue import RECIPES
 
 ALONE = "its settings alone"
 CONTROLLED = ("model", "loss", "transforms", *training_requests.SETTINGS)  # what the page has controls for
@@ -47,9 +48,9 @@ def chosen(names: Iterable[str], key: str) -> Start:
     fields, compared = dict(RECIPES[name].settings), RECIPES[name].compared
     if not compared:
         return Start(name, fields, name)
-    words = [ALONE, *(_in_words(setting) for setting in compared)]
-    which = st.selectbox("One of those compared there", words, **bound(f"compared_{name}", one_of(words)))
-    at = words.index(which)
+    told = [ALONE, *(_in_words(setting) for setting in compared)]
+    which = st.selectbox("One of those compared there", told, **bound(f"compared_{name}", one_of(told)))
+    at = told.index(which)
     return Start(name, fields | dict(compared[at - 1]), f"{name}_{at}") if at else Start(name, fields, name)
 
 
@@ -66,7 +67,7 @@ def tell(start: Start, described: Mapping[str, Any]) -> None:
     if besides:
         st.caption(messages.plain(f"Without a control, and part of this run: {_in_words(besides)}"))
     if changed := differences(start, described):
-        told = "; ".join(f"{field} is {now} and not {then}" for field, (now, then) in changed.items())
+        told = "; ".join(f"{words.of_name(field)} is {now} and not {then}" for field, (now, then) in changed.items())
         st.info(messages.plain(f"This run differs from {start.name}: {told}."), icon=":material/difference:")
 
 
@@ -80,9 +81,7 @@ def differences(start: Start, described: Mapping[str, Any]) -> dict[str, tuple[s
     now = json.loads(json.dumps({field: described.get(field) for field in then}))  # tuples as JSON has them
     then = json.loads(json.dumps(then))
     return {
-        field: (in_words(field, now[field]), in_words(field, then[field]))
-        for field in then
-        if now[field] != then[field]
+        field: (words.of_value(now[field]), words.of_value(then[field])) for field in then if now[field] != then[field]
     }
 
 
@@ -92,4 +91,4 @@ def _hidden(described: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _in_words(setting: Mapping[str, Any]) -> str:
-    return ", ".join(f"{field} = {in_words(field, value)}" for field, value in setting.items())
+    return ", ".join(f"{words.of_name(field)}: {words.of_value(value)}" for field, value in setting.items())

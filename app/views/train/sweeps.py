@@ -13,10 +13,12 @@ import streamlit as st
 
 import live
 import workbench as wb
-from drawing.figures import untitled
+from drawing.figures import sent
 from drawing.handout import handout
 from session import messages, reading
 from session.address import bound, one_of
+from workbench import words
+from workbench.catalogue import LOSSES
 from workbench.figures import Code, Figure
 from workbench.figures.base import counted
 from workbench.figures.of_runs.comparisons import declared, in_words, is_share
@@ -56,11 +58,18 @@ def body(dark: bool) -> None:
 def title(sweep: StoredSweep) -> str:
     """What was varied, of which runs."""
     about = sweep.runs[0].record
-    knobs = " and ".join(
-        name.removeprefix("loss.").replace("data.", "the data's ").replace("_", " ") for name in sweep.varied
-    )
+    varied = " and ".join(in_symbols(sweep, name) for name in sweep.varied)
     data = about.data_name or "data of a session"
-    return f"{knobs}, {about.loss_name}: {data}, {about.model}, {counted(len(sweep.runs), 'run')} ({sweep.runs[0].key[:4]})"
+    of = f"{words.of_loss(about.loss_name)}: {data}, {words.of_model(str(about.model))}"
+    return f"{varied} of {of}, {counted(len(sweep.runs), 'run')} ({sweep.runs[0].key[:4]})"
+
+
+def in_symbols(sweep: StoredSweep, varied: str) -> str:
+    """What was varied as a person writes it: `ε`, `learning rate`, `the data's rho`."""
+    of, _, name = varied.rpartition(".")
+    loss = LOSSES.get(sweep.runs[0].record.loss_name)
+    knob = loss.knobs.get(name) if of == "loss" and loss is not None else None
+    return f"the data's {words.of_knob(name)}" if of == "data" else words.of_knob(name, knob)
 
 
 def target_K(run: StoredRun) -> float:
@@ -87,9 +96,7 @@ def on_test(sweep: StoredSweep, K: float, metric: str) -> None:
     """What the setting that is best on the validation rows gives on the test rows: only that one is judged there."""
     summary = measured(tuple(run.key for run in sweep.runs), sweep.knob, K)
     best = chosen_on_val(summary, sweep.varied, metric)
-    setting = ", ".join(
-        f"{name.removeprefix('loss.').replace('_', ' ')} = {best[name].iloc[0]}" for name in sweep.varied
-    )
+    setting = ", ".join(f"{in_symbols(sweep, name)} = {words.of_value(best[name].iloc[0])}" for name in sweep.varied)
     st.markdown(f"**Best on the validation rows by {in_words(metric, within=True)}: {messages.plain(setting)}**")
     test = best[(best["split"] == "test") & best["mean"].notna()]
     rows = counted(sweep.runs[0].tables["test"].n, "test row")
@@ -124,9 +131,7 @@ def prepared(keys: tuple[str, ...], knob: str, K: float, dark: bool) -> tuple[Fi
     """The picture of the sweep that these runs are, with average-K sets, and what the browser needs to draw it."""
     made = wb.figures.against_knob(measured(keys, knob, K), knob, split="val")
     made = dataclasses.replace(made, code=code(keys, knob, K, made))
-    drawn = untitled(made.plot(dark)).update_layout(margin={"t": 72})
-    height = 80 + PANELS_HIGH * math.ceil(len(made.panels()) / ACROSS)
-    return made, live.prepared(drawn, title=made.title, subtitle=made.subtitle, text=made.text, height=height)
+    return made, sent(made, dark, height=80 + PANELS_HIGH * math.ceil(len(made.panels()) / ACROSS))
 
 
 def code(keys: Sequence[str], knob: str, K: float, figure: Figure) -> Code:

@@ -13,7 +13,7 @@ PAPER = "Petersen et al. 2022"
 CIFAR100, IMAGENET, IMAGENET_21K = "CIFAR-100", "ImageNet-1K", "ImageNet-21K-P"
 RESNEXT, EFFICIENTNET = "ImageNet-1K by ResNeXt-101 WSL", "ImageNet-1K by EfficientNet-L2"
 TEMPERATURES = (
-    "the temperatures that the paper settled on are not printed: steepness is the default, or searched by tune=True"
+    "the temperatures that the paper settled on are not printed: steepness is the default, or found by a search"
 )
 HEADS = "the paper trains heads on what published networks see: give rows of embeddings with model='linear', or photographs "
 HEADS += "with model='torchvision:…', whose head alone is then trained"

@@ -91,8 +91,9 @@ class Lorenz(Figure):
             arrowcolor=theme.muted,
         )
         figure.add_annotation(
-            x=0.42, y=0.46, text="all classes equal", showarrow=False, font_color=theme.muted, xanchor="right"
-        )
+            x=0.5, y=0.5, xshift=-10, yshift=6, xanchor="right", yanchor="bottom",  # above the line, however steep it is
+            text="all classes equal", showarrow=False, font_color=theme.muted,
+        )  # fmt: skip
         figure.update_xaxes(range=(0, 1), tickformat=".0%", title="share of classes, rarest first", constrain="domain")
         figure.update_yaxes(range=(0, 1), tickformat=".0%", title="share of training images")
         return figure.update_layout(showlegend=False, height=460)
@@ -123,7 +124,7 @@ class Lorenz(Figure):
             ha="right",
             arrowprops={"arrowstyle": "-", "color": theme.muted},
         )
-        axes.text(0.42, 0.46, "all classes equal", color=theme.muted, ha="right")
+        axes.text(0.48, 0.52, "all classes equal", color=theme.muted, ha="right", va="bottom")
         axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="share of classes, rarest first", ylabel="share of training images")
         axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
         axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +20,12 @@ from workbench.figures.of_losses.triangles import (
     outlines,
     ticks,
 )
-from workbench.figures.style import SEQUENTIAL, Theme
+from workbench.figures.style import Theme
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
 
-COLUMNS = 5
+COLUMNS, NARROW_COLUMNS = 5, 2
 ACROSS, DOWN = 1.34, 1.6  # from one triangle to the next, in sides of a triangle
 CELL_HEIGHT = 230  # pixels
 TITLE_WIDTH = 18  # letters
@@ -33,15 +33,20 @@ TITLE_WIDTH = 18  # letters
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Gallery(Figure):
-    """Triangles in rows of five, all with the same label and the same colours."""
+    """Triangles in lines, all with the same label and the same colours."""
 
     panels: tuple[LevelSets, ...]
     captions: tuple[str, ...]  # the knobs of each loss
+    columns: int = COLUMNS
+
+    def narrow(self) -> Gallery:
+        """Two triangles in a line."""
+        return replace(self, columns=NARROW_COLUMNS)
 
     def places(self) -> np.ndarray:
         """Where the bottom left corner of each triangle stands: (triangles, 2)."""
         number = np.arange(len(self.panels))
-        return np.stack([ACROSS * (number % COLUMNS), -DOWN * (number // COLUMNS)], axis=1)
+        return np.stack([ACROSS * (number % self.columns), -DOWN * (number // self.columns)], axis=1)
 
     def _plotly(self, theme: Theme) -> go.Figure:
         # The bands of one colour are one trace, whatever the number of triangles: the page stays light.
@@ -51,7 +56,7 @@ class Gallery(Figure):
             for band, outline in outlines(panel):
                 shapes[band] += [(outline + place).astype(np.float32), gap]
         figure = go.Figure()
-        for colour, parts in zip(SEQUENTIAL, shapes, strict=True):
+        for colour, parts in zip(theme.sequential, shapes, strict=True):
             if parts:
                 x, y = np.concatenate(parts).T
                 line = {"color": colour, "width": 0.6}
@@ -79,13 +84,13 @@ class Gallery(Figure):
             ],
             hovertemplate="%{customdata}<extra></extra>",
         )
-        figure.add_trace(colour_bar(self.panels[0], x=1, xanchor="right", len=0.4))
+        figure.add_trace(colour_bar(self.panels[0], theme, x=1, xanchor="right", len=0.4))
         for panel, caption, (x, y) in zip(self.panels, self.captions, self.places(), strict=True):
             title = "<br>".join(wrap(panel.title, TITLE_WIDTH, break_on_hyphens=False))
             text = f'<b>{title}</b><br><span style="color: {theme.muted}; font-size: 11px">{caption}</span>'
             figure.add_annotation(x=x + 0.5, y=y - 0.04, text=text, yanchor="top", showarrow=False, font_size=12)
-        n_rows = -(-len(self.panels) // COLUMNS)
-        columns = min(COLUMNS, len(self.panels))
+        n_rows = -(-len(self.panels) // self.columns)
+        columns = min(self.columns, len(self.panels))
         figure.update_xaxes(
             range=(-0.12, ACROSS * (columns - 1) + 1.12), visible=False, fixedrange=True, constrain="domain"
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from workbench import words
 from workbench.counts import whole
 from workbench.figures.base import checked_positive, checked_range, counted
 from workbench.figures.code import Code
@@ -123,8 +124,8 @@ def level_sets(
             part for part in (f"n = {counted(len(scores), 'score vector')}", knobs_in_words(drawn), *how) if part
         ),
         text=(
-            f"Level sets of {loss!r} on a triangle of n = {len(scores)} score vectors of three classes; the label is "
-            f"class {label}, the {CORNER_NAMES[label]} corner. The loss is lowest, {lowest:.3g}, at s = {best} and "
+            f"Level sets of {words.of_thing(loss)} on a triangle of n = {len(scores)} score vectors of three classes; the "
+            f"label is class {label}, the {CORNER_NAMES[label]} corner. The loss is lowest, {lowest:.3g}, at s = {best} and "
             f"highest, {highest:.3g}, at s = {worst}.{' Colours are rescaled to run from 0 to 1.' if rescale else ''}"
             f"{''.join(f' Drawn so: {part}.' for part in how)}{flat}"
         ),
@@ -182,7 +183,7 @@ def gallery(
         text=(
             f"Level sets of {counted(len(panels), 'loss', 'losses')} on triangles of n = {n} score vectors of three classes, "
             f"label {label} at the {CORNER_NAMES[label]} corner, each rescaled to run from 0 to 1: "
-            f"{', '.join(repr(loss) for loss in drawn)}."
+            f"{'; '.join(map(words.of_thing, drawn))}."
         ),
         code=Code(f"wb.figures.gallery({which}label={label}, K={K}, steps={steps}{how})", imports=imports),
         panels=panels,

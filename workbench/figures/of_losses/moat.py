@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -107,6 +107,11 @@ class Moat(Figure):
     """Two panels over the same gaps: what the label feels, and what the sitting classes feel."""
 
     K: int
+    columns: int = len(PANELS)
+
+    def narrow(self) -> Moat:
+        """The two panels below one another."""
+        return replace(self, columns=1)
 
     def looks(self, theme: Theme) -> list[tuple[str, str, str]]:
         """(line, colour, dash): noise in colours, losses without it grey."""
@@ -119,7 +124,8 @@ class Moat(Figure):
         return f"gap between place {self.K} and place {self.K + 1}"
 
     def _plotly(self, theme: Theme) -> go.Figure:
-        figure = make_subplots(1, 2, horizontal_spacing=0.12)
+        lines = len(PANELS) // self.columns
+        figure = make_subplots(lines, self.columns, horizontal_spacing=0.12, vertical_spacing=0.22)
         for line, colour, dash in self.looks(theme):
             part = self.frame[self.frame["line"] == line]
             for place, column in enumerate(PANELS):
@@ -127,14 +133,14 @@ class Moat(Figure):
                     x=part["gap"], y=part[column], mode="lines", name=line, legendgroup=line, showlegend=place == 0,
                     line={"color": colour, "dash": dash, "width": 3},
                     hovertemplate=f"gap %{{x:.3g}}<br>{column} %{{y:.3f}}<extra>{line}</extra>",
-                    row=1, col=place + 1,
+                    row=place // self.columns + 1, col=place % self.columns + 1,
                 )  # fmt: skip
         figure.update_xaxes(range=(0, self.frame["gap"].max()), title=self.x_title)
         figure.update_yaxes(range=(-0.03, 1.05))
         for place, name in enumerate(PANELS.values()):
-            figure.update_yaxes(title=name, row=1, col=place + 1)
+            figure.update_yaxes(title=name, row=place // self.columns + 1, col=place % self.columns + 1)
         below = {"orientation": "h", "x": 0, "xanchor": "left", "y": -0.2, "yanchor": "top"}
-        return figure.update_layout(height=460, legend=below)
+        return figure.update_layout(height=140 + 320 * lines, legend=below)
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
         figure = paper(7.6, 3.8)

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from workbench import words
 from workbench.counts import whole
 from workbench.figures.base import Figure, checked_positive, checked_range, counted, paper, round_range
 from workbench.figures.code import Code
@@ -104,7 +105,7 @@ def line_profile(
     scores = np.linspace(-reach, reach, steps)
     rows = np.column_stack([scores, np.tile(others, (steps, 1))])  # the label is class 0
     frames = [
-        pd.DataFrame({"loss": repr(loss), "score": scores, "value": loss_values(loss.exact(), rows, 0)})
+        pd.DataFrame({"loss": words.of_thing(loss), "score": scores, "value": loss_values(loss.exact(), rows, 0)})
         for loss in losses
     ]
     frame = pd.concat(frames, ignore_index=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from workbench import words
 from workbench.counts import whole
 from workbench.figures.base import counted, round_up
 from workbench.figures.code import Code
@@ -24,7 +25,10 @@ REACH = (
     6.0  # side of the triangle of scores, centred at 0: cross-entropy's minimiser fits in for π_k down to about 0.05
 )
 ZOOMS = 24  # each halves the neighbourhood in which a minimiser is sought
+CLOSER = 4  # halvings that tell a price near a tie from none
 NEGLIGIBLE = 1e-6  # a price below this is none
+_A, _B = (axis.ravel() for axis in np.meshgrid(np.arange(-3, 4), np.arange(-3, 4)))
+AROUND = np.stack([_A, _B, -_A - _B], axis=1)  # whole steps within the plane, the point itself among them
 
 
 def top_K_preserving(scores: np.ndarray, probabilities: np.ndarray, K: int) -> np.ndarray:
@@ -68,7 +72,8 @@ def conditional_risk(
 
     Scores are those of the plane s₀ + s₁ + s₂ = 0 inside the triangle that is drawn; most losses do not change when the
     same number is added to every score. Noised losses are smoothed exactly: with ε ≥ 1.18 and K = 2 equal scores cost
-    nothing, whatever π is, and the price is 0.
+    nothing, whatever π is, and the price is 0. A line runs around the scores that are as good as the best (`free` in the
+    frame), where a loss has more than one best: whatever it chooses there, it has no reason to leave.
 
     >>> import workbench as wb
     >>> kept = conditional_risk(wb.losses.NoisedTopK(K=2, epsilon=0.2))
@@ -104,13 +109,13 @@ def conditional_risk(
     excess = values - lowest
     return ConditionalRisk(
         frame=pd.DataFrame(scores, columns=["s0", "s1", "s2"]).assign(
-            value=excess, risk=values, keeps=top_K_preserving(scores, pi, K)
+            value=excess, risk=values, keeps=top_K_preserving(scores, pi, K), free=excess <= NEGLIGIBLE
         ),
         title=f"Conditional risk: {loss.title}",
         subtitle=f"n = {counted(len(scores))}, {settings}π = ({law}): {verdict}",
         text=(
-            f"Conditional risk of {loss!r} for probabilities ({law}) at n = {len(scores)} score vectors that sum to 0. It is "
-            f"lowest, {lowest:.3g}, at s = {where}. The Bayes set of K = {K} is {named}: "
+            f"Conditional risk of {words.of_thing(loss)} for probabilities ({law}) at n = {len(scores)} score vectors that "
+            f"sum to 0. It is lowest, {lowest:.3g}, at s = {where}. The Bayes set of K = {K} is {named}: "
             f"{f'leaving it costs at least {price:.2g}, so the minimiser keeps it' if keeps else 'leaving it costs nothing'}."
         ),
         code=Code(
@@ -132,7 +137,7 @@ def conditional_risk(
 
 
 def calibration_map(
-    loss: Loss, K: int | None = None, probabilities: Sequence[float] | None = None, steps: int = 41, grid: int = 61
+    loss: Loss, K: int | None = None, probabilities: Sequence[float] | None = None, steps: int = 41, grid: int = 55
 ) -> LevelSets:
     r"""For every law π of the label, what it costs at least to break its Bayes set: 0 is where a loss is not calibrated.
 
@@ -143,12 +148,14 @@ def calibration_map(
     $$\pi \mapsto \inf_{s \,:\, \neg P_K(s, \pi)} R(s, \pi) - \inf_s R(s, \pi), \qquad \pi \in \Delta_3$$
 
     `probabilities` marks one π. Both infima are over a grid of scores with `grid` points a side (`conditional_risk` refines
-    its own). Where the K-th and the next probability are tied, both sets are Bayes sets and the price is 0.
+    its own); 18 m + 1 points hit the corners of piecewise linear losses, whose scores are thirds. Where the K-th and the
+    next probability are tied, both sets are Bayes sets and the price is 0. A line runs around the laws whose price is 0
+    though no tie is near (`free` in the frame): there the loss is not calibrated.
 
     >>> import workbench as wb
     >>> figure = calibration_map(wb.losses.CrossEntropy(), K=1, steps=4)
     >>> figure.frame.round(2).iloc[0].to_dict()
-    {'pi0': 1.0, 'pi1': 0.0, 'pi2': 0.0, 'value': 0.71}
+    {'pi0': 1.0, 'pi1': 0.0, 'pi2': 0.0, 'value': 0.71, 'free': False}
 
     Paper: Garcin et al. 2022, Definition A.2.
     """
@@ -157,28 +164,38 @@ def calibration_map(
     marked = None if probabilities is None else tuple(_checked_probabilities(probabilities).tolist())
     laws = simplex_grid(steps, 1.0)
     scores = plane_grid(grid)
-    of_labels = np.stack([Risk(loss, law)(scores) for law in np.eye(3)], axis=1)  # (n, 3)
-    prices = np.zeros(len(laws))
+    of_labels = _of_labels(loss, scores)  # (n, 3)
+    prices, lowest = np.zeros(len(laws)), np.zeros(len(laws), int)
     # What preserves the Bayes set depends on the order of the probabilities alone: laws of the same order share it.
     signs = np.sign(laws[:, :, None] - laws[:, None, :]).reshape(len(laws), -1)
     _, order = np.unique(signs, axis=0, return_inverse=True)
     for same in (np.flatnonzero(order == each) for each in range(order.max() + 1)):
         kept = top_K_preserving(scores, laws[same[0]], K)
         risks = of_labels @ laws[same].T  # (n, laws)
+        lowest[same] = risks.argmin(axis=0)
         prices[same] = risks.min(axis=0, where=~kept[:, None], initial=np.inf) - risks.min(axis=0)
     ordered = np.sort(laws, axis=1)
-    tied = ordered[:, -K] == ordered[:, -K - 1]
+    lead = ordered[:, -K] - ordered[:, -K - 1]
+    tied = lead == 0
+    # Near a tie the best scores of the grid may be tied where the best of all are not. If the laws beyond are not free
+    # either, one looks more closely.
+    clear = lead > 2.5 / (steps - 1)
+    doubtful = ~clear & (prices <= NEGLIGIBLE) & ~_as_beside(prices <= NEGLIGIBLE, laws, clear)
+    near = np.flatnonzero(doubtful & ~tied)
+    prices[near] += _gained(loss, laws[near], scores[lowest[near]], REACH / (grid - 1))
     prices[tied] = 0.0
-    free = float((prices[~tied] <= NEGLIGIBLE).mean())
+    costs_nothing = _as_beside(prices <= NEGLIGIBLE, laws, ~tied)
+    free = float(costs_nothing[~tied].mean())
     settings = f"{knobs_in_words(loss.exact())}, " if loss.settings() else ""
     imports, (name,) = losses_in_code([loss])
     return LevelSets(
-        frame=pd.DataFrame(laws, columns=["pi0", "pi1", "pi2"]).assign(value=prices),
+        frame=pd.DataFrame(laws, columns=["pi0", "pi1", "pi2"]).assign(value=prices, free=costs_nothing),
         title=f"Price of a wrong set: {loss.title}",
         subtitle=f"n = {counted(len(laws), 'law')} of the label, {settings}sets of {K}: free for {free:.0%}",
         text=(
-            f"What it costs {loss!r} at least to leave the Bayes set of K = {K} classes, for n = {len(laws)} laws of the label "
-            f"on a triangle. The price is at most {prices.max():.3g}, and zero for {free:.0%} of the laws without a tie."
+            f"What it costs {words.of_thing(loss)} at least to leave the Bayes set of K = {K} classes, for n = {len(laws)} "
+            f"laws of the label on a triangle. The price is at most {prices.max():.3g}, and zero for {free:.0%} of the laws "
+            "without a tie."
         ),
         code=Code(
             f"wb.figures.calibration_map(loss, K={K}, probabilities={marked}, steps={steps}, grid={grid})",
@@ -220,6 +237,37 @@ class Risk:
         return risk
 
 
+def _of_labels(loss: Loss, scores: np.ndarray) -> np.ndarray:
+    """(n, 3): the loss of score vectors (n, 3) if the label is class 0, 1, 2."""
+    return np.stack([Risk(loss, law)(scores) for law in np.eye(3)], axis=1)
+
+
+def _as_beside(free: np.ndarray, laws: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """(laws,) whether a law is free, or for laws that are not known, whether the nearest known one is."""
+    if not known.any():
+        return free
+    distances = np.linalg.norm(laws[~known][:, None] - laws[known], axis=2)
+    told = free.copy()
+    told[~known] = free[known][distances.argmin(axis=1)]
+    return told
+
+
+def _gained(loss: Loss, laws: np.ndarray, best: np.ndarray, step: float) -> np.ndarray:
+    """(laws,) by how much the risk of each law falls below that of its best scores on a grid, among ever closer neighbours."""
+    if not len(laws):
+        return np.zeros(0)
+    n_tried = len(AROUND)
+    first = np.einsum("lk,lk->l", _of_labels(loss, best), laws)
+    for _ in range(CLOSER):
+        step /= 2
+        tried = best[:, None] + step * AROUND  # (laws, tried, 3)
+        risks = np.einsum("ltk,lk->lt", _of_labels(loss, tried.reshape(-1, 3)).reshape(-1, n_tried, 3), laws)
+        lowest = risks.argmin(axis=1)
+        best = tried[np.arange(len(best)), lowest]
+    gained: np.ndarray = first - risks.min(axis=1)
+    return gained
+
+
 def plane_grid(steps: int) -> np.ndarray:
     """Score vectors that sum to 0, on the triangle whose corners have one score of 4 and two of −2: (n, 3)."""
     return simplex_grid(steps, REACH) - REACH / 3
@@ -237,10 +285,8 @@ def _minimiser(
         return None
     best = _lowest(scores[admitted], values[admitted])
     step = np.abs(np.diff(scores[:2], axis=0)).max()
-    a, b = (axis.ravel() for axis in np.meshgrid(np.arange(-3, 4), np.arange(-3, 4)))
-    around = np.stack([a, b, -a - b], axis=1)  # whole steps within the plane, the point itself among them
     for _ in range(ZOOMS):
-        near = best + step * around
+        near = best + step * AROUND
         near = near[(near >= -REACH / 3 - 1e-12).all(axis=1)]
         near = np.concatenate([best[None], near[allowed(near)]])
         best, step = _lowest(near, risk(near)), step / 2

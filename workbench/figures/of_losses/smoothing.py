@@ -6,7 +6,7 @@ import dataclasses
 import numbers
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from workbench import words
 from workbench.counts import ROUNDING, spread_rows
 from workbench.figures.base import Figure, counted, paper
 from workbench.figures.code import Code
@@ -110,7 +111,7 @@ def gradient_sparsity(
 
 def _named(loss: Loss) -> str:
     """The loss as the legend has it: its ε is on the axis."""
-    return re.sub(r"epsilon=[^,)]+", "ε", repr(loss))
+    return re.sub(r", ε = [^,]+", "", words.of_thing(loss))
 
 
 def _number(value: float) -> str:
@@ -241,6 +242,12 @@ def _slope_and_curvature(gradient: Any, s: np.ndarray, epsilon: float) -> tuple[
 class SmoothingBounds(Figure):
     """One panel for each quantity: the measurement as a line, its bound dashed above it."""
 
+    columns: int = 2
+
+    def narrow(self) -> SmoothingBounds:
+        """The panels below one another."""
+        return replace(self, columns=1)
+
     def panels(self) -> list[tuple[str, pd.DataFrame, tuple[float, float]]]:
         """(quantity, its part of the frame, decades of its axis): at most four below the lowest bound."""
         parts = self.frame.groupby("quantity", sort=False)
@@ -253,10 +260,13 @@ class SmoothingBounds(Figure):
 
     def _plotly(self, theme: Theme) -> go.Figure:
         names = [f"<b>{name}</b>" for name, *_ in self.panels()]
-        figure = make_subplots(2, 2, subplot_titles=names, vertical_spacing=0.2, horizontal_spacing=0.12)
+        lines = len(names) // self.columns
+        spacing = {"vertical_spacing": 0.4 / lines, "horizontal_spacing": 0.12}
+        figure = make_subplots(lines, self.columns, subplot_titles=names, **spacing)
         ends = np.log10([self.frame["epsilon"].min(), self.frame["epsilon"].max()]).tolist()
         for place, (_, part, decades) in enumerate(self.panels()):
-            where = {"row": place // 2 + 1, "col": place % 2 + 1}
+            where = {"row": place // self.columns + 1, "col": place % self.columns + 1}
+            last = place // self.columns == lines - 1
             for column, colour, dash in (("bound", theme.miss, "dash"), ("measured", theme.accent, "solid")):
                 figure.add_scatter(
                     x=part["epsilon"],
@@ -268,12 +278,12 @@ class SmoothingBounds(Figure):
                     hovertemplate="ε %{x:.3g}<br>%{y:.3g}<extra>" + column + "</extra>",
                     **where,
                 )
-            figure.update_xaxes(type="log", dtick=1, range=ends, title="ε" if place > 1 else None, **where)
+            figure.update_xaxes(type="log", dtick=1, range=ends, title="ε" if last else None, **where)
             ticks = (
                 {"tickvals": few_ticks((10 ** decades[0], 10 ** decades[1]))} if np.diff(decades) < 3 else {"dtick": 2}
             )
             figure.update_yaxes(type="log", range=decades, exponentformat="power", tickfont_size=12, **ticks, **where)
-        return figure.update_layout(height=560, margin={"t": 122}, legend={"y": 1.1})
+        return figure.update_layout(height=160 + 200 * lines, margin={"t": 122}, legend={"y": 1.1})
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
         import seaborn

@@ -52,16 +52,16 @@ class LevelSets(Figure):
     symbol: str = "s"  # of what lies on the triangle: the first three columns of the frame
     marks: tuple[Mark, ...] = ()
 
-    def lattice(self) -> tuple[np.ndarray, np.ndarray, np.ma.MaskedArray]:
+    def lattice(self, column: str = "value") -> tuple[np.ndarray, np.ndarray, np.ma.MaskedArray]:
         """The frame as a square grid x, y, value (steps, steps) whose upper half is masked, as contour finders read."""
         up, right = np.indices((self.steps, self.steps))
         values = np.ma.masked_all((self.steps, self.steps))
-        values[up + right < self.steps] = self.frame["value"].to_numpy()
+        values[up + right < self.steps] = self.frame[column].to_numpy()
         return (right + up / 2) / (self.steps - 1), HEIGHT * up / (self.steps - 1), values
 
     def _plotly(self, theme: Theme) -> go.Figure:
-        traces = [*bands(self), border(theme), *outlined(self), *arrows(self), hover_points(self)]
-        traces += [*marked(self, theme), colour_bar(self, x=0.5, xanchor="center", len=0.8)]
+        traces = [*bands(self, theme), border(theme), *outlined(self), *free(self), *arrows(self), hover_points(self)]
+        traces += [*marked(self, theme), colour_bar(self, theme, x=0.5, xanchor="center", len=0.8)]
         names: list[dict[str, Any]] = []
         for corner, (x, y) in enumerate(CORNERS):
             name, colour = _corner(self, corner, theme)
@@ -109,13 +109,35 @@ def outlines(figure: LevelSets) -> list[tuple[int, np.ndarray]]:
     return found
 
 
-def bands(figure: LevelSets) -> list[Trace]:
+def around_free(figure: LevelSets) -> np.ndarray:
+    """The line around what the frame calls `free`, (points, 2); a row of NaN lifts the pen. Empty where nothing is."""
+    from contourpy import LineType, contour_generator
+
+    if "free" not in figure.frame:
+        return np.empty((0, 2))
+    finder = contour_generator(*figure.lattice("free"), corner_mask=True, line_type=LineType.ChunkCombinedNan)
+    found: Any = finder.lines(0.5)
+    points = found[0][0]
+    return np.empty((0, 2)) if points is None else points
+
+
+def free(figure: LevelSets) -> list[Trace]:
+    """The line around what is free, as bright as the label's corner, with a pale rim."""
+    line = around_free(figure)
+    if not len(line):
+        return []
+    x, y = line.astype(np.float32).T
+    looks = [{"color": LIGHT.paper, "width": 5}, {"color": LIGHT.threshold, "width": 2.4}]
+    return [{"x": x, "y": y, "mode": "lines", "line": look, "hoverinfo": "skip"} for look in looks]
+
+
+def bands(figure: LevelSets, theme: Theme) -> list[Trace]:
     """The bands of colour, one filled shape each."""
     shapes = []
     for band, outline in outlines(figure):
         x, y = outline.astype(np.float32).T
-        line = {"color": SEQUENTIAL[band], "width": 0.8}  # hides the seam between neighbours
-        filled = {"fill": "toself", "fillcolor": SEQUENTIAL[band], "line": line}
+        line = {"color": theme.sequential[band], "width": 0.8}  # hides the seam between neighbours
+        filled = {"fill": "toself", "fillcolor": theme.sequential[band], "line": line}
         shapes.append({"x": x, "y": y, "mode": "lines", **filled, "hoverinfo": "skip"})
     return shapes
 
@@ -237,7 +259,9 @@ def draw_on(axes: Axes, figure: LevelSets, theme: Theme, named: bool = True) -> 
     """Draws the level sets on matplotlib axes, their corners named or not; returns the bands, for a colour bar."""
     x, y, values = figure.lattice()
     borders = _borders(figure)
-    filled = axes.contourf(x, y, values.clip(borders[0], borders[-1]), borders, colors=SEQUENTIAL, corner_mask=True)
+    filled = axes.contourf(
+        x, y, values.clip(borders[0], borders[-1]), borders, colors=theme.sequential, corner_mask=True
+    )
     axes.plot(*CORNERS[[0, 1, 2, 0]].T, color=theme.muted, linewidth=1)
     begins, steps = downhill(figure)
     if len(begins):
@@ -246,6 +270,9 @@ def draw_on(axes: Axes, figure: LevelSets, theme: Theme, named: bool = True) -> 
     for ray in rays(figure.regions):
         axes.plot(*ray.T, color=LIGHT.paper, linewidth=2.6)
         axes.plot(*ray.T, color=LIGHT.ink, linewidth=1.2, linestyle="--")
+    line = around_free(figure)
+    axes.plot(*line.T, color=LIGHT.paper, linewidth=3.4)
+    axes.plot(*line.T, color=LIGHT.threshold, linewidth=1.8)
     for (across, up), name in regions(figure.regions):
         chip = {"facecolor": LIGHT.paper, "edgecolor": "none", "alpha": 0.85, "pad": 1.5}
         axes.text(across, up, name, color=LIGHT.ink, ha="center", va="center", size=9, bbox=chip)
@@ -282,10 +309,10 @@ def _corner(figure: LevelSets, corner: int, theme: Theme) -> tuple[str, str]:
     return figure.corners[corner], theme.muted
 
 
-def colour_bar(figure: LevelSets, **place: Any) -> Trace:
+def colour_bar(figure: LevelSets, theme: Theme, **place: Any) -> Trace:
     """A trace without a point that carries the colour bar, lying below the axes; `place` says where and how long."""
     ends = np.linspace(0, 1, BANDS + 1).repeat(2)[1:-1]
-    steps = [[end, colour] for end, colour in zip(ends, np.repeat(SEQUENTIAL, 2), strict=True)]
+    steps = [[end, colour] for end, colour in zip(ends, np.repeat(theme.sequential, 2), strict=True)]
     low, *_, high = _borders(figure)
     named = ticks(figure)
     bar = {

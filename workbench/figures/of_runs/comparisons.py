@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ import plotly.graph_objects as go
 
 from workbench.figures.base import Figure, checked_frame, counted, paper, points
 from workbench.figures.code import Code
+from workbench.figures.looks import BY_DAY, Look
 from workbench.figures.style import Theme
 from workbench.metrics import METRICS, Metric
 
@@ -29,10 +30,16 @@ VERDICTS = {"yes": ", better", "no": ", worse", "open": ""}
 TOLD = ("# comparison: the frame that wb.comparison.compare gives",)
 
 
-def on_two_metrics(comparison: pd.DataFrame, x: str = "accuracy", y: str = "macro_accuracy") -> OnTwoMetrics:
+def on_two_metrics(
+    comparison: pd.DataFrame,
+    x: str = "accuracy",
+    y: str = "macro_accuracy",
+    looks: Mapping[str, Look] | None = None,
+) -> OnTwoMetrics:
     """Runs as dots on any two metrics of `wb.comparison.compare`, each with its intervals.
 
     - `x`, `y`: the metrics along the two axes.
+    - `looks`: the colour and the mark of each run (`workbench.figures.looks`); one after the other where they are not said.
 
     A metric of groups is named with its group: `shot_accuracy few`.
 
@@ -68,16 +75,20 @@ def on_two_metrics(comparison: pd.DataFrame, x: str = "accuracy", y: str = "macr
         text=f"{in_words(y)} against {in_words(x, within=True)} of {counted(len(frame), 'run')} on n = {n} rows: {placed}.",
         code=Code(f"wb.figures.on_two_metrics(comparison, {x!r}, {y!r})", TOLD),
         metrics=(x, y),
+        looks=looks or {},
     )
 
 
-def paired_differences(comparison: pd.DataFrame, metrics: Sequence[str] | None = None) -> PairedDifferences:
+def paired_differences(
+    comparison: pd.DataFrame, metrics: Sequence[str] | None = None, looks: Mapping[str, Look] | None = None
+) -> PairedDifferences:
     """How far each run lies from the first of `wb.comparison.compare`, on every metric that is a share, with intervals.
 
     `metrics` are the names of those to draw, if not all: `top_k_accuracy` is every K of it, `top_k_accuracy, K = 3` one,
     `shot_accuracy few` one group; what is no share is left out. Both runs saw the same rows, so the interval of a
     difference is much narrower than those of the two values. A dot is filled where its interval does not hold 0; `better`
-    is "yes" or "no" there (of an error, lower is better), and "open" elsewhere.
+    is "yes" or "no" there (of an error, lower is better), and "open" elsewhere. `looks` are the colour and the mark of each
+    run (`workbench.figures.looks`); one after the other where they are not said.
 
     >>> import workbench as wb
     >>> table = wb.LogitTable.from_probabilities([[0.6, 0.4], [0.9, 0.1]] * 50, labels=[0, 1] * 50)
@@ -128,6 +139,7 @@ def paired_differences(comparison: pd.DataFrame, metrics: Sequence[str] | None =
         + (f"Clear of 0: {said}." if said else "No interval is clear of 0."),
         code=Code(f"wb.figures.paired_differences(comparison{chosen})", TOLD),
         tables=tuple(tables),
+        looks=looks or {},
     )
 
 
@@ -145,12 +157,16 @@ def names_of_metrics(comparison: pd.DataFrame) -> pd.Series:
 def in_words(metric: str, within: bool = False) -> str:
     """The name of a metric as a person writes it, alone or within a sentence; its K, where it has one, is in it.
 
-    >>> in_words("macro_accuracy"), in_words("top_k_accuracy, K = 3", within=True)
-    ('Macro accuracy', 'top-3 accuracy')
+    >>> in_words("shot_accuracy few"), in_words("top_k_accuracy, K = 3", within=True)
+    ('Accuracy by shots: few', 'top-3 accuracy')
     """
-    settled = re.sub(r"\btop_k_(\w+), K = (\d+)", r"top-\2_\1", metric)
-    words = settled.replace("top_k", "top-K").replace("f1", "F1").replace("_", " ")
-    return words if within else words[:1].upper() + words[1:]
+    known = declared(metric)
+    name, more = (metric, "") if known is None else (known.title, metric.removeprefix(known.name))
+    group = "" if more.startswith(",") else more.strip(" ()")
+    if settled := re.match(r", K = (\d+)", more):
+        name, more = re.sub("(?i)(top)-k", rf"\1-{settled[1]}", name), more[settled.end() :]
+    title = f"{name}: {group}" if group else f"{name}{more}"
+    return title[:1].lower() + title[1:] if within and title[1:2].islower() else title[:1].upper() + title[1:]
 
 
 def declared(metric: str) -> Metric | None:
@@ -178,6 +194,11 @@ def better(comparison: pd.DataFrame) -> pd.Series:
     return judged.map({1.0: "yes", -1.0: "no"}).fillna("open")
 
 
+def _of_each(names: Iterable[Any], looks: Mapping[str, Look]) -> list[Look]:
+    """How each run looks: as is said, else one colour after the other."""
+    return [looks.get(str(name), Look(place % len(BY_DAY))) for place, name in enumerate(names)]
+
+
 def _written(metric: str, value: float) -> str:
     return f"{value:.1%}" if is_share(metric) else f"{value:.3g}"
 
@@ -187,6 +208,7 @@ class OnTwoMetrics(Figure):
     """One dot a run, with a line for each of its two intervals."""
 
     metrics: tuple[str, str]  # to the right and upwards
+    looks: Mapping[str, Look]
 
     def limits(self, axis: str) -> tuple[float, float]:
         """The ends of an axis: all dots and intervals, and a little room."""
@@ -201,21 +223,26 @@ class OnTwoMetrics(Figure):
             f"{in_words(metric)} %{{{axis}:{'.1%' if is_share(metric) else '.4g'}}}"
             for axis, metric in zip("xy", self.metrics, strict=True)
         )
-        colours = [theme.categories[place % len(theme.categories)] for place in range(len(self.frame))]
-        for colour, run in zip(colours, self.frame.to_dict("records"), strict=True):
+        for run, look in zip(self.frame.to_dict("records"), _of_each(self.frame["table"], self.looks), strict=True):
+            colour = look.in_colour(theme)
             name = html.escape(str(run["table"]))
-            look = {"color": colour, "thickness": 1.5, "width": 0}
+            line = {"color": colour, "thickness": 1.5, "width": 0}
             reach = {
                 f"error_{axis}": {
                     **{"array": [run[f"{axis}_high"] - run[axis]], "arrayminus": [run[axis] - run[f"{axis}_low"]]},
-                    **look,
+                    **line,
                 }
                 for axis in ("x", "y")
             }
             traces.append(
                 {
                     **{"type": "scatter", "name": name, "mode": "markers", "x": [run["x"]], "y": [run["y"]], **reach},
-                    "marker": {"color": colour, "size": 14, "line": {"color": theme.paper, "width": 2}},
+                    "marker": {
+                        "color": colour,
+                        "symbol": look.plotly,
+                        "size": 14,
+                        "line": {"color": theme.paper, "width": 2},
+                    },
                     "hovertemplate": f"<b>{name}</b><br>{told}<extra></extra>",
                 }
             )
@@ -237,11 +264,11 @@ class OnTwoMetrics(Figure):
 
         figure = paper(6.4, 5.0)
         axes = figure.subplots()
-        for place, run in enumerate(self.frame.to_dict("records")):
-            colour = theme.categories[place % len(theme.categories)]
+        for run, look in zip(self.frame.to_dict("records"), _of_each(self.frame["table"], self.looks), strict=True):
+            colour = look.in_colour(theme)
             axes.plot([run["x_low"], run["x_high"]], [run["y"]] * 2, color=colour, linewidth=1.2)
             axes.plot([run["x"]] * 2, [run["y_low"], run["y_high"]], color=colour, linewidth=1.2)
-            axes.plot(run["x"], run["y"], "o", color=colour, markersize=9, label=str(run["table"]))
+            axes.plot(run["x"], run["y"], look.matplotlib, color=colour, markersize=9, label=str(run["table"]))
         for axis, metric in zip("xy", self.metrics, strict=True):
             axes.set(**{f"{axis}lim": self.limits(axis), f"{axis}label": in_words(metric)})
             if is_share(metric):
@@ -255,6 +282,7 @@ class PairedDifferences(Figure):
     """A line for each metric; on it a dot with its interval for each run, in the colour that `OnTwoMetrics` gives it."""
 
     tables: tuple[str, ...]  # the first is the one the others are compared with
+    looks: Mapping[str, Look]
 
     def metrics(self) -> list[str]:
         """The metrics from top to bottom."""
@@ -277,7 +305,7 @@ class PairedDifferences(Figure):
             dots = self.frame[self.frame["table"] == name]
             dots = dots.assign(**(100 * dots[["difference", "low", "high"]]))
             dots = dots.assign(place=dots["metric"].map(place) + apart * (position - (len(others) + 1) / 2))
-            drawn.append((name, theme.categories[position % len(theme.categories)], dots))
+            drawn.append((name, _of_each(self.tables, self.looks)[position].in_colour(theme), dots))
         return drawn
 
     def _plotly(self, theme: Theme) -> go.Figure:

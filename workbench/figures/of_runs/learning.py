@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -96,11 +96,11 @@ def _monitor_in_words(column: str) -> str:
     return "" if found is None else f"{found[1] or ''} {found[2]}-{found[3]}".strip()
 
 
-def small_multiples(n: int, **options: Any) -> go.Figure:
-    """An empty figure of n panels, three in a line; the place of a panel that is not there stays empty."""
-    lines, across = math.ceil(n / ACROSS), min(ACROSS, n)
+def small_multiples(n: int, columns: int = ACROSS, **options: Any) -> go.Figure:
+    """An empty figure of n panels, so many in a line; the place of a panel that is not there stays empty."""
+    lines, across = math.ceil(n / columns), min(columns, n)
     specs: list[list[Any]] = [
-        [{} if line * ACROSS + place < n else None for place in range(across)] for line in range(lines)
+        [{} if line * columns + place < n else None for place in range(across)] for line in range(lines)
     ]
     return make_subplots(
         lines, across, specs=specs, vertical_spacing=0.8 / (lines + 1), horizontal_spacing=0.09, **options
@@ -112,6 +112,11 @@ class LearningCurves(Figure):
     """One small panel for each kind of number."""
 
     epochs: int
+    columns: int = ACROSS
+
+    def narrow(self) -> LearningCurves:
+        """The panels below one another."""
+        return replace(self, columns=1)
 
     def panels(self) -> dict[str, pd.DataFrame]:
         """Panel → its lines of the frame."""
@@ -128,10 +133,10 @@ class LearningCurves(Figure):
 
     def _plotly(self, theme: Theme) -> go.Figure:
         panels = self.panels()
-        lines = math.ceil(len(panels) / ACROSS)
-        figure = small_multiples(len(panels))
+        lines = math.ceil(len(panels) / self.columns)
+        figure = small_multiples(len(panels), self.columns)
         for place, (panel, part) in enumerate(panels.items()):
-            where = {"row": place // ACROSS + 1, "col": place % ACROSS + 1}
+            where = {"row": place // self.columns + 1, "col": place % self.columns + 1}
             names = []
             for (curve, its), colour in zip(part.groupby("curve", sort=False), theme.categories, strict=False):
                 figure.add_scatter(

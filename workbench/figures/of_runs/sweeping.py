@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from workbench.metrics.reporting import PROBABILITIES
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
 
-MOST_TICKS = 5
+MOST_TICKS = 6  # that an axis has room for
 WIDE = 20  # a knob whose largest value is so many times its smallest gets a logarithmic axis
 LEGEND_WIDTH = 100  # letters
 OF_SUMMARY = ("split", "metric", "mean", "seeds", "low", "high")
@@ -111,6 +111,11 @@ class AgainstKnob(Figure):
     """One small panel for each metric, one line for each setting of the rest."""
 
     knob: str
+    columns: int = ACROSS
+
+    def narrow(self) -> AgainstKnob:
+        """The panels below one another."""
+        return replace(self, columns=1)
 
     def panels(self) -> dict[str, pd.DataFrame]:
         """Metric → its lines of the frame."""
@@ -141,22 +146,27 @@ class AgainstKnob(Figure):
         return math.ceil(sum(len(name) + 6 for name in self.frame["line"].unique()) / LEGEND_WIDTH)
 
     def ticks(self) -> list[float]:
-        """Values of the knob to write below the axis: of many, some that are evenly spread."""
+        """Values of the knob to write below the axis: those that were tried, but none that would touch its neighbour."""
         values = np.unique(self.frame["x"])
-        places = np.linspace(0, len(values) - 1, min(len(values), MOST_TICKS)).round().astype(int)
-        ticks: list[float] = values[places].tolist()
+        low, high = self.ends()
+        places = (np.log10(values) if self.logarithmic else values).tolist()
+        chosen = places[:1]
+        for place in places[1:]:
+            if place - chosen[-1] >= (high - low) / MOST_TICKS:
+                chosen.append(place)
+        ticks: list[float] = values[np.isin(places, chosen)].tolist()
         return ticks
 
     def _plotly(self, theme: Theme) -> go.Figure:
         panels, names = self.panels(), list(dict.fromkeys(self.frame["line"]))
-        rows = math.ceil(len(panels) / ACROSS)
+        rows = math.ceil(len(panels) / self.columns)
         titles = [f"<b>{html.escape(in_words(metric))}</b>{_arrow(metric)}" for metric in panels]
         first = {
             name: list(panels).index(self.frame.loc[self.frame["line"] == name, "metric"].iloc[0]) for name in names
         }
-        figure = small_multiples(len(panels), subplot_titles=titles)
+        figure = small_multiples(len(panels), self.columns, subplot_titles=titles)
         for place, (metric, part) in enumerate(panels.items()):
-            where = {"row": place // ACROSS + 1, "col": place % ACROSS + 1}
+            where = {"row": place // self.columns + 1, "col": place % self.columns + 1}
             for position, name in enumerate(names):
                 its = part[part["line"] == name]
                 if its.empty:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,6 +60,12 @@ def weight_plane(plane: pd.DataFrame) -> WeightPlane:
 class WeightPlane(Figure):
     """Two maps of the same plane: the loss on the left, the accuracy on the right."""
 
+    columns: int = 2
+
+    def narrow(self) -> WeightPlane:
+        """The two maps below one another."""
+        return replace(self, columns=1)
+
     def maps(self) -> list[tuple[str, np.ndarray, np.ndarray, np.ndarray, np.ndarray, list[str]]]:
         """(name, a, b, heights (b, a), borders of the bands, their names) of each map."""
         found = []
@@ -81,9 +87,14 @@ class WeightPlane(Figure):
 
     def _plotly(self, theme: Theme) -> go.Figure:
         maps = self.maps()
-        figure = make_subplots(1, 2, subplot_titles=[f"<b>{name}</b>" for name, *_ in maps], horizontal_spacing=0.2)
-        for place, (name, a, b, heights, borders, named) in enumerate(maps, 1):
-            bar = {"x": 0.4 if place == 1 else 1.0, "y": 1, "yanchor": "top", "len": 0.7, "thickness": 12}
+        lines = len(maps) // self.columns
+        titles = [f"<b>{name}</b>" for name, *_ in maps]
+        spacing = {"horizontal_spacing": 0.2, "vertical_spacing": 0.2}
+        figure = make_subplots(lines, self.columns, subplot_titles=titles, **spacing)
+        for place, (name, a, b, heights, borders, named) in enumerate(maps):
+            where = {"row": place // self.columns + 1, "col": place % self.columns + 1}
+            right, top = (0.4 if where["col"] < self.columns else 1.0), (1.0 if where["row"] == 1 else 0.4)
+            bar = {"x": right, "y": top, "yanchor": "top", "len": 0.7 / lines, "thickness": 12}
             bar |= {"outlinewidth": 0, "xpad": 8, "ypad": 0}
             ticks = {"tickvals": borders[::2], "ticktext": named[::2]}
             column = {"loss": "loss", "average-K accuracy": "accuracy"}[name]
@@ -93,33 +104,33 @@ class WeightPlane(Figure):
                 z=heights,
                 customdata=self.frame.pivot_table(index="b", columns="a", values=column, dropna=False).to_numpy(),
                 contours={"start": borders[0], "end": borders[-1], "size": borders[1] - borders[0]},
-                colorscale=sequential_scale(),
+                colorscale=sequential_scale(theme),
                 line={"width": 0},
                 zmin=borders[0],
                 zmax=borders[-1],
                 colorbar={**bar, **ticks},
                 hovertemplate="a %{x:.2f}, b %{y:.2f}<br>%{customdata:.3f}<extra>" + name + "</extra>",
-                row=1,
-                col=place,
+                **where,
             )
             dot = {"symbol": "x", "size": 12, "color": theme.threshold, "line": {"color": theme.paper, "width": 1.5}}
             figure.add_scatter(
-                x=[0], y=[0], mode="markers", marker=dot, showlegend=False, row=1, col=place,
+                x=[0], y=[0], mode="markers", marker=dot, showlegend=False, **where,
                 hovertemplate="the trained weights<extra></extra>",
             )  # fmt: skip
         # A step is as long in both directions, so the plane is drawn square, close to its colour bar.
         figure.update_xaxes(range=self.ends(), title="a, first direction", constrain="domain", constraintoward="right")
         ends = (float(self.frame["b"].min()), float(self.frame["b"].max()))
-        for place, axis in enumerate(("x", "x2"), 1):
-            figure.update_yaxes(range=ends, scaleanchor=axis, constrain="domain", constraintoward="top", col=place)
+        upright = {"range": ends, "constrain": "domain", "constraintoward": "top"}
+        for axis in ("", "2"):
+            figure.update_layout({f"yaxis{axis}": {"scaleanchor": f"x{axis}", **upright}})
         figure.update_yaxes(title="b, second direction", col=1)
-        return figure.update_layout(height=460, margin={"t": 112})
+        return figure.update_layout(height=120 + 340 * lines, margin={"t": 112})
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:
         figure = paper(8.6, 4.4)
         for axes, (name, a, b, heights, borders, named) in zip(figure.subplots(1, 2), self.maps(), strict=True):
             shown: Any = np.ma.masked_invalid(heights).clip(borders[0], borders[-1])
-            filled = axes.contourf(a, b, shown, borders, colors=SEQUENTIAL)
+            filled = axes.contourf(a, b, shown, borders, colors=theme.sequential)
             axes.plot(0, 0, "X", color=theme.threshold, markeredgecolor=theme.paper, markersize=9)
             axes.set(xlabel="a, first direction", ylabel="b, second direction", aspect="equal")
             axes.set_title(name, fontsize=10.5)

@@ -14,7 +14,7 @@ from plotly.subplots import make_subplots
 from workbench.figures.base import Figure, Move, Places, counted, moved, paper, plotly_frames, round_limit
 from workbench.figures.code import Code
 from workbench.figures.of_sets.sizes import end_of_sizes, larger_sets, last_bars, pooled, size_ticks
-from workbench.figures.style import PLOTLY_CONFIG, SEQUENTIAL, Theme
+from workbench.figures.style import PLOTLY_CONFIG, Theme
 from workbench.sets import SetIndex
 from workbench.tables import LogitTable, checked_table
 
@@ -68,6 +68,7 @@ def explore(val: LogitTable, test: LogitTable, K_max: float = 10.0, step: float 
             f"wb.figures.explore(val, test, K_max={K_max!r}, step={step!r})",
             [f"# val: {val.n} rows, to fit thresholds; test: {test.n} rows with labels, to look at"],
         ),
+        n_classes=test.n_classes,
         histograms=compact["size_histogram"],
     )
 
@@ -80,14 +81,15 @@ def _first(frame: pd.DataFrame) -> int:
 class Explorer(Figure):
     """Set sizes on the left, accuracy against mean size on the right, K on a slider below."""
 
+    n_classes: int
     histograms: np.ndarray  # (values of K, sizes) sets of size 0, 1, 2, …; the last column holds all larger ones
 
     def _last_bar(self) -> np.ndarray:
         """That of the largest K, for every K: the axis of sizes does not move."""
         of_largest_K = self.histograms[-1:, None]
-        (last,) = last_bars(of_largest_K / of_largest_K.sum(axis=2, keepdims=True))
+        (last,) = last_bars(of_largest_K / of_largest_K.sum(axis=2, keepdims=True), self.n_classes)
         largest = np.flatnonzero(self.histograms.sum(axis=0))[-1]
-        return np.full(len(self.histograms), end_of_sizes(int(last), int(largest)))
+        return np.full(len(self.histograms), end_of_sizes(int(last), int(largest), self.n_classes))
 
     def shares(self) -> np.ndarray:
         """The histograms as shares, up to a size that nearly all sets keep below; the last column pools the rest."""
@@ -203,7 +205,7 @@ class Explorer(Figure):
         shares, ranges, K = self.shares(), self.ranges(), self.frame["K"]
         figure = paper(9.6, 4.4)
         left, right = figure.subplots(1, 2)
-        colours = LinearSegmentedColormap.from_list("sequential", SEQUENTIAL)
+        colours = LinearSegmentedColormap.from_list("sequential", theme.sequential)
         norm = PowerNorm(0.5, vmin=0, vmax=1)  # small shares are most of the picture
         mesh = left.pcolormesh(K, np.arange(shares.shape[1]), shares.T, cmap=colours, norm=norm, shading="nearest")
         left.plot(K, self.frame["mean_size"], color=theme.threshold, linewidth=2)

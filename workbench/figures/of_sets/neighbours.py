@@ -11,7 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from workbench.figures.base import Click, Figure, beside_an_axis, chosen_by, code_with_sets, counted, paper
-from workbench.figures.style import SEQUENTIAL, Theme, sequential_scale
+from workbench.figures.style import Theme, sequential_scale
 from workbench.metrics.rows import RowFilter
 from workbench.sets.prediction_sets import PredictionSets, checked_sets
 
@@ -134,7 +134,7 @@ class SharedSets(Figure):
             go.Heatmap(
                 z=self.heights(),
                 customdata=customdata,
-                colorscale=sequential_scale(),
+                colorscale=sequential_scale(theme),
                 **{"zmin": 0, "zmax": 1, "xgap": 1, "ygap": 1},
                 colorbar={"thickness": 12, "outlinewidth": 0, "tickformat": ".0%"},
                 hovertemplate="of the sets with <b>%{customdata[0]}</b><br>%{z:.1%} also hold <b>%{customdata[1]}</b>"
@@ -168,7 +168,7 @@ class SharedSets(Figure):
         figure = paper(7.6, 7.0)
         axes = figure.subplots()
         shares = np.ma.masked_invalid(self.heights())
-        drawn = axes.imshow(shares, cmap=ListedColormap(SEQUENTIAL), vmin=0, vmax=1, aspect="auto")
+        drawn = axes.imshow(shares, cmap=ListedColormap(theme.sequential), vmin=0, vmax=1, aspect="auto")
         for border in self.borders():
             axes.axvline(border, color=theme.muted, linewidth=0.8)
             axes.axhline(border, color=theme.muted, linewidth=0.8)

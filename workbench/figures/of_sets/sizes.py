@@ -92,6 +92,7 @@ def set_sizes(sets: PredictionSets, by: Any = None, other: PredictionSets | None
             setup=() if other is None else _code_of_other(other),
         ),
         by=by if isinstance(by, str) else None,
+        n_classes=sets.table.n_classes,
     )
 
 
@@ -128,21 +129,22 @@ class Panel(NamedTuple):
     outlines: pd.DataFrame | None  # the same of the other sets
 
 
-def last_bars(shares: np.ndarray) -> np.ndarray:
+def last_bars(shares: np.ndarray, n_classes: int) -> np.ndarray:
     """(places,) the size from which on sets share a bar, from shares (places, histograms, sizes).
 
     Nearly all sets of every histogram have a bar of their own: a long tail would make all other bars thin. It goes in steps
-    of ten, so that a picture stands still while a slider moves.
+    of ten, so that a picture stands still while a slider moves; no set holds more than all classes.
     """
     enough = np.all(np.cumsum(shares, axis=2) >= SHOWN, axis=1)  # (places, sizes)
     needed = np.where(enough.any(axis=1), enough.argmax(axis=1), shares.shape[2] - 1)
     last: np.ndarray = np.maximum(FEWEST_BARS, -(-needed // STEP) * STEP)
-    return last
+    held: np.ndarray = np.minimum(last, n_classes)
+    return held
 
 
-def end_of_sizes(last: int, largest: int) -> int:
+def end_of_sizes(last: int, largest: int, n_classes: int) -> int:
     """The last size on the axis of a picture at rest: where no set is so large, the axis ends with the largest."""
-    return max(FEWEST_BARS, min(last, largest))
+    return max(min(FEWEST_BARS, n_classes), min(last, largest))
 
 
 def pooled(bars: np.ndarray, last: np.ndarray) -> np.ndarray:
@@ -162,14 +164,28 @@ def larger_sets(counts: np.ndarray, last: np.ndarray) -> np.ndarray:
 
 
 def size_ticks(last: int, larger: bool) -> tuple[list[int], list[str]]:
-    """Places and names of the ticks below the bars; `50+` names a bar that larger sets share.
+    """Places and names of the ticks below the bars, about ten; `50+` names a bar that larger sets share.
 
     >>> size_ticks(20, larger=True)[1][-2:]
     ['18', '20+']
+    >>> size_ticks(17, larger=False)[1][-2:]
+    ['14', '16']
     """
-    ticks = list(range(0, last + 1, last // 10))
-    names = [str(tick) for tick in ticks]
-    return ticks, [*names[:-1], f"{last}+"] if larger else names
+    step = next(step * power for power in (1, 10, 100, 1000) for step in (1, 2, 5) if last <= 10 * step * power)
+    ticks = list(range(0, last + 1, step))
+    if larger:  # its name stands in for one that would touch it
+        ticks = [*(tick for tick in ticks if tick <= last - step), last]
+    return ticks, [f"{tick}+" if larger and tick == last else str(tick) for tick in ticks]
+
+
+def bar_names(n_bars: int, last: int, larger: bool) -> list[str]:
+    """What the sets of a bar hold, in words; the last one that is drawn may be shared by larger sets.
+
+    >>> bar_names(3, 2, larger=True)
+    ['0 classes', '1 class', '2 classes or more']
+    """
+    names = [counted(size, "class", "classes") for size in range(n_bars)]
+    return [f"{name} or more" if larger and size == last else name for size, name in enumerate(names)]
 
 
 def _mean_label(mean: float, last: int) -> dict[str, Any]:
@@ -183,16 +199,17 @@ class SetSizes(Figure):
     """One histogram, or one for each group below one another on common axes."""
 
     by: str | None = None  # what the groups are, if it has a name
+    n_classes: int
 
     def last_bar(self) -> int:
         """The size from which on sets share a bar."""
         by = ["group", "sets"] if self.overlaid else ["group"]
         shares = self.frame.pivot_table("share", by, "size", fill_value=0).to_numpy()
-        return int(last_bars(shares[None])[0])
+        return int(last_bars(shares[None], self.n_classes)[0])
 
     def end(self) -> int:
         """The last size on the axis."""
-        return end_of_sizes(self.last_bar(), int(self.frame["size"].max()))
+        return end_of_sizes(self.last_bar(), int(self.frame["size"].max()), self.n_classes)
 
     def panels(self, theme: Theme) -> list[Panel]:
         """What is drawn, from top to bottom."""
@@ -218,10 +235,13 @@ class SetSizes(Figure):
         bars = pooled(part[["count", "share"]].to_numpy().T[None], last)[0, :, : last[0] + 1]
         return pd.DataFrame({"size": np.arange(bars.shape[1]), "count": bars[0].astype(int), "share": bars[1]})
 
-    def _ticks(self) -> tuple[list[int], list[str]]:
-        last = self.last_bar()
+    def _larger(self) -> bool:
+        """Whether larger sets share the last bar."""
         counts = np.bincount(self.frame["size"], self.frame["count"])
-        return size_ticks(self.end(), bool(larger_sets(counts[None, None], np.array([last]))[0]))
+        return bool(larger_sets(counts[None, None], np.array([self.last_bar()]))[0])
+
+    def _ticks(self) -> tuple[list[int], list[str]]:
+        return size_ticks(self.end(), self._larger())
 
     def highest(self, panels: list[Panel]) -> float:
         """The end of the axis of shares."""
@@ -231,6 +251,7 @@ class SetSizes(Figure):
     def _plotly(self, theme: Theme) -> go.Figure:
         panels = self.panels(theme)
         last, end, highest, (ticks, names) = self.last_bar(), self.end(), self.highest(panels), self._ticks()
+        words = bar_names(last + 1, last, self._larger())
         gap = 0.2 / len(panels)
         height = (1 - gap * (len(panels) - 1)) / len(panels)
         traces: list[dict[str, Any]] = []
@@ -239,11 +260,11 @@ class SetSizes(Figure):
         layout: dict[str, Any] = {}
         for place, panel in enumerate(panels):
             x, y = (f"{axis}{place + 1 if place else ''}" for axis in "xy")
-            bars = _plotly_bars(panel.bars, {"color": panel.colour})
+            bars = _plotly_bars(panel.bars, words, {"color": panel.colour})
             traces.append({**bars, "name": panel.name, "xaxis": x, "yaxis": y})
             if panel.outlines is not None:
                 outline = {"color": "rgba(0, 0, 0, 0)", "line": {"color": theme.ink, "width": 1.5}}
-                bars = _plotly_bars(panel.outlines, outline, "the other ")
+                bars = _plotly_bars(panel.outlines, words, outline, "the other ")
                 traces.append({**bars, "name": panel.name + OUTLINED, "xaxis": x, "yaxis": y})
             line = {"color": theme.threshold, "dash": "dash", "width": 2}
             upright = {"type": "line", "y0": 0, "y1": 1, "xref": x, "yref": f"{y} domain"}
@@ -252,7 +273,8 @@ class SetSizes(Figure):
             top = {"y": 1, "yref": f"{y} domain", "yanchor": "top", "yshift": -BELOW_THE_MEAN, "showarrow": False}
             notes.append({"text": html.escape(panel.caption), "x": 1, "xref": f"{x} domain", "xanchor": "right", **top})
             bottom = (len(panels) - 1 - place) * (height + gap)
-            sizes = {"range": (-0.5, end + 0.5), "tickvals": ticks, "ticktext": names, "showgrid": False, "anchor": y}
+            sizes = {"range": (-0.5, end + 0.5), "tickvals": ticks, "ticktext": names, "tickangle": 0}
+            sizes |= {"showgrid": False, "anchor": y}
             shares = {"range": (0, highest), "tickformat": ".0%", "nticks": 5, "anchor": x}
             layout[f"xaxis{x[1:]}"] = {**sizes, "matches": f"x{len(panels)}", "showticklabels": False}
             layout[f"yaxis{y[1:]}"] = {**shares, "domain": (bottom, min(bottom + height, 1))}
@@ -273,8 +295,10 @@ class SetSizes(Figure):
         layers = [places] if other is None else [places, other]
         counts = np.stack([_histogram(layer, name) for name in names for layer in layers], axis=1)
         shares = counts / counts.sum(axis=2, keepdims=True)  # (places, panels · layers, sizes)
-        last = last_bars(shares)
-        ticks = [size_ticks(*both) for both in zip(last.tolist(), larger_sets(counts, last).tolist(), strict=True)]
+        last = last_bars(shares, self.n_classes)
+        ends = list(zip(last.tolist(), larger_sets(counts, last).tolist(), strict=True))
+        ticks = [size_ticks(*both) for both in ends]
+        words = [bar_names(shares.shape[2], *both) for both in ends]
         counts, shares = pooled(counts, last), pooled(shares, last)
         highest = [[0, round_limit(share)] for share in shares.max(axis=(1, 2))]
         moves = []
@@ -284,6 +308,7 @@ class SetSizes(Figure):
                 Move("x", np.arange(shares.shape[2])[None], trace),
                 Move("y", shares[:, place], trace),
                 Move("customdata", counts[:, place], trace),
+                Move("hovertext", words, trace),
             ]
         for place, name in enumerate(names):
             axis = "axis" if place == 0 else f"axis{place + 1}"
@@ -358,9 +383,9 @@ def _mean_sizes(places: Places, group: str) -> np.ndarray:
     return np.asarray(places["mean_size"] if group == ALL_ROWS else places["mean_size_by"][group])
 
 
-def _plotly_bars(bars: pd.DataFrame, marker: dict[str, Any], whose: str = "") -> dict[str, Any]:
-    hover = f"%{{x}} classes<br>%{{y:.1%}} of {whose}sets (%{{customdata}})<extra></extra>"
-    numbers = {"x": bars["size"], "y": bars["share"], "customdata": bars["count"]}
+def _plotly_bars(bars: pd.DataFrame, words: list[str], marker: dict[str, Any], whose: str = "") -> dict[str, Any]:
+    hover = f"%{{hovertext}}<br>%{{y:.1%}} of {whose}sets (%{{customdata}})<extra></extra>"
+    numbers = {"x": bars["size"], "y": bars["share"], "customdata": bars["count"], "hovertext": words[: len(bars)]}
     return {"type": "bar", **numbers, "marker": marker, "hovertemplate": hover}
 
 
