@@ -172,9 +172,10 @@ def test_the_story_begins_with_two_classes_and_no_part_of_it_is_wider_than_a_sma
     page = landscapes("Stand-ins", width=1024)
     assert page.get_by_role("figure", name="Stand-ins for the error").is_visible()
     assert too_wide(page) == 0
-    for part in ("Gallery", "Level sets", "Conditional risk"):
+    pictures = {"Level sets": "levels-0", "Conditional risk": "risk", "Gallery": "gallery"}
+    for part, picture in pictures.items():
         click(page.get_by_test_id("stButtonGroup").get_by_text(part, exact=True))
-        asks(page, part=part)
+        page.locator(f".st-key-figure-{picture}").wait_for()
         settled(page)
         assert too_wide(page) == 0
 

@@ -139,9 +139,9 @@ def test_a_table_says_at_once_how_it_is_run_and_what_is_reduced():
     table = TABLES["001 Table 2"]
     said = table.said()
     assert said["recipe"] == "plantnet300k-resnet18"
-    assert said["epoch kept"] == "average_k_accuracy, at each K"
-    assert said["sets"] == "AverageK"
-    assert "letters with LongTail for Pl@ntNet-300K" in said["reduced scale"]
+    assert said["epoch kept"] == "average-K accuracy, at each K"
+    assert said["sets"] == "average K"
+    assert "letters with long tail for Pl@ntNet-300K" in said["reduced scale"]
     assert "network: mlp for resnet18" in said["reduced scale"]
     for word in ("data: ", "network: ", "epochs: "):
         assert all(word in TABLES[name].reduced for name in TRAINED if TABLES[name].small is not None)

@@ -159,7 +159,7 @@ def test_a_small_table_is_reproduced_from_end_to_end_once_and_kept(store):
     table = TABLES["000 Table 3.1"]
     found = table.reproduce(small=True, seeds=1, store=store, progress=False)
     assert len(found.runs) == 1  # one run gives all rows
-    assert "letters with LongTail for Pl@ntNet-300K" in found.conditions
+    assert "letters with long tail for Pl@ntNet-300K" in found.conditions
     ours = found.frame.set_index("row")["ours"]
     assert ours["0 − 10"] < ours["50 − 500"]  # accuracy grows with images per class
     assert np.isnan(ours["> 2000"])  # letters have no such class

@@ -120,12 +120,12 @@ def test_the_outlines_of_coco_are_never_all_in_memory(tmp_path, monkeypatch):
     monkeypatch.setattr("workbench.datasets.files.json_lists.AT_ONCE", 2**12)
     outline = {"segmentation": [[float(number) for number in range(200)]]}
     path = tmp_path / "instances_train.json"
-    path.write_text(json.dumps({"annotations": [{"id": number, **outline} for number in range(400)]}, indent=1))
+    path.write_text(json.dumps({"annotations": [{"id": number, **outline} for number in range(2000)]}, indent=1))
     tracemalloc.start()
     n = sum(1 for _ in elements(path))
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert n == 400
+    assert n == 2000
     assert most < path.stat().st_size / 10
 
 

@@ -31,12 +31,12 @@ def _monitor_in_words(monitor: str | None) -> str:
     """By which number an epoch is kept.
 
     >>> _monitor_in_words("average_k_accuracy@K={K}"), _monitor_in_words("top_k_accuracy@K=5")
-    ('average k accuracy, at each K', 'top k accuracy, K = 5')
+    ('average-K accuracy, at each K', 'top-K accuracy, K = 5')
     """
     if monitor is None:
         return "as the recipe has it"
     name, _, at = monitor.partition("@")
-    said = "what the column measures" if name == "{measure}" else words.of_name(name)
+    said = "what the column measures" if name == "{measure}" else words.of_name(name).replace(" k ", "-K ")
     return said + {"": "", "K={K}": ", at each K"}.get(at, f", {at.replace('=', ' = ')}")
 
 
@@ -161,9 +161,7 @@ class PaperTable:
             "data": "; ".join(needs),
             "recipe": ", ".join(dict.fromkeys(map(self.recipe_of, self.data))),
             "seeds": seeds,
-            "epoch kept": words.of_name(self.protocol.monitor or "as the recipe has it").replace(
-                "@K={K}", ", at each K"
-            ),
+            "epoch kept": _monitor_in_words(self.protocol.monitor),
             "sets": words.of_name(self.rule),
             "judged on": self.protocol.split,
             "reduced scale": self.reduced or "none",
