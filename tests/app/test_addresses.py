@@ -30,6 +30,7 @@ VIEWS = [
     ("train", {"train": "A new run", "new_loss": "Differentiable top-k", "data": "meadow"}, ()),
     ("train", {"train": "A new run", "new_loss": "Noised top-K"}, ()),
     ("train", {"train": "A new run", "data": "a path on this machine"}, ()),
+    ("train", {"train": "Sweeps"}, ()),
     ("compare", {}, ()),
     ("compare", {"compare": "Papers' tables"}, ()),
     ("labels", {}, OF_SLIDERS),
@@ -43,7 +44,12 @@ VIEWS = [
     ("runs", {}, ()),
 ]
 TEXTS = ("find", "path")  # of which any one can be read
-NONE_CHOSEN = ("holds", "augmentation", "apart_NoisedTopK_AverageKTwoHead")  # which are empty where nothing is chosen
+NONE_CHOSEN = (
+    "holds",
+    "augmentation",
+    "apart_NoisedTopK_AverageKTwoHead",
+    "vary_CrossEntropy",
+)  # which are empty where nothing is chosen
 
 
 @pytest.fixture

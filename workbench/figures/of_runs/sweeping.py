@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from workbench import words
 from workbench.figures.base import Figure, checked_frame, counted, paper
 from workbench.figures.code import Code
 from workbench.figures.of_runs.comparisons import declared, in_words, is_share
@@ -81,24 +82,20 @@ def against_knob(summary: pd.DataFrame, knob: str, split: str = "test") -> Again
     ]
     return AgainstKnob(
         frame=frame,
-        title=f"What {_short(knob)} does",
+        title=f"What {words.of_varied(knob)} does",
         subtitle=f"{of} {'seed' if seeds == [1] else 'seeds'} a setting, {ROWS.get(split, split)}; {interval}",
-        text=f"Metrics of the {ROWS.get(split, split)} against {_short(knob)}, {counted(frame['x'].nunique(), 'value')}, "
-        f"{of} seeds a setting: {'; '.join(ends)}.",
+        text=f"Metrics of the {ROWS.get(split, split)} against {words.of_varied(knob)}, "
+        f"{counted(frame['x'].nunique(), 'value')}, {of} seeds a setting: {'; '.join(ends)}.",
         code=Code(
             f"wb.figures.against_knob(summary, {knob!r}, split={split!r})",
             ["# summary: that of a sweep, as wb.sweep(...).summary()"],
         ),
-        knob=_short(knob),
+        knob=words.of_varied(knob),
     )
 
 
-def _short(name: str) -> str:
-    return name.removeprefix("loss.").replace("_", " ")
-
-
 def _told(name: str, value: Any) -> str:
-    return str(value) if name == "loss" else f"{_short(name)} = {value}"
+    return str(value) if name == "loss" else f"{words.of_varied(name)} = {value}"
 
 
 def _in_given_order(column: pd.Series) -> pd.Series:
