@@ -41,6 +41,7 @@ VIEWS = [
     ("landscapes", {"part": "The moat"}, ()),
     ("landscapes", {"part": "Weight space"}, ()),
     ("lessons", {}, ("lesson",)),
+    ("lessons", {"lessons": "Quiz"}, ()),
     ("runs", {}, ()),
 ]
 TEXTS = ("find", "path")  # of which any one can be read
