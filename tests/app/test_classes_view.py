@@ -45,8 +45,10 @@ def test_the_sliders_keep_their_place_from_view_to_view_and_move_every_class_to_
     pressed(page, "K", "ArrowRight")
     go(page, "Classes")
     settled(page)
+    choose(page, "Class (also by choosing a line of the table)", store.open(KEYS["garden"]).tables["test"].class_names[7])
     pressed(page, "K", "ArrowLeft", times=3)
     sets = sets_of(store, "garden", 1.8)
+    assert_same_company(page, wb.figures.shared_sets(sets, around=7, among=companions(sets.table, around=7)))
     per_class = wb.figures.per_class(sets)
     for name, drawn in (("classes", per_class), ("rarity", wb.figures.accuracy_against_count(sets))):
         shown = np.concatenate([trace["y"] for trace in figure(page, name)["data"]])
@@ -69,8 +71,7 @@ def test_a_link_restores_the_class_the_other_run_and_what_is_sought_by_night_on_
     )
     assert serious_violations(page) == []
     assert too_wide(page) == 0
-    company = companions(sets.table, around=7)
-    assert_same_company(page, wb.figures.shared_sets(sets, around=7, among=company))
+    assert_same_company(page, wb.figures.shared_sets(sets, around=7, among=companions(sets.table, around=7)))
     gains = wb.figures.most_improved(sets, other)  # from the run of the sidebar to the other, as everywhere
     says(page, "From garden to sharper: which classes gain, which lose")
     np.testing.assert_allclose(figure(page, "improved")["data"][0]["x"], 100 * gains.ends()["difference"], atol=1e-4)
@@ -81,14 +82,6 @@ def test_a_link_restores_the_class_the_other_run_and_what_is_sought_by_night_on_
     made = {}
     exec(code.replace("Store()", f"Store({str(store.root)!r})"), made)
     assert made["figure"].frame.equals(gains.frame)
-    page.keyboard.press("Escape")
-
-    pressed(page, "K", "ArrowRight", times=5)
-    moved = wb.figures.shared_sets(sets_of(store, "garden", 2.5), around=7, among=company)
-    assert_same_company(page, moved)
-    clicked(page, "shared", point=[0, 1])
-    arrives(page, "Samples")
-    asks(page, holds=sorted(moved.labels()[:2]), K="2.5")
 
 
 def test_rude_class_names_are_shown_as_they_are_and_neither_many_labels_nor_none_are_an_obstacle(opened, store):
@@ -104,4 +97,8 @@ def test_rude_class_names_are_shown_as_they_are_and_neither_many_labels_nor_none
     settled(page)
     assert page.locator(".wb-figure").count() == 1
     sets = sets_of(store, "no labels", 2.0)
-    assert_same_company(page, wb.figures.shared_sets(sets, around=0, among=companions(sets.table, around=0)))
+    company = wb.figures.shared_sets(sets, around=0, among=companions(sets.table, around=0))
+    assert_same_company(page, company)
+    clicked(page, "shared", point=[0, 1])
+    arrives(page, "Samples")
+    asks(page, holds=sorted(company.labels()[:2]), K="2")
