@@ -45,7 +45,9 @@ def test_the_sliders_keep_their_place_from_view_to_view_and_move_every_class_to_
     pressed(page, "K", "ArrowRight")
     go(page, "Classes")
     settled(page)
-    choose(page, "Class (also by choosing a line of the table)", store.open(KEYS["garden"]).tables["test"].class_names[7])
+    choose(
+        page, "Class (also by choosing a line of the table)", store.open(KEYS["garden"]).tables["test"].class_names[7]
+    )
     pressed(page, "K", "ArrowLeft", times=3)
     sets = sets_of(store, "garden", 1.8)
     assert_same_company(page, wb.figures.shared_sets(sets, around=7, among=companions(sets.table, around=7)))

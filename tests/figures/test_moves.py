@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numbers
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
@@ -55,8 +57,17 @@ class Slider:
         return wb.Threshold(self.val.thresholds[place]).fit(self.tables["val"])(self.tables["test"])
 
 
+def compared_at(place: int) -> pd.DataFrame:
+    """Two runs at a place of K, and their top-K accuracy at a K of its own."""
+    tables = {"one": SMALL["test"], "two": replace(OTHER["test"], class_counts=SMALL["test"].class_counts)}
+    metrics = (wb.metrics.accuracy, wb.metrics.shot_accuracy, wb.metrics.top_k_accuracy.at(K=1 + place % 3))
+    rule = wb.Threshold(small.val.thresholds[place])
+    return wb.comparison.compare(tables, rule, metrics, val=tables, resamples=20)
+
+
 small, large, other, plain = (Slider(each) for each in (SMALL, LARGE, OTHER, WITHOUT_COUNTS))
 curve = wb.figures.accuracy_against_size(small.test)
+COMPARISONS = [compared_at(place) for place in range(len(small.val.thresholds))]
 COMPANIONS = companions(SMALL["test"], around=2, most=4)
 
 
@@ -76,6 +87,14 @@ MOVING = {
     "company": (
         lambda i: wb.figures.shared_sets(small.sets(i), around=2, among=COMPANIONS),
         {"co_members": co_members_at(SMALL["test"], COMPANIONS, small.val.thresholds), **small.places()},
+    ),
+    "differences": (
+        lambda i: wb.figures.paired_differences(COMPARISONS[i]),
+        {"comparisons": COMPARISONS, **small.places()},
+    ),
+    "runs on two metrics": (
+        lambda i: wb.figures.on_two_metrics(COMPARISONS[i], "shot_accuracy many", "top_k_accuracy"),
+        {"comparisons": COMPARISONS, **small.places()},
     ),
     "curve": (standing, small.places()),
     "G": (
