@@ -167,7 +167,7 @@ def opened(browser: Any, server: str, request: pytest.FixtureRequest) -> Iterato
         page.emulate_media(color_scheme=scheme)
         page.mouse.move(0, 0)
         page.goto(f"{server}/{view}?{urllib.parse.urlencode({'run': KEYS.get(run, run)[:12], **asked}, doseq=True)}")
-        page.wait_for_selector(wait_for or (".wb-wall" if view == "sets" else ".wb-drawing"))
+        page.wait_for_selector(wait_for or (".wb-wall" if view == "sets" else ".wb-drawing, .wb-figure"))
         settled(page)
         return page
 
