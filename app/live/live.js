@@ -472,13 +472,13 @@ function write({ data, layout }, moves, place) {
 }
 
 // `Plotly.update` draws axes and legend again, which takes most of its time. Where they stay, an animation of no duration
-// moves the marks alone.
+// moves the marks alone; the cells of a heat map it leaves as they are.
 const AT_ONCE = { mode: "immediate", frame: { duration: 0, redraw: false }, transition: { duration: 0 } };
 async function redraw(picture, inData, inLayout, traces) {
   const { Plotly } = globalThis;
   const names = [...Object.keys(inData), ...Object.keys(inLayout)];
   for (const values of Object.values(inData)) values.length = traces.length; // Plotly would give the rest the first ones
-  if (names.some((name) => name.includes("."))) return Plotly.update(picture, inData, inLayout, traces);
+  if (names.some((name) => name.includes(".") || name === "z")) return Plotly.update(picture, inData, inLayout, traces);
   const data = traces.map((_, place) => Object.fromEntries(Object.keys(inData).map((name) => [name, inData[name][place]])));
   if (traces.length) await Plotly.animate(picture, { data, traces }, AT_ONCE);
   return Plotly.relayout(picture, inLayout);
@@ -500,10 +500,14 @@ function setInLayout(layout, changes, property, value) {
   changes[list][index][inner] = value;
 }
 
-// One value for every place: the lines of a matrix as plotly.py writes it, or a number in a list of distinct values.
+// One value for every place: the lines of a matrix as plotly.py writes it, or of one matrix after the other; or a number in a
+// list of distinct values.
 function reader({ dtype, shape, bdata, distinct, at }) {
   if (distinct) return (place) => distinct[at[place]];
   const bytes = Uint8Array.from(atob(bdata), (character) => character.charCodeAt(0));
-  const matrix = new { f4: Float32Array, f8: Float64Array, i4: Int32Array }[dtype](bytes.buffer);
-  return (place) => matrix.subarray(place * shape[1], (place + 1) * shape[1]);
+  const numbers = new { f4: Float32Array, f8: Float64Array, i4: Int32Array }[dtype](bytes.buffer);
+  const [lines, columns] = shape.length === 3 ? shape.slice(1) : [1, shape[1]];
+  const line = (number) => numbers.subarray(number * columns, (number + 1) * columns);
+  if (shape.length === 2) return line;
+  return (place) => Array.from({ length: lines }, (_, number) => line(place * lines + number));
 }
