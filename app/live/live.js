@@ -5,7 +5,6 @@
 // numbers and one text for every place; names reach the page as text, never as HTML.
 
 const channels = new Map();
-let plotly = null;
 
 export default function ({ data, parentElement, setStateValue, setTriggerValue }) {
   const before = parentElement.live;
@@ -443,14 +442,6 @@ function clicked(live, picture, { curveNumber, pointNumber: point, customdata = 
   live.trigger("clicked", { trace, point, data: ArrayBuffer.isView(customdata) ? Array.from(customdata) : customdata });
 }
 
-function add(parent, tag, className = "", text = "") {
-  const element = document.createElement(tag);
-  if (className) element.className = className;
-  element.textContent = text;
-  parent.append(element);
-  return element;
-}
-
 // Tells of a size that is another than now: an observer of its own also tells of the first one.
 function onResize(element, changed) {
   const size = () => `${element.clientWidth} ${element.clientHeight}`;
@@ -519,16 +510,4 @@ function reader({ dtype, shape, bdata, distinct, at }) {
   const line = (number) => numbers.subarray(number * columns, (number + 1) * columns);
   if (shape.length === 2) return line;
   return (place) => Array.from({ length: lines }, (_, number) => line(place * lines + number));
-}
-
-// plotly.js is served with the app, never from the network. A page asks for it in its head; if that did not work, we do.
-function loadPlotly(address) {
-  plotly ??= new Promise((resolve, reject) => {
-    if (globalThis.Plotly) return resolve(globalThis.Plotly);
-    const script = document.querySelector(`script[src="${address}"]`) ?? document.createElement("script");
-    script.addEventListener("load", () => resolve(globalThis.Plotly));
-    script.addEventListener("error", () => reject(new Error(`plotly.js could not be read from ${address}`)));
-    if (!script.isConnected) document.head.append(Object.assign(script, { src: address }));
-  });
-  return plotly;
 }

@@ -335,7 +335,7 @@ def _element() -> Any:
     """The component."""
     return st.components.v2.component(
         "live",
-        js="\n".join((HERE / name).read_text(encoding="utf-8") for name in ("live.js", "pictures.js")),
+        js="\n".join((HERE / name).read_text(encoding="utf-8") for name in ("elements.js", "live.js", "pictures.js")),
         css=(HERE / "live.css").read_text(encoding="utf-8"),
         isolate_styles=False,
     )

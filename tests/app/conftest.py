@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
+import sys
 import urllib.parse
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -73,6 +74,12 @@ def runs_of_all(tmp_path_factory: pytest.TempPathFactory) -> Store:
     _keep(store, "many labels", *many.split())
     _keep(store, "no labels", *wb.LogitTable(scores).split())
     return store
+
+
+@pytest.fixture(autouse=True)
+def main_module_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Streamlit makes the page it draws `__main__`, which every process that is spawned afterwards would run first."""
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
 
 
 @pytest.fixture

@@ -63,7 +63,9 @@ def test_once_every_K_is_compared_the_page_follows_the_slider_with_the_numbers_o
     tables, val = ({name: run[split] for name, run in runs.items()} for split in ("test", "val"))
 
     def followed():
-        page = opened(view="compare", K=2, x="Top-K accuracy")  # a visit finds what an earlier one made the server compute
+        page = opened(
+            view="compare", K=2, x="Top-K accuracy"
+        )  # a visit finds what an earlier one made the server compute
         assert page.locator(".wb-figure").count() == 2
         return page
 

@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 
 from workbench.figures.base import Figure, Move, Places, checked_frame, counted, paper, points, round_up
 from workbench.figures.code import Code
-from workbench.figures.looks import BY_DAY, Look
+from workbench.figures.looks import Look, looks_of_each
 from workbench.figures.style import Theme
 from workbench.metrics import METRICS, Metric
 
@@ -240,11 +240,6 @@ def _reach(differences: np.ndarray) -> float:
     return min(round_up(1.06 * reach), 100.0) if reach else 5.0
 
 
-def _of_each(names: Iterable[Any], looks: Mapping[str, Look]) -> list[Look]:
-    """How each run looks: as is said, else one colour after the other."""
-    return [looks.get(str(name), Look(place % len(BY_DAY))) for place, name in enumerate(names)]
-
-
 def _written(metric: str, value: float) -> str:
     return f"{value:.1%}" if is_share(metric) else f"{value:.3g}"
 
@@ -281,7 +276,9 @@ class OnTwoMetrics(Figure):
             f"{in_words(metric)} %{{{axis}:{'.1%' if is_share(metric) else '.4g'}}}"
             for axis, metric in zip("xy", self.metrics, strict=True)
         )
-        for run, look in zip(self.frame.to_dict("records"), _of_each(self.frame["table"], self.looks), strict=True):
+        for run, look in zip(
+            self.frame.to_dict("records"), lookslooks_of_each(self.frame["table"], self.looks), strict=True
+        ):
             colour = look.in_colour(theme)
             name = html.escape(str(run["table"]))
             line = {"color": colour, "thickness": 1.5, "width": 0}
@@ -322,7 +319,9 @@ class OnTwoMetrics(Figure):
 
         figure = paper(6.4, 5.0)
         axes = figure.subplots()
-        for run, look in zip(self.frame.to_dict("records"), _of_each(self.frame["table"], self.looks), strict=True):
+        for run, look in zip(
+            self.frame.to_dict("records"), lookslooks_of_each(self.frame["table"], self.looks), strict=True
+        ):
             colour = look.in_colour(theme)
             axes.plot([run["x_low"], run["x_high"]], [run["y"]] * 2, color=colour, linewidth=1.2)
             axes.plot([run["x"]] * 2, [run["y_low"], run["y_high"]], color=colour, linewidth=1.2)
@@ -387,7 +386,7 @@ class PairedDifferences(Figure):
             dots = self.frame[self.frame["table"] == name]
             dots = dots.assign(**(100 * dots[["difference", "low", "high"]]))
             dots = dots.assign(place=dots["metric"].map(place) + apart * (position - (len(others) + 1) / 2))
-            drawn.append((name, _of_each(self.tables, self.looks)[position].in_colour(theme), dots))
+            drawn.append((name, lookslooks_of_each(self.tables, self.looks)[position].in_colour(theme), dots))
         return drawn
 
     def _plotly(self, theme: Theme) -> go.Figure:
