@@ -277,7 +277,7 @@ class OnTwoMetrics(Figure):
             for axis, metric in zip("xy", self.metrics, strict=True)
         )
         for run, look in zip(
-            self.frame.to_dict("records"), lookslooks_of_each(self.frame["table"], self.looks), strict=True
+            self.frame.to_dict("records"), looks_of_each(self.frame["table"], self.looks), strict=True
         ):
             colour = look.in_colour(theme)
             name = html.escape(str(run["table"]))
@@ -320,7 +320,7 @@ class OnTwoMetrics(Figure):
         figure = paper(6.4, 5.0)
         axes = figure.subplots()
         for run, look in zip(
-            self.frame.to_dict("records"), lookslooks_of_each(self.frame["table"], self.looks), strict=True
+            self.frame.to_dict("records"), looks_of_each(self.frame["table"], self.looks), strict=True
         ):
             colour = look.in_colour(theme)
             axes.plot([run["x_low"], run["x_high"]], [run["y"]] * 2, color=colour, linewidth=1.2)
@@ -386,7 +386,7 @@ class PairedDifferences(Figure):
             dots = self.frame[self.frame["table"] == name]
             dots = dots.assign(**(100 * dots[["difference", "low", "high"]]))
             dots = dots.assign(place=dots["metric"].map(place) + apart * (position - (len(others) + 1) / 2))
-            drawn.append((name, lookslooks_of_each(self.tables, self.looks)[position].in_colour(theme), dots))
+            drawn.append((name, looks_of_each(self.tables, self.looks)[position].in_colour(theme), dots))
         return drawn
 
     def _plotly(self, theme: Theme) -> go.Figure:
