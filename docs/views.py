@@ -22,6 +22,7 @@ from PIL import Image, ImageDraw, ImageFont
 from workbench.figures.style import theme
 from workbench.launching import app_command, free_port, start_server
 from workbench.store import DEMO, Store
+from workbench.teaching.lessons import LESSONS
 
 HERE = Path(__file__).parent
 HIGH, GAP, ACROSS = 300, 12, 2  # of the sheet: pixels of a screen and between two, views to a line
@@ -68,14 +69,21 @@ VIEWS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "along a line": ("landscapes", "garden", {"part": "Along a line"}),
     "the moat": ("landscapes", "garden", {"part": "The moat"}),
     "weight space": ("landscapes", "garden", {"part": "Weight space"}),
-    **{f"lesson {number}": ("lessons", "garden", {"lesson": number}) for number in range(1, 5)},
+    **{f"lesson {number}": ("lessons", "garden", {"lesson": number}) for number in range(1, 1 + len(LESSONS))},
+    "a lesson on the wall": ("lessons", "garden", {"lesson": 1, "present": "true"}),
 }
-# Python has nothing left to do, and every picture is drawn where the sliders stand.
+# Python has nothing left to do, nobody is awaited, every picture is drawn where the sliders stand and as large as its
+# place, and nothing is on its way to its own.
 READY = """
     document.querySelector(".stApp")?.dataset.testScriptState === "notRunning"
-    && !document.querySelector("[data-stale=true], [data-testid=stSkeleton], [data-testid=stSpinner]")
+    && !document.querySelector("[data-stale=true], [aria-busy=true]")
+    && !document.querySelector("[data-testid=stSkeleton], [data-testid=stSpinner], [role=progressbar]:not([aria-valuenow='100'])")
     && [...document.querySelectorAll(".wb-drawing")].every(({ dataset }) => dataset.drawn === dataset.wanted)
-    && [...document.querySelectorAll(".wb-figure")].every(({ dataset }) => dataset.place)
+    && [...document.querySelectorAll(".wb-figure, .wb-seen:has(.wb-plot)")].every(({ dataset }) => dataset.place)
+    && [...document.querySelectorAll(":is(.wb-picture, .wb-plot):has(.main-svg)")].every((picture) =>
+        ["width", "height"].every((side) => Math.abs(
+            picture.getBoundingClientRect()[side] - picture.querySelector(".main-svg").getBoundingClientRect()[side]) < 2))
+    && document.getAnimations().every(({ playState }) => playState !== "running")
 """
 
 
@@ -124,6 +132,7 @@ def photographs(server: str, names: list[str], sizes: list[str], scheme: str) ->
             page.set_viewport_size({"width": SIZES[sizes[0]].width, "height": SIZES[sizes[0]].height})
             page.goto(address(server, name))
             wait(page)
+            page.keyboard.press("r")  # a lesson tells its answer
             for size in sizes:
                 yield name, size, photographed(page, SIZES[size])
         browser.close()
