@@ -144,7 +144,7 @@ function swatch({ type, mode = "", line = {}, marker = {}, fill, fillcolor, opac
     }
     if (mode.includes("markers")) {
       const [name, open] = String(first(marker.symbol) ?? "circle").split("-open");
-      const edge = { stroke: first(marker.line?.color) ?? colour, "stroke-width": open !== undefined ? 2 : first(marker.line?.width) ?? 0 };
+      const edge = open === undefined ? { stroke: first(marker.line?.color) ?? colour, "stroke-width": first(marker.line?.width) ?? 0 } : { stroke: colour, "stroke-width": 2 };
       if (SYMBOLS[name]) {
         const letter = shape("text", { x: 14, y: 12, "text-anchor": "middle", "font-size": 14, fill: colour });
         letter.textContent = SYMBOLS[name];
@@ -190,9 +190,9 @@ function byKeyboard(picture, chosen, told, fill) {
 
   function show() {
     const { xaxis, yaxis } = picture._fullData[place.trace];
-    globalThis.Plotly.Fx.hover(picture, [{ curveNumber: place.trace, pointNumber: place.point }], `${xaxis}${yaxis}`);
+    globalThis.Plotly.Fx.hover(picture, [{ curveNumber: place.trace, ...spot(picture, place) }], `${xaxis}${yaxis}`);
     const said = [...picture.querySelectorAll(".hoverlayer text")].map((text) => [...text.childNodes].map((e) => e.textContent).join(" "));
-    told.textContent = said.join(", ");
+    told.textContent = said.join(", ") || "nothing here";
   }
 
   function leave() {
@@ -225,17 +225,32 @@ function reachable(picture) {
         const [low, high] = picture._fullLayout[trace.yaxis.replace("y", "yaxis")].range;
         return { number, cells: [trace.z.length, trace.z[0].length], up: Math.sign(high - low), points: [[0, 0]] };
       }
-      const points = Array.from(trace.x.length ? trace.x : trace.y, (_, point) => point);
-      return { number, points: points.filter((point) => Number.isFinite(Number(trace.y?.[point] ?? NaN)) || typeof trace.y?.[point] === "string") };
+      const axis = picture._fullLayout[trace.xaxis.replace("x", "xaxis")];
+      const drawn = (point) => Number.isFinite(Number(trace.y?.[point] ?? NaN)) || typeof trace.y?.[point] === "string";
+      const within = (point) => Math.abs(axis.d2p(trace.x[point]) / axis._length - 0.5) < 0.51; // not beyond the end of its axis
+      return { number, points: Array.from(trace.x, (_, point) => point).filter((point) => drawn(point) && within(point)) };
     })
     .filter(({ points }) => points.length);
+}
+
+// Of a point Plotly is told the number, of a cell the middle: a little before it, since the last one of a contour is its end.
+function spot(picture, { trace, point }) {
+  if (!Array.isArray(point)) return { pointNumber: point };
+  const { x, y, z } = picture.calcdata[trace][0];
+  const middle = (ends, cells, at) => {
+    const value = ends.length > cells ? (ends[at] + ends[at + 1]) / 2 : ends[at];
+    return value + 1e-6 * (ends[0] - value);
+  };
+  return { xval: middle(x, z[0].length, point[1]), yval: middle(y, z.length, point[0]) };
 }
 
 function moved(traces, { trace, point }, [down, right]) {
   const at = traces.findIndex(({ number }) => number === trace);
   const within = (value, count) => Math.max(0, Math.min(count - 1, value));
   const { cells, up, points } = traces[at];
-  if (cells) return { trace, point: [within(point[0] - up * down, cells[0]), within(point[1] + right, cells[1])] };
+  const line = cells && point[0] - up * down;
+  const leaves = cells && (line < 0 || line >= cells[0]) && traces[at + down]; // to the next map, or the last one
+  if (cells && !leaves) return { trace, point: [within(line, cells[0]), within(point[1] + right, cells[1])] };
   const position = points.indexOf(point);
   if (right) return { trace, point: points[within(position + right, points.length)] };
   const next = traces[within(at + down, traces.length)];
