@@ -15,8 +15,8 @@ from workbench.store import DEMO, Store, StoredRun, marks
 REMOVED = "removed"  # of a session: keys of the runs it removed last
 COLUMNS = {
     "pinned": st.column_config.TextColumn("Pinned", width="small"),
-    "name": st.column_config.TextColumn("Run", width="large"),
-    "tags": st.column_config.ListColumn("Tags"),
+    "name": st.column_config.TextColumn("Run", width="medium"),
+    "tags": st.column_config.ListColumn("Tags", width="medium"),
     "data": st.column_config.TextColumn("Data"),
     "loss": st.column_config.TextColumn("Loss"),
     "rows": st.column_config.NumberColumn("Test rows", width="small"),

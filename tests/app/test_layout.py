@@ -6,7 +6,7 @@ import runpy
 from pathlib import Path
 
 import pytest
-from browsing import KEYS, serious_violations, settled, too_wide
+from browsing import KEYS, says, serious_violations, settled, too_wide
 
 pytestmark = pytest.mark.browser
 
@@ -107,7 +107,6 @@ def test_everything_can_be_read_by_night(opened, name):
     assert serious_violations(seen(opened, name, scheme="dark")) == []
 
 
-@pytest.mark.long
 def test_a_picture_is_read_with_the_arrow_keys_and_opens_what_enter_asks_for(opened):
     page = opened(K=2)
     picture = page.locator(".st-key-figure-sizes .wb-picture")
@@ -123,16 +122,15 @@ def test_a_picture_is_read_with_the_arrow_keys_and_opens_what_enter_asks_for(ope
     page.wait_for_function("new URL(location).searchParams.getAll('size').join() === '2,2'")
 
 
-def test_arrow_keys_go_through_the_cells_of_a_map_and_along_the_bars_that_are_drawn(opened):
+def test_arrow_keys_go_through_the_cells_of_a_map(opened):
     page = opened(view="classes")
     cells = page.locator(".wb-picture:has(.heatmaplayer .hm)")
-    cells.focus()
     said = cells.locator("xpath=..").locator("[aria-live]")
-    told = [(cells.press(key), said.text_content())[1] for key in ("ArrowRight", "ArrowRight", "ArrowDown", "End")]
-    assert told[0] == "nothing here"  # a class and itself
-    assert len({*told}) > 2
-    assert told[1].startswith("of the sets with")
-    assert told[3].startswith("of the sets with")
+    cells.focus()
+    cells.press("ArrowRight")
+    says(said, "nothing here")  # of a class and itself
+    cells.press("ArrowRight")
+    says(said, "also hold")
 
 
 def test_a_click_on_the_curve_of_K_sets_K(opened):
