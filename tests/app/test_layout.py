@@ -15,7 +15,7 @@ SIZES = PHOTOGRAPHED["SIZES"]
 # View and what is asked of it → the run; all others are of the garden.
 OF_MANY_LABELS = ("labels",)
 SEEN = {
-    name: (view, asked)
+    name: (view or "start", asked)
     for name, (view, _, asked) in PHOTOGRAPHED["VIEWS"].items()
     if name not in ("train live", "weight space", "lesson 2", "two losses")  # which train, compute, or look like others
 }
