@@ -73,8 +73,8 @@ VIEWS: dict[str, tuple[str, str, dict[str, Any]]] = {
     **{f"lesson {number}": ("lessons", "garden", {"lesson": number}) for number in range(1, 1 + len(LESSONS))},
     "a lesson on the wall": ("lessons", "garden", {"lesson": 1, "present": "true"}),
 }
-# Python has nothing left to do, nobody is awaited, every picture is drawn where the sliders stand and as large as its
-# place, and nothing is on its way to its own.
+# Python has nothing left to do, nobody is awaited and nothing dimmed; every picture is drawn where the sliders stand and as
+# large as its place, and nothing is on its way to its own.
 READY = """
     document.querySelector(".stApp")?.dataset.testScriptState === "notRunning"
     && !document.querySelector("[data-stale=true], [aria-busy=true]")
@@ -84,6 +84,7 @@ READY = """
     && [...document.querySelectorAll(":is(.wb-picture, .wb-plot):has(.main-svg)")].every((picture) =>
         ["width", "height"].every((side) => Math.abs(
             picture.getBoundingClientRect()[side] - picture.querySelector(".main-svg").getBoundingClientRect()[side]) < 2))
+    && getComputedStyle(document.querySelector(".st-key-result") ?? document.body).opacity === "1"
     && document.getAnimations().every(({ playState }) => playState !== "running")
 """
 
