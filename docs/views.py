@@ -72,6 +72,7 @@ VIEWS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "weight space": ("landscapes", "garden", {"part": "Weight space"}),
     **{f"lesson {number}": ("lessons", "garden", {"lesson": number}) for number in range(1, 1 + len(LESSONS))},
     "a lesson on the wall": ("lessons", "garden", {"lesson": 1, "present": "true"}),
+    "quiz": ("lessons", "garden", {"lessons": "Quiz"}),
 }
 # Python has nothing left to do, nobody is awaited and nothing dimmed; every picture is drawn where the sliders stand and as
 # large as its place, and nothing is on its way to its own.

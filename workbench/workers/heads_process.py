@@ -35,7 +35,7 @@ import queue
 import sys
 import threading
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
 from typing import Any, TextIO
@@ -51,6 +51,7 @@ from workbench.training import Cancelled, Run, train
 from workbench.training.features import features_of, whole_network
 from workbench.training.hardware import device_named
 from workbench.training.scoring import rows_at_once
+from workbench.training.trainer import check_run
 
 DATASETS_IN_MEMORY = 2
 TOLD = 50  # times that it is said how far the runs of `next` are
@@ -177,7 +178,7 @@ class Worker:
         """Trains runs together as long as nobody wants anything else, and those that somebody wants first."""
         from workbench.training.heads import stackable, train_heads
 
-        runs = [run for run in map(run_described, described) if stackable(run) and not shelf.has(run.key)]
+        runs = [run for run in _trainable(described) if stackable(run) and not shelf.has(run.key)]
         n_steps = max((run.epochs * math.ceil(run.data.train.n / run.batch_size) for run in runs), default=0)
         step = 0
 
@@ -196,16 +197,28 @@ class Worker:
                 asked = request.get("id")
 
         self._tell(asked, "ahead", done=0.0)
-        with contextlib.suppress(Cancelled):
-            train_heads(runs, store=shelf, progress=False, on_batch=on_batch)
-            for run in runs:
-                shelf.touch(run.key)
-            shelf.forget()
-        self._tell(asked, "ahead", done=1.0)
+        try:
+            with contextlib.suppress(Cancelled):
+                train_heads(runs, store=shelf, progress=False, on_batch=on_batch)
+                for run in runs:
+                    shelf.touch(run.key)
+                shelf.forget()
+        finally:
+            self._tell(asked, "ahead", done=1.0)
 
     def _tell(self, asked: Any, event: str, **facts: Any) -> None:
         with self.telling:
             print(json.dumps({"id": asked, "event": event, **facts}), file=self.answers, flush=True)
+
+
+def _trainable(described: Iterable[Mapping[str, Any]]) -> Iterator[Run]:
+    """The runs that can be trained; the others say why when they are asked for."""
+    for each in described:
+        try:
+            check_run(run := run_described(each))
+        except (ValueError, OSError):
+            continue
+        yield run
 
 
 def _checked_id(message: Any) -> int | str | None:
