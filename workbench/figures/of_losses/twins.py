@@ -252,7 +252,7 @@ class Twins(Figure):
     def _plotly(self, theme: Theme) -> go.Figure:
         names = list(dict.fromkeys(self.frame["loss"]))
         figure = make_subplots(
-            2, len(names), shared_xaxes=True, shared_yaxes=True, vertical_spacing=0.1, horizontal_spacing=0.03,
+            2, len(names), shared_xaxes=True, shared_yaxes=True, vertical_spacing=0.22, horizontal_spacing=0.03,
             column_titles=[f"<b>{html.escape(name)}</b>" for name in names],
         )  # fmt: skip
         looks = self.looks(theme)
@@ -279,7 +279,7 @@ class Twins(Figure):
             figure.update_yaxes(title=photographs, row=row + 1, col=1)
         below = {"orientation": "h", "x": 0, "xanchor": "left", "yanchor": "top"}
         return figure.update_layout(
-            height=620, margin={"t": 110, "b": 110}, legend=below | {"y": 0.53}, legend2=below | {"y": -0.13}
+            height=620, margin={"t": 110, "b": 110}, legend=below | {"y": 0.59}, legend2=below | {"y": -0.13}
         )
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:

@@ -34,6 +34,8 @@ def tell(theme: Theme) -> Told:
             "y1": 1,
             "line": {"color": theme.threshold, "width": 2},
         }
+        # Three names fit side by side on a telephone too.
+        moved.for_each_annotation(lambda name: name.update(text=name.text.replace(" ", "<br>"), font_size=13))
         axes = range(1, 7)
         return go.Figure(still).update_layout(
             shapes=[
