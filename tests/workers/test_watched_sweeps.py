@@ -90,7 +90,7 @@ def test_a_sweep_that_is_cancelled_keeps_what_is_trained_and_asks_for_nothing_mo
 def test_progress_counts_epochs_of_all_runs_and_judges_the_time_by_those_that_were_trained():
     rows = ({"epoch": 0, "seconds": 1.0}, {"epoch": 1, "seconds": 1.0})
     progress = SweepProgress(PLAN, "training", ("run 1",), at=1, to_train=24, epochs=4, seconds=8.0)
-    of_run = Progress(epochs=4, history=rows, state="training")
+    of_run = Progress(epochs=4, history=rows, state="training", ahead=0.0)  # others come after it
     assert progress.share(of_run) == (4 + 2) / 24
     assert progress.seconds_left(of_run) == (8.0 + 2.0) / 6 * 18
     together = Progress(epochs=4, history=rows * 2, state=FINISHED, ahead=0.5)

@@ -140,9 +140,9 @@ class SweepProgress:
         return min(1.0, (self.epochs + of_run.epochs_done + self.together * (of_run.ahead or 0.0)) / self.to_train)
 
     def seconds_left(self, of_run: Progress) -> float | None:
-        """About how long it will take, once an epoch was timed; None while runs are trained together."""
+        """About how long it will take at most, once an epoch was timed; None while runs are trained together."""
         epochs = self.epochs + of_run.epochs_done
-        if not epochs or of_run.working_ahead:
+        if not epochs or (of_run.working_ahead and not of_run.working):
             return None
         seconds = self.seconds + sum(row["seconds"] for row in of_run.history)
         return seconds / epochs * (self.to_train - epochs)
