@@ -23,6 +23,7 @@ from workbench.store.atomic import room_for
 from workbench.store.runs import WEIGHTS
 from workbench.store.store import write_record
 from workbench.tables import LogitTable
+from workbench.tables.directories import fill_with_table
 from workbench.training.constant_answer import Watched, constant_answer
 from workbench.training.features import features_of, whole_network
 from workbench.training.hardware import check_devices, device_named, one_thread_for_small_steps
@@ -235,8 +236,8 @@ def write_run(
     with room_for(len(content), directory / WEIGHTS):
         (directory / WEIGHTS).write_bytes(content)
     pd.DataFrame(history).to_csv(directory / "history.csv", index=False)
-    for name, table in tables.items():  # a table's folder comes before those inside it
-        table.save(directory / name)
+    for name, table in tables.items():
+        fill_with_table(table, directory / name)
 
 
 def _of_inputs(data: Dataset) -> dict[str, Any]:
