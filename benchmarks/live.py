@@ -62,7 +62,7 @@ def measured(address: str, shelf: Shelf) -> dict[str, list[float]]:
         page = browser.new_page(viewport={"width": 1440, "height": 1800})
         started = time.monotonic()
         page.goto(f"{address}/train")
-        page.get_by_text("Trained AverageKTwoHead").wait_for(timeout=300_000)
+        page.get_by_text("Trained Average-K two-head").wait_for(timeout=300_000)
         seconds: dict[str, list[float]] = {"first": [time.monotonic() - started]}
         page.evaluate(PAGE)
         page.wait_for_function("() => ready('')", timeout=60_000)
