@@ -31,7 +31,8 @@ from workbench.training.loggers import OnEpoch, logger_named, recorded
 from workbench.training.monitors import check_monitors
 from workbench.training.ranks import processes
 from workbench.training.ranks import together as parallel
-from workbench.training.run import Run, TrainedRun
+from workbench.training.run import Run
+from workbench.training.trained import TrainedRun
 from workbench.training.weight_planes import weight_plane
 
 if TYPE_CHECKING:
@@ -135,10 +136,8 @@ def _train_here(
     on_batch: OnBatch | None = None,
 ) -> None:
     """Trains in this process, alone or as one of several ranks; rank 0 writes the run."""
-    from workbench.training import fitting
-    from workbench.training import (
-        learner as learning,  # Lightning takes seconds to import, and a stored run does without
-    )
+    from workbench.training import fitting  # Lightning takes seconds, and a stored run does without
+    from workbench.training import learner as learning
 
     learner = learning.Learner(run, store, on_epoch, on_batch, progress=progress)
     with one_thread_for_small_steps(learner.network, learner.data.input_shape, run.batch_size):

@@ -51,9 +51,9 @@ from workbench.store.shelf import Shelf
 from workbench.training import Cancelled, Run, train
 from workbench.training.features import features_of, whole_network
 from workbench.training.hardware import device_named
-from workbench.training.heads import stackable, train_heads
 from workbench.training.loggers import OnEpoch
 from workbench.training.scoring import rows_at_once
+from workbench.training.stacked.heads import stackable, train_heads
 from workbench.training.trainer import OnBatch
 
 DATASETS_IN_MEMORY = 2

@@ -12,8 +12,9 @@ from waiting import PATIENCE
 
 from workbench.losses import CrossEntropy
 from workbench.store import Store
-from workbench.training import heads, side_by_side, train
-from workbench.training.sweeps import sweep
+from workbench.training import train
+from workbench.training.stacked import heads
+from workbench.training.sweeps import side_by_side, sweep
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.usefixtures("one_thread")
