@@ -16,6 +16,6 @@ PAGES = (
     Page("compare", "Compare", "compare_arrows", compare.page, rules=True, opens_runs=True),
     Page("labels", "Labels", "label", labels.page),
     Page("landscapes", "Landscapes", "landscape", landscapes.page, parts=tuple(landscapes.PARTS)),
-    Page("lessons", "Lessons", "school", lessons.page, of_run=False),
+    Page("lessons", "Lessons", "school", lessons.page, parts=lessons.PARTS, of_run=False),
     Page("runs", "Runs", "inventory_2", runs.page, of_run=False),
 )

@@ -5,16 +5,19 @@ one control moved by a key, beside a page that does nothing but answer. The cloc
 stops one frame after the last chart in sight has changed. The first paint is that of a server that has just come up, with an
 empty browser, and so is the first row that is opened. At last views are opened in a row, and what server and page then hold
 is compared with what they held when each had been opened a few times.
-Needs chromium and playwright. Prints medians and 95th percentiles beside their limits.
+Needs chromium and playwright. Prints medians and 95th percentiles beside their limits. Given names of views, such as
+`python benchmarks/app.py Classes Compare`, it moves their controls and measures nothing else.
 """
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +29,7 @@ from workbench.store.imported import keep_tables
 
 ROWS, CLASSES = 31_112, 1_081  # the test split of Pl@ntNet-300K
 PRESSES = 40
-FEW_PRESSES = 8  # of a control that asks the server
+FEW_PRESSES = 12  # of a control that may ask the server
 STARTS = 6  # of a server, to paint a first page
 PATIENCE = 10_000  # milliseconds after which a page that does not change is given up
 QUIET = 1000  # milliseconds without a change after which a page has settled
@@ -41,6 +44,8 @@ CONTROLS = {
     "Landscapes": ("landscapes?part=Level+sets", "ε"),
     "Lessons": ("lessons?lesson=3", "threshold"),
 }
+# View → what is there once the server has made ahead what follows its control by itself; until then each move asks Python.
+MADE_AHEAD = {"Calibration": ".st-key-figure-after .wb-figure", "Compare": ".st-key-figure-scatter .wb-figure"}
 VISITS, ROUNDS = 20, 3  # of views, one after the other; through all of them before
 SLIDERS = 200  # milliseconds
 ROUND_TRIPS, OF_OBVIOUS, FIRST_ROW = 1.3, 0.7, 1000  # a move ÷ nothing, a paint ÷ that of the obvious app, milliseconds
@@ -140,30 +145,52 @@ def measured(browser, url: str, slider: str, page_code: str, presses: int) -> np
     return np.array(times)
 
 
-def of_views(browser, port: int, presses: int) -> dict[str, np.ndarray]:
-    """View → milliseconds from each key press on one of its controls to the last chart redrawn."""
-    return {name: of_control(browser, f"http://{ADDRESS}:{port}/{address}", label, presses)
-            for name, (address, label) in CONTROLS.items()}  # fmt: skip
+def of_views(
+    browser, ports: tuple[int, int], root: Path, run: StoredRun, names: Iterable[str]
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """View → milliseconds from each key press on one of its controls to the last chart redrawn, and the same of nothing.
+
+    They are pressed in turn: whatever else the machine does, it does to both.
+    """
+    found = {}
+    with (
+        serve(app_command(ports[0], headless=True), ports[0], root, run) as app,
+        serve(beside("nothing.py", ports[1]), ports[1], root, run) as empty_app,
+    ):
+        for name in names:
+            address, label = CONTROLS[name]
+            ours = control(browser, f"{app.url}/{address}", label, MADE_AHEAD.get(name, ".stMain"))
+            controls = ours, control(browser, empty_app.url, "K", ".stMain")
+            times = np.array([[press(each) for each in controls] for _ in range(FEW_PRESSES)])
+            found[name] = times[:, 0], times[:, 1]
+            for each in controls:
+                each.page.close()
+    return found
 
 
-def of_control(browser, url: str, label: str, presses: int) -> np.ndarray:
-    """Milliseconds from each key press on a slider of a page to the last change of it."""
+def control(browser, url: str, label: str, ready: str):
+    """A slider of a page that has settled, visited anew until it has what is `ready` by then."""
     page = browser.new_page(viewport={"width": 1440, "height": 1000})
     page.set_default_timeout(120_000)
-    page.goto(url)
     control = page.locator(".stMain").get_by_role("slider", name=label).first
-    control.wait_for()
-    page.wait_for_timeout(4000)
-    page.locator(".stApp[data-test-script-state=notRunning]").wait_for()  # the photographs may take longer
+    there = False
+    while not there:
+        page.goto(url)
+        control.wait_for()
+        page.wait_for_timeout(4000)
+        page.locator(".stApp[data-test-script-state=notRunning]").wait_for()  # the photographs may take longer
+        there = page.locator(ready).count() > 0
     page.evaluate(ANY_PAGE)
-    found = []
-    for _ in range(presses):
-        control.focus()
-        page.evaluate("() => { window.pressed = undefined; }")
-        page.keyboard.press("ArrowRight")
-        found.append(page.evaluate("() => pressed"))
-    page.close()
-    return np.array(found)
+    return control
+
+
+def press(control) -> float:
+    """Milliseconds from a key press on a slider to the last change of its page."""
+    control.page.bring_to_front()
+    control.focus()
+    control.page.evaluate("() => { window.pressed = undefined; }")
+    control.page.keyboard.press("ArrowRight")
+    return control.page.evaluate("() => pressed")
 
 
 def first_paint(
@@ -264,6 +291,9 @@ def beside(script: str, port: int) -> list[str]:
 
 
 def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("views", nargs="*", choices=CONTROLS, metavar="view", help=f"of {', '.join(CONTROLS)}")
+    chosen = arguments.parse_args().views
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
@@ -281,6 +311,9 @@ def main() -> None:
         commands = app_command(ports[0], headless=True), beside("obvious_app.py", ports[1])
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
         try:
+            if chosen:
+                print_moves(of_views(browser, ports, Path(empty), demo, chosen))
+                return
             pages = {
                 "first page": (commands[0], ports[0], FIRST_PAGE, ".stMain h1", ""),
                 "Sets": (commands[0], ports[0], APP_PAGE, SLIDER, "sets"),
@@ -292,12 +325,8 @@ def main() -> None:
             }
             row = opening_a_row(ports[0], browser, Path(empty), demo)
             opened, megabytes = opening_train(ports[0], browser, Path(empty), demo)
-            with (
-                serve(commands[0], ports[0], Path(empty), demo) as app,
-                serve(beside("nothing.py", ports[1]), ports[1], Path(empty), demo) as empty_app,
-            ):
-                nothing = of_control(browser, empty_app.url, "K", 2 * FEW_PRESSES)
-                views = of_views(browser, ports[0], FEW_PRESSES)
+            moves = of_views(browser, ports, Path(empty), demo, CONTROLS)
+            with serve(commands[0], ports[0], Path(empty), demo) as app:
                 visited = held_after_visits(app, browser)
             val, test = long_tailed_tables()
             run = keep_tables(val, test=test, title="benchmark", store=Store(folder))
@@ -310,10 +339,8 @@ def main() -> None:
     print(f"{'':<14}{'median':>10}{'95 %':>10}{'limit':>10}")
     line("Sets", ours, f"{SLIDERS:>7} ms")
     line("obvious app", theirs)
-    print(f"{np.median(theirs) / np.median(ours):.0f} × faster\n\none control moved, demo run")
-    line("nothing", nothing)
-    for name, times in views.items():
-        line(name, times, f"{np.nanmedian(times) / np.nanmedian(nothing):>7.2f} of {ROUND_TRIPS} × nothing")
+    print(f"{np.median(theirs) / np.median(ours):.0f} × faster\n")
+    print_moves(moves)
     print("\nfirst paint of a server that has just come up, demo run")
     obvious = np.median(painted["obvious app"][1:])
     for name, (first, *later) in painted.items():
@@ -324,6 +351,14 @@ def main() -> None:
     print(f"\n{VISITS} views opened in a row")
     for name, (first, last) in {name: (held[name] for held in visited) for name in visited[0]}.items():
         print(f"{name:<24}{first:>8.0f}{last:>8.0f}  {last / first:.2f} ×")
+
+
+def print_moves(moves: dict[str, tuple[np.ndarray, np.ndarray]]) -> None:
+    """How long moves of controls take, beside a round trip that does nothing."""
+    print("one control moved, demo run")
+    line("nothing", np.concatenate([nothing for _, nothing in moves.values()]))
+    for name, (times, nothing) in moves.items():
+        line(name, times, f"{np.nanmedian(times) / np.nanmedian(nothing):>7.2f} of {ROUND_TRIPS} × nothing")
 
 
 def line(name: str, times: np.ndarray, said: str = "") -> None:

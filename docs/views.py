@@ -68,6 +68,7 @@ VIEWS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "along a line": ("landscapes", "garden", {"part": "Along a line"}),
     "the moat": ("landscapes", "garden", {"part": "The moat"}),
     "weight space": ("landscapes", "garden", {"part": "Weight space"}),
+    "quiz": ("lessons", "garden", {"lessons": "Quiz"}),
     **{f"lesson {number}": ("lessons", "garden", {"lesson": number}) for number in range(1, 5)},
 }
 # Python has nothing left to do, and every picture is drawn where the sliders stand.

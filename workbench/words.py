@@ -72,6 +72,17 @@ def of_knob(name: str, knob: Knob | None = None) -> str:
     return knob.symbol if knob is not None and knob.symbol else name if len(name) == 1 else of_name(name)
 
 
+def of_varied(name: str) -> str:
+    """What a sweep varies, as a person writes it; a knob has the same symbol in every loss.
+
+    >>> of_varied("loss.epsilon"), of_varied("learning_rate"), of_varied("data.rho")
+    ('ε', 'learning rate', "the data's rho")
+    """
+    of, _, last = name.rpartition(".")
+    knobs = [loss.knobs[last] for loss in LOSSES.values() if of == "loss" and last in loss.knobs]
+    return f"the data's {of_knob(last)}" if of == "data" else of_knob(last, next(iter(knobs), None))
+
+
 def of_value(value: Any) -> str:
     """The value of a knob as a person writes it: a schedule as `3 → 0.2`, a list without its brackets.
 

@@ -25,11 +25,16 @@ MACRO = "the same, averaged over classes"
 
 def strip(view: str, key: str) -> Position:
     """Sliders and headline numbers of a view, always in sight. Returns where a slider was released last."""
-    at = places(key)
-    said = numbers(reading.index(key, "test").table, at, compact(key, None))
-    position = moved(key, at, at.sliders(), said, start=at.asked, mount=f"strip of {view} {key}")
+    at, (sliders, said) = places(key), at_every_place(key)
+    position = moved(key, at, sliders, said, start=at.asked, mount=f"strip of {view} {key}")
     position.keep()
     return position
+
+
+@st.cache_resource(show_spinner=False, max_entries=8)
+def at_every_place(key: str) -> tuple[list[live.Slider], list[live.Number]]:
+    """The linked sliders of a run, and what is said at every place of them."""
+    return places(key).sliders(), numbers(reading.index(key, "test").table, places(key), compact(key, None))
 
 
 def moved(

@@ -88,11 +88,10 @@ class Places:
         at = int(np.abs(self.values[held] - value).argmin())
         return Position(held, float(self.values[held][at]), self.first(held) + at)
 
-    def beside(self, position: Position) -> list[Position]:
-        """The next position of the same slider upwards, and downwards, where there is one."""
-        values, first = self.values[position.held], self.first(position.held)
-        near = [at for at in (position.place - first + 1, position.place - first - 1) if 0 <= at < len(values)]
-        return [Position(position.held, float(values[at]), first + at) for at in near]
+    def positions(self) -> list[Position]:
+        """The position of every place."""
+        of_sliders = [(held, value) for held, values in self.values.items() for value in values.tolist()]
+        return [Position(held, value, place) for place, (held, value) in enumerate(of_sliders)]
 
     def asked(self) -> Position:
         """What the address of the page asks for, or else where the sliders of another view were left.

@@ -71,10 +71,16 @@ def titles(keys: Sequence[str]) -> dict[str, str]:
 
 
 def looks(key: str) -> dict[str, Look]:
-    """Name → colour and mark of the runs on the same rows: the oldest keeps its own, whatever comes later."""
+    """Name → colour and mark of the runs on the same rows."""
+    names = reading.on_the_same_rows(key)
+    return {names[short]: look for short, look in looks_by_key(key).items()}
+
+
+def looks_by_key(key: str) -> dict[str, Look]:
+    """Short key → colour and mark of the runs on the same rows: the oldest keeps its own, whatever comes later."""
     names = reading.on_the_same_rows(key)
     oldest = sorted((run for run in reading.runs() if run.short in names), key=lambda run: (run.finished, run.key))
-    return {names[of[:SHORT]]: look for of, look in looks_of(run.key for run in oldest).items()}
+    return {of[:SHORT]: look for of, look in looks_of(run.key for run in oldest).items()}
 
 
 def from_to(key: str, other: str) -> str:

@@ -16,6 +16,7 @@ from session.address import bound, one_of
 from session.messages import plain
 from workbench.figures.of_data.sprites import data_url, sprite_sheet
 from workbench.figures.style import theme
+from workbench.metrics.places import of_few_rows
 
 ON_A_PAGE = 12
 COLUMNS = 6  # of the sheet that holds the photographs
@@ -65,12 +66,8 @@ def photo(key: str, row: int) -> str | None:
 def cards(table: wb.LogitTable, rows: np.ndarray, places: Places) -> list[live.Card]:
     """The rows as cards: their most probable classes, and size and hit at every place of the sliders."""
     part = table.rows(rows)
-    index, thresholds = wb.SetIndex(part), places.thresholds
-    sizes = np.array([index.sizes(threshold=threshold) for threshold in thresholds])
-    hits = None
-    if part.labels is not None:
-        hits = np.array([index.hits(threshold=threshold) for threshold in thresholds])
-    return _cards(rows, wb.Threshold(float(thresholds.min())).fit(part).sets(part), sizes, hits)
+    sizes, hits = of_few_rows(part, places.thresholds)
+    return _cards(rows, wb.Threshold(float(places.thresholds.min())).fit(part).sets(part), sizes, hits)
 
 
 def cards_of(sets: wb.PredictionSets, rows: np.ndarray) -> list[live.Card]:

@@ -5,7 +5,6 @@
 // numbers and one text for every place; names reach the page as text, never as HTML.
 
 const channels = new Map();
-let plotly = null;
 
 export default function ({ data, parentElement, setStateValue, setTriggerValue }) {
   const before = parentElement.live;
@@ -443,14 +442,6 @@ function clicked(live, picture, { curveNumber, pointNumber: point, customdata = 
   live.trigger("clicked", { trace, point, data: ArrayBuffer.isView(customdata) ? Array.from(customdata) : customdata });
 }
 
-function add(parent, tag, className = "", text = "") {
-  const element = document.createElement(tag);
-  if (className) element.className = className;
-  element.textContent = text;
-  parent.append(element);
-  return element;
-}
-
 // Tells of a size that is another than now: an observer of its own also tells of the first one.
 function onResize(element, changed) {
   const size = () => `${element.clientWidth} ${element.clientHeight}`;
@@ -481,13 +472,13 @@ function write({ data, layout }, moves, place) {
 }
 
 // `Plotly.update` draws axes and legend again, which takes most of its time. Where they stay, an animation of no duration
-// moves the marks alone.
+// moves the marks alone; the cells of a heat map it leaves as they are.
 const AT_ONCE = { mode: "immediate", frame: { duration: 0, redraw: false }, transition: { duration: 0 } };
 async function redraw(picture, inData, inLayout, traces) {
   const { Plotly } = globalThis;
   const names = [...Object.keys(inData), ...Object.keys(inLayout)];
   for (const values of Object.values(inData)) values.length = traces.length; // Plotly would give the rest the first ones
-  if (names.some((name) => name.includes("."))) return Plotly.update(picture, inData, inLayout, traces);
+  if (names.some((name) => name.includes(".") || name === "z")) return Plotly.update(picture, inData, inLayout, traces);
   const data = traces.map((_, place) => Object.fromEntries(Object.keys(inData).map((name) => [name, inData[name][place]])));
   if (traces.length) await Plotly.animate(picture, { data, traces }, AT_ONCE);
   return Plotly.relayout(picture, inLayout);
@@ -509,22 +500,14 @@ function setInLayout(layout, changes, property, value) {
   changes[list][index][inner] = value;
 }
 
-// One value for every place: the lines of a matrix as plotly.py writes it, or a number in a list of distinct values.
+// One value for every place: the lines of a matrix as plotly.py writes it, or of one matrix after the other; or a number in a
+// list of distinct values.
 function reader({ dtype, shape, bdata, distinct, at }) {
   if (distinct) return (place) => distinct[at[place]];
   const bytes = Uint8Array.from(atob(bdata), (character) => character.charCodeAt(0));
-  const matrix = new { f4: Float32Array, f8: Float64Array, i4: Int32Array }[dtype](bytes.buffer);
-  return (place) => matrix.subarray(place * shape[1], (place + 1) * shape[1]);
-}
-
-// plotly.js is served with the app, never from the network. A page asks for it in its head; if that did not work, we do.
-function loadPlotly(address) {
-  plotly ??= new Promise((resolve, reject) => {
-    if (globalThis.Plotly) return resolve(globalThis.Plotly);
-    const script = document.querySelector(`script[src="${address}"]`) ?? document.createElement("script");
-    script.addEventListener("load", () => resolve(globalThis.Plotly));
-    script.addEventListener("error", () => reject(new Error(`plotly.js could not be read from ${address}`)));
-    if (!script.isConnected) document.head.append(Object.assign(script, { src: address }));
-  });
-  return plotly;
+  const numbers = new { f4: Float32Array, f8: Float64Array, i4: Int32Array }[dtype](bytes.buffer);
+  const [lines, columns] = shape.length === 3 ? shape.slice(1) : [1, shape[1]];
+  const line = (number) => numbers.subarray(number * columns, (number + 1) * columns);
+  if (shape.length === 2) return line;
+  return (place) => Array.from({ length: lines }, (_, number) => line(place * lines + number));
 }

@@ -15,7 +15,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from weakref import ReferenceType, ref
@@ -127,10 +127,10 @@ def sliders(
     What `follows` a slider of Streamlit's needs none of its own, and `place` is only where it begins.
     """
     parts: dict[str, Any] = {
-        "sliders": [asdict(slider) for slider in sliders],
-        "numbers": [asdict(number) for number in numbers],
+        "sliders": [vars(slider) for slider in sliders],
+        "numbers": [vars(number) for number in numbers],
     }
-    parts |= {"follows": None if follows is None else asdict(follows)}
+    parts |= {"follows": None if follows is None else vars(follows)}
     return _mount("sliders", channel, {**parts, "held": held, "place": place}, key).get("position")
 
 
@@ -254,15 +254,20 @@ def cards(
 
     Returns the number of the row that was opened just now, if cards can be opened, or None.
     """
-    about = {"cards": [asdict(card) for card in cards], "sheet": sheet, "colours": colours, "opens": opens}
+    about = {"cards": [_of_card(card) for card in cards], "sheet": sheet, "colours": colours, "opens": opens}
     parts = {**about, "columns": columns, "lines": -(-len(cards) // columns)}
     clicked = _mount("cards", channel, parts, key).get("clicked")
     return None if clicked is None else clicked["data"]
 
 
+def _of_card(card: Card) -> dict[str, Any]:
+    """A card as it is sent. (`dataclasses.asdict` would copy every number of every place.)"""
+    return {**vars(card), "classes": [vars(suggestion) for suggestion in card.classes]}
+
+
 def side_by_side(cards: Sequence[Card], *, colours: dict[str, str], key: str) -> None:
     """Draw the sets of one row, each at its only place."""
-    parts = {"cards": [asdict(card) for card in cards], "sheet": None, "columns": 1, "lines": 1}
+    parts = {"cards": [_of_card(card) for card in cards], "sheet": None, "columns": 1, "lines": 1}
     _mount("beside", key, {**parts, "colours": colours, "opens": False}, key)
 
 
@@ -287,7 +292,7 @@ def suggestions(
     parts = {
         "about": about,
         "head": list(head),
-        "lines": [asdict(line) for line in lines],
+        "lines": [vars(line) for line in lines],
         "photo": photo,
         "facts": list(facts),
     }
@@ -330,7 +335,7 @@ def _element() -> Any:
     """The component."""
     return st.components.v2.component(
         "live",
-        js="\n".join((HERE / name).read_text(encoding="utf-8") for name in ("live.js", "pictures.js")),
+        js="\n".join((HERE / name).read_text(encoding="utf-8") for name in ("elements.js", "live.js", "pictures.js")),
         css=(HERE / "live.css").read_text(encoding="utf-8"),
         isolate_styles=False,
     )

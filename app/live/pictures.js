@@ -173,6 +173,7 @@ function byKeyboard(picture, chosen, told, fill) {
   picture.setAttribute("aria-roledescription", "picture");
   picture.setAttribute("aria-description", HOW);
   let place = null; // which trace, which of its points
+  const drawn = new MutationObserver(tell); // of keys that come quickly, Plotly draws what the last one asks for some time later
 
   picture.addEventListener("keydown", (event) => {
     if (event.altKey || event.ctrlKey || event.metaKey || !picture._fullData) return;
@@ -192,12 +193,18 @@ function byKeyboard(picture, chosen, told, fill) {
 
   function show() {
     const { xaxis, yaxis } = picture._fullData[place.trace];
+    drawn.observe(picture, { childList: true, subtree: true });
     globalThis.Plotly.Fx.hover(picture, [{ curveNumber: place.trace, pointNumber: place.point }], `${xaxis}${yaxis}`);
+    tell();
+  }
+
+  function tell() {
     const said = [...picture.querySelectorAll(".hoverlayer text")].map((text) => [...text.childNodes].map((e) => e.textContent).join(" "));
     told.textContent = said.join(", ");
   }
 
   function leave() {
+    drawn.disconnect();
     if (place !== null && picture.data) globalThis.Plotly.Fx.unhover(picture);
     place = null;
     told.textContent = "";

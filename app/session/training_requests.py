@@ -5,7 +5,7 @@ A run is described here as in its `run.json`: making a `Run` would need torch, w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -15,6 +15,7 @@ from workbench.datasets import ImageTransform, recipe_class, transforms
 from workbench.figures import Code
 from workbench.lookup import allowed_modules
 from workbench.workers.heads import WarmWorker
+from workbench.workers.sweeps import WatchedSweep
 
 # What a page asks about a run besides its data, model and loss.
 SETTINGS = ("epochs", "batch_size", "optimizer", "learning_rate", "schedule", "weight_decay", "seed")
@@ -33,6 +34,17 @@ def long_worker() -> WarmWorker:
     return WarmWorker()
 
 
+@st.cache_resource(show_spinner=False)
+def long_sweep() -> WatchedSweep:
+    """The sweep that was asked for last. It is trained by the worker of everything that takes longer."""
+    return WatchedSweep(long_worker())
+
+
+def busy() -> bool:
+    """Whether something that takes longer is being trained: one run, or one sweep, at a time."""
+    return long_worker().progress.working or long_sweep().progress.working
+
+
 def title(described: Mapping[str, Any]) -> str:
     """A short name for people: `garden · CNN · Noised top-K, K = 3, ε = 0.9`."""
     model = words.of_model(described["model"])
@@ -43,6 +55,17 @@ def title(described: Mapping[str, Any]) -> str:
 
 def code(described: Mapping[str, Any]) -> Code:
     """The lines that train the same run: they give `trained`, `val` and `test`."""
+    trained = ["trained = wb.train(run)", 'val, test = trained.tables["val"], trained.tables["test"]']
+    return Code(setup=trained).after(_run_in_code(described))
+
+
+def sweep_code(described: Mapping[str, Any], over: Mapping[str, Sequence[Any]]) -> Code:
+    """The lines that train the same sweep: they give `found`."""
+    return Code(setup=[f"found = wb.sweep(run, {dict(over)!r})"]).after(_run_in_code(described))
+
+
+def _run_in_code(described: Mapping[str, Any]) -> Code:
+    """The lines that give `run`."""
     imports: list[str] = []
     data = _data_in_code(described["dataset"], imports)
     loss = _loss_in_code(described["loss"], imports)
@@ -56,8 +79,6 @@ def code(described: Mapping[str, Any]) -> Code:
         "run = wb.Run(",
         *(f"    {field}," for field in fields),
         ")",
-        "trained = wb.train(run)",
-        'val, test = trained.tables["val"], trained.tables["test"]',
     ]
     return Code(setup=lines, imports=imports)
 

@@ -15,12 +15,13 @@ from controls import rules
 from controls.places import along, compact, places
 from controls.runs import from_to, one_run
 from controls.words import WORDS_OF_SETS, explained
-from drawing.figures import drawn, following
+from drawing.figures import HEIGHT, drawn, following
 from drawing.handout import handout
 from session import messages, reading
 from session.address import any_text, bound, one_of
 from views.samples import open_rows, open_samples
 from workbench.figures import Figure
+from workbench.figures.of_sets.neighbours import co_members, co_members_at, companions
 
 OF_CLASSES: dict[str, Callable[[wb.PredictionSets], Figure]] = {
     "classes": wb.figures.per_class,
@@ -56,7 +57,7 @@ def page() -> None:
 @st.fragment
 @messages.friendly
 def body(key: str, dark: bool) -> None:
-    """All that follows the sliders; pictures of single classes follow when a slider is released."""
+    """All that follows the sliders; the table, and what is compared with another run, when one is released."""
     chosen_rule = rules.choose("classes", key)
     sets = chosen_rule.sets
     labelled = sets.table.labels is not None
@@ -75,25 +76,44 @@ def body(key: str, dark: bool) -> None:
             table(chosen_rule, other)
         with st.container(key="company"):
             around = chosen_class(sets)
-            company(key, sets, around, dark)
+            company(chosen_rule, around, dark)
         if other is not None:
             improved(key, other, sets, chosen_rule.of(other), dark)
         if sets.table.class_counts is not None:
             drawn("lorenz", key, lambda: wb.figures.lorenz(sets.table.class_counts), dark)
 
 
-def company(key: str, sets: wb.PredictionSets, around: int, dark: bool) -> None:
+def company(chosen_rule: rules.ChosenRule, around: int, dark: bool) -> None:
     """Who shares the sets of a class; a cell opens the rows whose sets hold both classes."""
-    figure = wb.figures.shared_sets(sets, around)
-    clicked = drawn("shared", key, lambda: figure, dark, height=TALL)
+    key, sets = chosen_rule.key, chosen_rule.sets
+
+    def make() -> Figure:
+        return wb.figures.shared_sets(sets, around, among=companions(sets.table, around))
+
+    def moving() -> dict[str, Any]:
+        return company_at_every_place(key, around, chosen_rule.along, dark)
+
+    picture("shared", chosen_rule, make, moving, dark, of=f"class {around}", height=TALL)
     name = sets.table.named_classes()[around]
     with st.container(horizontal=True):
         if sets.table.labels is not None and st.button("Its rows", icon=":material/photo_library:", type="tertiary"):
             open_samples(key, label=name)
         if st.button("Rows whose sets hold it", icon=":material/photo_library:", type="tertiary"):
             open_samples(key, holds=[name])
-    if clicked is not None and (rows := figure.rows_behind(clicked)) is not None:
-        open_rows(key, rows, sets.table)
+
+
+@st.cache_resource(show_spinner="Drawing…", max_entries=32)
+def company_at_every_place(key: str, around: int, rules: tuple[str, ...] | None, dark: bool) -> dict[str, Any]:
+    """The company of a class as it is sent to the browser, with all its moves."""
+    table = reading.run(key).tables["test"]
+    classes = companions(table, around)
+    if rules is not None:
+        sets = reading.sets_along(key, rules)
+        together, first = np.array([co_members(each)[np.ix_(classes, classes)] for each in sets]), sets[0]
+    else:
+        together, first = co_members_at(table, classes, places(key).thresholds), first_sets(key)
+    figure = wb.figures.shared_sets(first, around, among=classes)
+    return following(figure, {"co_members": together}, dark, height=TALL)
 
 
 def improved(key: str, other: str, before: wb.PredictionSets, after: wb.PredictionSets, dark: bool) -> None:
@@ -115,23 +135,16 @@ def chosen_class(sets: wb.PredictionSets) -> int:
     return names.index(st.selectbox(label, names, first, **bound("class", one_of(names))))
 
 
-@messages.friendly
 def of_classes(name: str, chosen_rule: rules.ChosenRule, dark: bool) -> None:
-    """A picture of classes, which follows the sliders while they move; a class in it opens its rows."""
-    key = chosen_rule.key
+    """A picture of all classes; a class in it opens its rows."""
 
     def make() -> Figure:
         return OF_CLASSES[name](chosen_rule.sets)
 
-    if not chosen_rule.moves:
-        clicked = drawn(name, key, make, dark)
-    else:
-        with st.container(key=f"figure-{name}"):
-            parts, channel = at_every_place(name, key, chosen_rule.along, dark), chosen_rule.channel
-            clicked = live.figure(channel, **parts, key=f"{name} of classes {channel}")
-            handout(name, key, make, dark)
-    if clicked is not None and (rows := make().rows_behind(clicked)) is not None:
-        open_rows(key, rows, chosen_rule.sets.table)
+    def moving() -> dict[str, Any]:
+        return at_every_place(name, chosen_rule.key, chosen_rule.along, dark)
+
+    picture(name, chosen_rule, make, moving, dark)
 
 
 @st.cache_resource(show_spinner="Drawing…", max_entries=32)
@@ -139,8 +152,35 @@ def at_every_place(name: str, key: str, rules: tuple[str, ...] | None, dark: boo
     """A picture as it is sent to the browser, with all its moves: along the linked sliders, or along that of a rule."""
     if rules is not None:
         return following(OF_CLASSES[name](reading.sets_by(key, rules[0])), along(key, rules, None), dark)
-    sets = reading.sets(key, "K", float(places(key).K_values[0]))
-    return following(OF_CLASSES[name](sets), compact(key, None), dark)
+    return following(OF_CLASSES[name](first_sets(key)), compact(key, None), dark)
+
+
+def first_sets(key: str) -> wb.PredictionSets:
+    """The sets at the first place of the linked sliders."""
+    return reading.sets(key, "K", float(places(key).K_values[0]))
+
+
+@messages.friendly
+def picture(
+    name: str,
+    chosen_rule: rules.ChosenRule,
+    make: Callable[[], Figure],
+    moving: Callable[[], dict[str, Any]],
+    dark: bool,
+    *,
+    of: str = "classes",
+    height: int = HEIGHT,
+) -> None:
+    """A picture that follows the sliders while they move, if the rule does; what is clicked in it opens its rows."""
+    key, channel = chosen_rule.key, chosen_rule.channel
+    if not chosen_rule.moves:
+        clicked = drawn(name, key, make, dark, height=height)
+    else:
+        with st.container(key=f"figure-{name}"):
+            clicked = live.figure(channel, **moving(), key=f"{name} of {of} {channel}")
+            handout(name, key, make, dark)
+    if clicked is not None and (rows := make().rows_behind(clicked)) is not None:
+        open_rows(key, rows, chosen_rule.sets.table)
 
 
 @messages.friendly

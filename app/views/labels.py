@@ -12,7 +12,7 @@ import live
 import workbench as wb
 from controls.headline import strip
 from controls.places import places
-from controls.runs import chosen_runs, code_opening, titles
+from controls.runs import chosen_runs, code_opening, looks_by_key, titles
 from controls.words import explained
 from drawing.figures import drawn, following
 from drawing.handout import handout
@@ -201,7 +201,9 @@ def f1_picture(channel: str, names: dict[str, str], threshold: float, dark: bool
 @st.cache_resource(show_spinner="Measuring F1 at every threshold…", max_entries=16)
 def f1_curves(names: dict[str, str]) -> F1AgainstThreshold:
     """The curves of the runs."""
-    return wb.figures.f1_against_threshold({name: reading.run(key).tables["test"] for key, name in names.items()})
+    known = looks_by_key(next(iter(names)))
+    tables = {name: reading.run(key).tables["test"] for key, name in names.items()}
+    return wb.figures.f1_against_threshold(tables, looks={name: known[key] for key, name in names.items()})
 
 
 @st.cache_resource(show_spinner="Drawing…", max_entries=16)

@@ -12,11 +12,11 @@ from workbench import words
 from workbench.figures.base import counted
 from workbench.store import DEMO, Store, StoredRun, marks
 
-REMOVED = "removed"  # of a session: keys of the runs it removed last
+CHOSEN, REMOVED = "chosen runs", "removed"  # of a session: keys of the runs that are marked, and that it removed last
 COLUMNS = {
     "pinned": st.column_config.TextColumn("Pinned", width="small"),
-    "name": st.column_config.TextColumn("Run", width="large"),
-    "tags": st.column_config.ListColumn("Tags"),
+    "name": st.column_config.TextColumn("Run", width="medium"),
+    "tags": st.column_config.ListColumn("Tags", width="medium"),
     "data": st.column_config.TextColumn("Data"),
     "loss": st.column_config.TextColumn("Loss"),
     "rows": st.column_config.NumberColumn("Test rows", width="small"),
@@ -50,13 +50,24 @@ def body() -> None:
     if found.empty:
         st.info("No run is like that.", icon=":material/search_off:")
         return
+    by_key = {run.key: run for run in runs}
+    actions([by_key[key] for key in marked(found)])
+
+
+def marked(found: pd.DataFrame) -> list[str]:
+    """The keys of the runs that are marked in the table.
+
+    Streamlit remembers lines by their numbers. A pin or a search changes which run is on which line, so that another table
+    is drawn then, in which the same runs are marked.
+    """
+    lines = found["key"].tolist()
+    rows = [lines.index(key) for key in st.session_state.get(CHOSEN, []) if key in lines]
     event = st.dataframe(
         found, column_config=COLUMNS, column_order=list(COLUMNS), hide_index=True, on_select="rerun",
-        selection_mode="multi-row", key="chosen runs",
+        selection_mode="multi-row", selection_default={"selection": {"rows": rows}}, key=f"runs {' '.join(lines)}",
     )  # fmt: skip
-    keys = found["key"].to_numpy()
-    by_key = {run.key: run for run in runs}
-    actions([by_key[keys[line]] for line in event.selection.rows if line < len(keys)])
+    st.session_state[CHOSEN] = [lines[line] for line in event.selection.rows]
+    return st.session_state[CHOSEN]
 
 
 def listed(runs: list[StoredRun]) -> pd.DataFrame:
@@ -128,7 +139,8 @@ def tag(chosen: list[StoredRun]) -> None:
     shared = [set(marks.marks_of(Store(), run.key).tags) for run in chosen]
     before = sorted(set.intersection(*shared))
     with st.form("tags", border=False):
-        left = st.multiselect("Tags", before, before, accept_new_options=True, placeholder="a word, then Enter")
+        typed = st.text_input("With commas in between", ", ".join(before), placeholder="course, to keep")
+        left = [each.strip() for each in typed.split(",") if each.strip()]
         if st.form_submit_button("Save"):
             for run in chosen:
                 marks.untag(Store(), run.key, *(each for each in before if each not in left))

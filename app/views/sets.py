@@ -13,7 +13,7 @@ import live
 import workbench as wb
 from controls import rules
 from controls.places import along, compact, places
-from controls.runs import one_run
+from controls.runs import looks_by_key, one_run
 from controls.words import WORDS_OF_SETS, explained
 from drawing import photos, row_detail
 from drawing.figures import HEIGHT, PANEL, at_each_place, drawn, following, sent
@@ -23,6 +23,7 @@ from session.address import bound, one_of
 from views.samples import open_rows
 from workbench.figures import Figure
 from workbench.figures.base import Click, Places
+from workbench.figures.looks import Look
 from workbench.figures.of_probabilities.reliability import Reliability
 from workbench.figures.of_sets.curves import AccuracyAgainstSize
 from workbench.figures.of_sets.sizes import MOST_GROUPS, SetSizes
@@ -72,7 +73,9 @@ def figures(chosen_rule: rules.ChosenRule, dark: bool) -> None:
         other = one_run("Outlined: the sizes of", titles, "other") if titles else None
     beside = None if other is None else chosen_rule.of(other)
     makers: dict[str, Callable[[], Figure]] = {
-        "sizes": lambda: wb.figures.set_sizes(chosen_rule.sets, by=by, other=beside)
+        "sizes": lambda: wb.figures.set_sizes(
+            chosen_rule.sets, by=by, other=beside, looks=both_looks(chosen_rule.key, other)
+        )
     }
     if labelled:
         makers |= {
@@ -235,7 +238,16 @@ def at_every_place(
     of_other = None
     if other is not None:
         of_other = compact(key, by, other) if rules is None else along(key, rules, by, other)
-    return sizes_following(wb.figures.set_sizes(sets, by=by, other=beside), everywhere, dark, of_other)
+    sizes = wb.figures.set_sizes(sets, by=by, other=beside, looks=both_looks(key, other))
+    return sizes_following(sizes, everywhere, dark, of_other)
+
+
+def both_looks(key: str, other: str | None) -> tuple[Look, ...]:
+    """The looks of two runs that are laid over each other; one alone needs none."""
+    if other is None:
+        return ()
+    known = looks_by_key(key)
+    return known[key], known[other]
 
 
 def sizes_following(figure: SetSizes, everywhere: Places, dark: bool, other: Places | None = None) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
+import sys
 import urllib.parse
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -73,6 +74,12 @@ def runs_of_all(tmp_path_factory: pytest.TempPathFactory) -> Store:
     _keep(store, "many labels", *many.split())
     _keep(store, "no labels", *wb.LogitTable(scores).split())
     return store
+
+
+@pytest.fixture(autouse=True)
+def main_module_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Streamlit makes the page it draws `__main__`, which every process that is spawned afterwards would run first."""
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
 
 
 @pytest.fixture
@@ -160,7 +167,7 @@ def opened(browser: Any, server: str, request: pytest.FixtureRequest) -> Iterato
         page.emulate_media(color_scheme=scheme)
         page.mouse.move(0, 0)
         page.goto(f"{server}/{view}?{urllib.parse.urlencode({'run': KEYS.get(run, run)[:12], **asked}, doseq=True)}")
-        page.wait_for_selector(wait_for or (".wb-wall" if view == "sets" else ".wb-drawing"))
+        page.wait_for_selector(wait_for or (".wb-wall" if view == "sets" else ".wb-drawing, .wb-figure"))
         settled(page)
         return page
 

@@ -30,6 +30,7 @@ VIEWS = [
     ("train", {"train": "A new run", "new_loss": "Differentiable top-k", "data": "meadow"}, ()),
     ("train", {"train": "A new run", "new_loss": "Noised top-K"}, ()),
     ("train", {"train": "A new run", "data": "a path on this machine"}, ()),
+    ("train", {"train": "Sweeps"}, ()),
     ("compare", {}, ()),
     ("compare", {"compare": "Papers' tables"}, ()),
     ("labels", {}, OF_SLIDERS),
@@ -40,10 +41,16 @@ VIEWS = [
     ("landscapes", {"part": "The moat"}, ()),
     ("landscapes", {"part": "Weight space"}, ()),
     ("lessons", {}, ("lesson",)),
+    ("lessons", {"lessons": "Quiz"}, ()),
     ("runs", {}, ()),
 ]
 TEXTS = ("find", "path")  # of which any one can be read
-NONE_CHOSEN = ("holds", "augmentation", "apart_NoisedTopK_AverageKTwoHead")  # which are empty where nothing is chosen
+NONE_CHOSEN = (
+    "holds",
+    "augmentation",
+    "apart_NoisedTopK_AverageKTwoHead",
+    "vary_CrossEntropy",
+)  # which are empty where nothing is chosen
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from browsing import (
 )
 
 import workbench as wb
+from workbench.figures.of_sets.neighbours import companions
 from workbench.figures.style import LIGHT
 
 pytestmark = pytest.mark.browser
@@ -31,12 +32,12 @@ def sets_of(store, name, K):
     return wb.AverageK(K).fit(tables["val"]).sets(tables["test"])
 
 
-def heat_map(page):
-    """The shares of the heat map; NaN on the diagonal."""
-    lines = page.locator(".st-key-figure-shared .wb-picture").evaluate(
-        "picture => picture._fullData[0].z.map(line => Array.from(line))"
-    )
-    return np.array(lines, float)
+def assert_same_company(page, expected):
+    """The heat map shows the shares of the figure, and says of how many sets."""
+    picture = page.locator(".st-key-figure-shared .wb-picture")
+    lines = picture.evaluate("picture => picture._fullData[0].z.map(line => Array.from(line))")
+    np.testing.assert_allclose(np.array(lines, float), expected.heights(), atol=1e-6)
+    says(page.locator(".st-key-figure-shared"), expected.subtitle.partition(";")[0])
 
 
 def test_the_sliders_keep_their_place_from_view_to_view_and_move_every_class_to_what_the_library_gives(opened, store):
@@ -44,8 +45,12 @@ def test_the_sliders_keep_their_place_from_view_to_view_and_move_every_class_to_
     pressed(page, "K", "ArrowRight")
     go(page, "Classes")
     settled(page)
+    choose(
+        page, "Class (also by choosing a line of the table)", store.open(KEYS["garden"]).tables["test"].class_names[7]
+    )
     pressed(page, "K", "ArrowLeft", times=3)
     sets = sets_of(store, "garden", 1.8)
+    assert_same_company(page, wb.figures.shared_sets(sets, around=7, among=companions(sets.table, around=7)))
     per_class = wb.figures.per_class(sets)
     for name, drawn in (("classes", per_class), ("rarity", wb.figures.accuracy_against_count(sets))):
         shown = np.concatenate([trace["y"] for trace in figure(page, name)["data"]])
@@ -68,7 +73,7 @@ def test_a_link_restores_the_class_the_other_run_and_what_is_sought_by_night_on_
     )
     assert serious_violations(page) == []
     assert too_wide(page) == 0
-    np.testing.assert_allclose(heat_map(page), wb.figures.shared_sets(sets, around=7).heights(), atol=1e-6)
+    assert_same_company(page, wb.figures.shared_sets(sets, around=7, among=companions(sets.table, around=7)))
     gains = wb.figures.most_improved(sets, other)  # from the run of the sidebar to the other, as everywhere
     says(page, "From garden to sharper: which classes gain, which lose")
     np.testing.assert_allclose(figure(page, "improved")["data"][0]["x"], 100 * gains.ends()["difference"], atol=1e-4)
@@ -92,6 +97,10 @@ def test_rude_class_names_are_shown_as_they_are_and_neither_many_labels_nor_none
     choose(page, "Run", "no labels")
     says(page, "These rows have no labels")
     settled(page)
-    assert page.locator(".wb-figure").count() == 0
+    assert page.locator(".wb-figure").count() == 1
     sets = sets_of(store, "no labels", 2.0)
-    np.testing.assert_allclose(heat_map(page), wb.figures.shared_sets(sets, around=0).heights(), atol=1e-6)
+    company = wb.figures.shared_sets(sets, around=0, among=companions(sets.table, around=0))
+    assert_same_company(page, company)
+    clicked(page, "shared", point=[0, 1])
+    arrives(page, "Samples")
+    asks(page, holds=sorted(company.labels()[:2]), K="2")

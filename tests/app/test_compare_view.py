@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from browsing import KEYS, choose, click, figure, pressed, says, serious_violations, shown_code, too_wide
+from waiting import eventually
 
 import workbench as wb
 
@@ -51,9 +52,41 @@ def test_a_link_restores_the_comparison_and_its_table_can_be_taken_away(opened, 
     top = wb.metrics.top_k_accuracy.at(K=3)
     moved = wb.comparison.compare(tables, wb.AverageK(3.0), (wb.metrics.accuracy, top), val=val, resamples=2)
     page.wait_for_function(
-        "expected => document.querySelector('.st-key-figure-scatter .wb-picture')._fullData[1].y[0] === expected",
+        """expected => Math.abs(document.querySelector('.st-key-figure-scatter .wb-picture')._fullData[1].y[0] - expected)
+            < 1e-6""",
         arg=moved[(moved["metric"] == "accuracy") & (moved["table"] == "sharper")]["value"].item(),
     )
+
+
+def test_once_every_K_is_compared_the_page_follows_the_slider_with_the_numbers_of_the_library(opened, store):
+    runs = {name: store.open(KEYS[name]).tables for name in ("garden", "sharper")}
+    tables, val = ({name: run[split] for name, run in runs.items()} for split in ("test", "val"))
+
+    def followed():
+        page = opened(
+            view="compare", K=2, x="Top-K accuracy"
+        )  # a visit finds what an earlier one made the server compute
+        assert page.locator(".wb-figure").count() == 2
+        return page
+
+    page = eventually(opened(view="compare", K=2, x="Top-K accuracy"), followed)
+    for key, times, K in (("ArrowRight", 5, 2.5), ("ArrowLeft", 11, 1.4)):
+        pressed(page, "K", key, times=times)
+        metrics = (wb.metrics.accuracy, wb.metrics.macro_accuracy, wb.metrics.top_k_accuracy.at(K=round(K)))
+        expected = wb.comparison.compare(tables, wb.AverageK(K), metrics, val=val, resamples=400)
+        on_two = wb.figures.on_two_metrics(expected, "top_k_accuracy", "macro_accuracy")
+        dots = figure(page, "scatter")["data"]
+        np.testing.assert_allclose([[dot["x"][0], dot["y"][0]] for dot in dots], on_two.frame[["x", "y"]], atol=1e-6)
+        differences = wb.figures.paired_differences(expected).frame
+        (shown,) = figure(page, "differences")["data"]
+        first = shown["x"][:2]  # of accuracy and macro-accuracy
+        np.testing.assert_allclose(first, 100 * differences["difference"][:2], atol=1e-4)
+        reach = page.locator(".st-key-figure-differences .wb-picture").evaluate(
+            "picture => Array.from(picture._fullData[0].error_x.array)"
+        )
+        np.testing.assert_allclose(reach[:2], 100 * (differences["high"] - differences["difference"])[:2], atol=1e-4)
+        says(page.locator(".st-key-figure-differences"), f"Top-{round(K)} accuracy")
+    assert serious_violations(page) == []
 
 
 def test_a_run_that_is_alone_says_what_is_needed_and_a_link_may_choose_no_other_run(opened):

@@ -15,7 +15,11 @@ from pages import PAGES  # noqa: E402
 
 sys.path.remove(str(APP))
 PARTS = [(page, part) for page in PAGES for part in (page.parts or (None,))]
-OF_PARTS = {"train": "train", "landscapes": "part"}  # page → what its parts are called in the address
+OF_PARTS = {
+    "train": "train",
+    "landscapes": "part",
+    "lessons": "lessons",
+}  # page → what its parts are called in the address
 
 
 @pytest.mark.parametrize(("page", "part"), PARTS, ids=lambda value: getattr(value, "url", value))

@@ -81,7 +81,6 @@ def test_nothing_is_cut_on_any_screen_and_everything_can_be_reached(opened, name
     assert serious_violations(page) == []
 
 
-@pytest.mark.long
 def test_a_picture_is_read_with_the_arrow_keys_and_opens_what_enter_asks_for(opened):
     page = opened(K=2)
     picture = page.locator(".st-key-figure-sizes .wb-picture")

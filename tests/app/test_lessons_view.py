@@ -8,6 +8,7 @@ from waiting import eventually
 
 from workbench.figures.style import LIGHT
 from workbench.teaching.lessons import LESSONS, a_threshold_without_labels
+from workbench.teaching.quiz import questions
 
 pytestmark = pytest.mark.browser
 
@@ -63,3 +64,32 @@ def test_a_lecture_is_given_with_the_keyboard_in_large_type_and_every_lesson_has
     page.keyboard.press("PageUp")
     heading(page, 2)
     page.locator(".wb-answer").wait_for()  # what was told stays told
+
+
+def test_the_quiz_keeps_its_score_in_sight_and_explains_what_was_moved_and_clicked(opened):
+    page = opened(view="lessons", lessons="Quiz", wait_for=".wb-question .wb-plot .main-svg")
+    asked = questions(LIGHT)
+    first, second = (page.locator(".wb-question").nth(number) for number in (0, 1))
+    click(first.get_by_role("button", name=next(each.text for each in asked[0].choices if not each.right), exact=True))
+    for choice in asked[0].choices:
+        assert choice.why in first.inner_text()
+    places = asked[1].picture.slider
+    right = min(at for at, value in enumerate(places.values) if asked[1].target.holds(value))
+    slider = second.locator("input")
+    slider.focus()
+    for _ in range(places.start - right):
+        page.keyboard.press("ArrowLeft")
+    assert slider.get_attribute("aria-valuetext") == places.texts[right]
+    click(second.get_by_role("button", name="This is my answer"))
+    assert asked[1].target.within in second.inner_text()
+    score = page.locator(".wb-score")
+    assert score.inner_text() == "1 right of 2 answered; 20 questions"
+    page.locator(".wb-question").nth(19).scroll_into_view_if_needed()
+    assert score.evaluate("score => score.contains(document.elementFromPoint(score.getBoundingClientRect().x + 5, "
+                          "score.getBoundingClientRect().y + 5))")  # fmt: skip
+    assert serious_violations(page) == []
+    assert too_wide(page) == 0
+    click(page.get_by_role("radio", name="Lessons"))
+    heading(page, 1)
+    click(page.get_by_role("radio", name="Quiz"))
+    page.get_by_text("1 right of 2 answered; 20 questions").wait_for()  # what was answered stays answered

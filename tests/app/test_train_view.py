@@ -176,7 +176,7 @@ def test_a_sweep_of_the_store_is_drawn_as_small_multiples(opened, store, monkeyp
     assert too_wide(page) == 0
     made = {}
     monkeypatch.setenv("WORKBENCH_HOME", str(store.root))
-    exec(shown_code(page), made)
+    exec(shown_code(page.locator(".st-key-figure-sweep")), made)
     pd.testing.assert_frame_equal(made["figure"].frame, expected.frame)
     page.keyboard.press("Escape")
 
@@ -194,6 +194,34 @@ def test_a_sweep_of_the_store_is_drawn_as_small_multiples(opened, store, monkeyp
         }.items()
     )
     assert page.get_by_text("Rows", exact=True).count() == 0  # of test rows nothing but the chosen one is shown
+
+
+@pytest.mark.writes
+def test_a_sweep_says_its_cost_before_it_is_started_and_goes_on_past_a_setting_that_fails(opened, store, monkeypatch):
+    asked = {"data": "digits", "recipe": "quick-rows", "epochs_quick-rows": 2, "new_loss": "Noised top-K"}
+    asked |= {"vary_NoisedTopK": "K", "values_NoisedTopK_K": "2, 15, 3, 4", "values_run_seed": "0, 1"}
+    page = opened(view="train", wait_for="text=What to vary", train="Sweeps", **asked)
+    says(page, "8 runs: 4 values of K × 2 seeds. 0 in the store already, 8 to train.")
+    says(page, "How long that takes is not known")
+    click(page.get_by_role("button", name="Time one epoch"))
+    says(page, re.compile(r"About .* s, for 16 epochs of .* s each, as measured on digits · MLP · Noised top-K"))
+    shown = shown_code(page)
+    page.keyboard.press("Escape")
+    click(page.get_by_role("button", name="Train 8 runs"))
+    says(page, "6 of 8 runs trained and kept")
+    settled(page)
+    assert page.get_by_text("K = 15 with 10 classes").count() == 2  # of each seed
+    monkeypatch.setenv("WORKBENCH_HOME", str(store.root))
+    made = {}
+    exec(shown.replace("15, ", ""), made)  # reads what the page has trained
+    found = made["found"]
+    assert {run.path.parent for run in found.runs} == {store.root}
+    judged = found.summary().query("split == 'val' and metric == 'accuracy'")
+    drawn = figure(page, "sweep")["data"][0]
+    assert drawn["x"] == judged["loss.K"].tolist() == [2, 3, 4]
+    np.testing.assert_allclose(drawn["y"], judged["mean"], atol=1e-6)
+    assert serious_violations(page) == []
+    assert too_wide(page) == 0
 
 
 def test_the_code_of_a_run_names_its_data_with_knobs_and_transforms_and_makes_the_same_run(monkeypatch):

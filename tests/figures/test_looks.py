@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 from test_style import SIGHT, THEMES, contrast, lab
 
+import workbench as wb
 from workbench.figures.looks import BY_DAY, BY_NIGHT, MARKS, Look, look_of, looks
 from workbench.store import DEMO, Store
 
@@ -39,3 +41,27 @@ def test_the_colours_of_runs_differ_for_every_kind_of_sight_and_stand_out(theme,
     assert min(contrast(colour, theme.paper) for colour in palette) >= 3
     assert [Look(place).in_colour(theme) for place in range(len(palette))] == list(palette)
     assert len(set(MARKS)) == len(MARKS)
+
+
+def test_a_run_keeps_its_look_in_every_picture_where_runs_lie_over_each_other():
+    one, other = Look(4, 1), Look(2, 3)
+    table = wb.LogitTable(np.eye(6) * 3, np.eye(6, dtype=bool), link="sigmoid")
+    f1 = wb.figures.f1_against_threshold({"one": table, "other": table}, looks={"one": one, "other": other})
+    drawn = f1.plot().data
+    assert [trace.line.color for trace in drawn[:2]] == [BY_DAY[4], BY_DAY[2]]
+    assert [trace.marker.symbol for trace in drawn[2:]] == [one.plotly, other.plotly]
+    sets = wb.TopK(2).fit(table)(table)
+    bars, outlines = wb.figures.set_sizes(sets, other=sets, looks=(one, other)).plot(dark=True).data
+    assert (bars.marker.color, outlines.marker.line.color) == (BY_NIGHT[4], BY_NIGHT[2])
+    columns = ["loss.epsilon", "loss.K", "split", "metric", "mean", "seeds", "low", "high"]
+    rows = [(epsilon, K, "val", "accuracy", 0.5, 1, None, None) for K in (2, 3, 5) for epsilon in (0.1, 1.0)]
+    summary = pd.DataFrame(rows, columns=columns)
+    all_lines, few = (
+        {trace.name: (trace.line.color, trace.marker.symbol) for trace in figure.plot().data}
+        for figure in (
+            wb.figures.against_knob(part, "loss.epsilon", split="val")
+            for part in (summary, summary[summary["loss.K"] < 5])
+        )
+    )
+    assert few.items() < all_lines.items()
+    assert len({*all_lines.values()}) == 3

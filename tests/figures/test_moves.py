@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import numbers
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
 import workbench as wb
 from workbench.calibration import at_temperature
 from workbench.figures.base import Click, Figure, Move, moved, moves_along, plotly_frames
+from workbench.figures.of_sets.neighbours import co_members, co_members_at, companions
 from workbench.figures.of_sets.sizes import last_bars, pooled, size_ticks
 
 
@@ -54,8 +57,18 @@ class Slider:
         return wb.Threshold(self.val.thresholds[place]).fit(self.tables["val"])(self.tables["test"])
 
 
+def compared_at(place: int) -> pd.DataFrame:
+    """Two runs at a place of K, and their top-K accuracy at a K of its own."""
+    tables = {"one": SMALL["test"], "two": replace(OTHER["test"], class_counts=SMALL["test"].class_counts)}
+    metrics = (wb.metrics.accuracy, wb.metrics.shot_accuracy, wb.metrics.top_k_accuracy.at(K=1 + place % 3))
+    rule = wb.Threshold(small.val.thresholds[place])
+    return wb.comparison.compare(tables, rule, metrics, val=tables, resamples=20)
+
+
 small, large, other, plain = (Slider(each) for each in (SMALL, LARGE, OTHER, WITHOUT_COUNTS))
 curve = wb.figures.accuracy_against_size(small.test)
+COMPARISONS = [compared_at(place) for place in range(len(small.val.thresholds))]
+COMPANIONS = companions(SMALL["test"], around=2, most=4)
 
 
 def standing(place: int) -> Figure:
@@ -71,6 +84,18 @@ MOVING = {
     "classes": (lambda i: wb.figures.per_class(small.sets(i)), small.places()),
     "many classes": (lambda i: wb.figures.per_class(large.sets(i)), large.places()),
     "rarity": (lambda i: wb.figures.accuracy_against_count(small.sets(i)), small.places()),
+    "company": (
+        lambda i: wb.figures.shared_sets(small.sets(i), around=2, among=COMPANIONS),
+        {"co_members": co_members_at(SMALL["test"], COMPANIONS, small.val.thresholds), **small.places()},
+    ),
+    "differences": (
+        lambda i: wb.figures.paired_differences(COMPARISONS[i]),
+        {"comparisons": COMPARISONS, **small.places()},
+    ),
+    "runs on two metrics": (
+        lambda i: wb.figures.on_two_metrics(COMPARISONS[i], "shot_accuracy many", "top_k_accuracy"),
+        {"comparisons": COMPARISONS, **small.places()},
+    ),
     "curve": (standing, small.places()),
     "G": (
         lambda i: wb.figures.size_against_threshold(small.val, small.test, threshold=float(small.val.thresholds[i])),
@@ -116,7 +141,7 @@ def assert_same(one: Any, two: Any) -> None:
         for each, other in zip(one, two, strict=True):
             assert_same(each, other)
     else:
-        assert one == (pytest.approx(two, abs=1e-9) if isinstance(one, numbers.Real) else two)
+        assert one == (pytest.approx(two, abs=1e-9, nan_ok=True) if isinstance(one, numbers.Real) else two)
 
 
 @pytest.mark.parametrize("name", MOVING)
@@ -344,6 +369,20 @@ def test_a_cell_of_shared_sets_opens_the_rows_that_hold_both():
             rows = figure.rows_behind(Click(None, [line, column])).rows(sets)
             if line != column:
                 assert len(rows) == together[one, two]
+
+
+def test_companions_are_those_that_most_thresholds_put_together_and_are_counted_as_in_the_sets_of_each():
+    table = SMALL["test"]
+    thresholds = np.random.default_rng(6).random(50)  # in no order
+    together = co_members_at(table, range(table.n_classes), thresholds)
+    for place in (0, 17):
+        sets = wb.Threshold(thresholds[place]).fit(table).sets(table)
+        np.testing.assert_array_equal(together[place], co_members(sets))
+    many = co_members_at(table, range(table.n_classes), np.linspace(0, 1, 1001))[1:, 2].sum(axis=0)
+    most = [int(each) for each in np.argsort(-many) if each != 2][:3]
+    assert set(companions(table, around=2, most=3)) == {2, *most}
+    with pytest.raises(ValueError, match=r"among = \[0, 1\]; give some of the 7 classes, 2 one of them"):
+        wb.figures.shared_sets(small.sets(0), around=2, among=[0, 1])
 
 
 def test_a_bar_of_improvement_opens_what_was_gained_or_lost():

@@ -10,7 +10,7 @@ True
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from workbench.figures.style import Theme
@@ -59,6 +59,15 @@ def looks(keys: Iterable[str]) -> dict[str, Look]:
         free += [look for mark in marks for colour in colours if (look := Look(colour, mark)) not in taken]
         found[key] = (free or [wanted])[0]
     return found
+
+
+def looks_of_each(names: Iterable[str], looks: Mapping[str, Look] | None) -> list[Look]:
+    """How each run looks, by its name: as is said, else one colour after the other.
+
+    >>> looks_of_each(["one", "two"], {"two": Look(5, 1)})
+    [Look(colour=0, mark=0), Look(colour=5, mark=1)]
+    """
+    return [(looks or {}).get(name, Look(place % len(BY_DAY))) for place, name in enumerate(names)]
 
 
 def look_of(key: str) -> Look:

@@ -19,6 +19,7 @@ import numpy as np
 from workbench.metrics.intervals import bootstrap_interval, mean_share_interval
 from workbench.sets.prediction_sets import PredictionSets, checked_sets
 from workbench.tables import LogitTable, checked_table
+from workbench.tables.checks import read_only
 from workbench.tables.passes import everywhere
 
 Value = float | dict[str, float]
@@ -45,6 +46,11 @@ class Parts:
     rows: np.ndarray | None = None  # (entries,)
     # Where the value is a mean of shares: sums → (hits, rows) of the cells it is the mean of, or {name: such a pair}.
     shares: Callable[[np.ndarray], Any] | None = None
+
+    @property
+    def splits_rows(self) -> bool:
+        """Whether the metric is a share of the rows, each of which counts or does not."""
+        return self.shares is not None and self.n_cells == 1
 
     def value(self) -> Value:
         """The metric on all rows."""
@@ -328,11 +334,15 @@ def bootstrap_weights(n: int, resamples: int, seed: int) -> Iterator[np.ndarray]
     return (drawn_weights(n, some, seed) for some in _chunks(n, resamples))
 
 
+@functools.lru_cache(maxsize=1)
 def drawn_weights(n: int, resamples: range, seed: int) -> np.ndarray:
-    """The weights of these resamples, each drawn by its own generator: anybody can draw any of them."""
+    """The weights of these resamples, each drawn by its own generator: anybody can draw any of them.
+
+    The last ones are kept: who measures the same rows at one K after the other draws them once.
+    """
     drawn = (np.random.default_rng([seed, number]).integers(n, size=n) for number in resamples)
     counts = np.stack([np.bincount(rows, minlength=n) for rows in drawn])
-    return counts.T.astype(float, order="C")  # what sums over cells would copy it to, each time
+    return read_only(counts.T.astype(float, order="C"))  # what sums over cells would copy it to, each time
 
 
 def _chunks(n: int, resamples: int) -> list[range]:

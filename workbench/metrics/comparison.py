@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -240,13 +242,14 @@ def _checked(tables: Mapping[str, LogitTable]) -> dict[str, LogitTable]:
     return dict(tables)
 
 
-class Measured(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Measured:
     """A metric of one of the tables, and what it is on the resamples that all of them share.
 
     - `metric`: what was measured.
     - `table`: the name of the table.
     - `parts`: its sums over rows.
-    - `drawn`: its values on the resamples.
+    - `drawn`: its values on the resamples; of a share of rows nobody needs them.
     - `n`: number of rows.
     """
 
@@ -256,7 +259,7 @@ class Measured(NamedTuple):
     drawn: dict[str, np.ndarray]
     n: int
 
-    @property
+    @cached_property
     def found(self) -> dict[str, float]:
         """The value of each group."""
         return named(self.parts.value())
@@ -286,7 +289,7 @@ class Measured(NamedTuple):
 
     def split_rows(self, other: Measured) -> tuple[int, int] | None:
         """How many rows only this one gets and how many only the other; None if the metric is no share of rows."""
-        if self.parts.shares is None or self.parts.n_cells > 1:
+        if not self.parts.splits_rows:
             return None
         gained = self.parts.columns[:, 1] - other.parts.columns[:, 1]
         return int(np.count_nonzero(gained > 0)), int(np.count_nonzero(gained < 0))
@@ -322,10 +325,16 @@ def _measured(
         metric.parts((sets if metric.subject == "sets" else tables)[name])
         for metric, name in slow("comparison", "metric", wanted)
     ]
-    drawn = resampled(parts, resamples, seed)
+    drawn = iter(resampled([part for part in parts if not part.splits_rows], resamples, seed))
     n_labelled = {name: int(np.count_nonzero(table.labelled)) for name, table in tables.items()}
     lines = [
-        Measured(metric, name, part, of_resamples, part.n_rows if metric.labels == "none" else n_labelled[name])
-        for (metric, name), part, of_resamples in zip(wanted, parts, drawn, strict=True)
+        Measured(
+            metric,
+            name,
+            part,
+            {} if part.splits_rows else next(drawn),
+            part.n_rows if metric.labels == "none" else n_labelled[name],
+        )
+        for (metric, name), part in zip(wanted, parts, strict=True)
     ]
     return [lines[start : start + len(tables)] for start in range(0, len(lines), len(tables))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,31 @@ import numpy as np
 from workbench.metrics.of_sets import accuracy, class_accuracy, macro_accuracy, mean_size, shot_accuracy
 from workbench.sets import PredictionSets
 from workbench.sets.index import LARGEST_SIZE
-from workbench.tables import groups
+from workbench.tables import LogitTable, groups
+
+
+def of_few_rows(table: LogitTable, thresholds: Iterable[float]) -> tuple[np.ndarray, np.ndarray | None]:
+    """(places, n) sizes and hits of the sets of each threshold, without the index that many rows would need.
+
+    - `table`: few rows; all their probabilities are looked at for every threshold.
+    - `thresholds`: one for every place.
+
+    There are no hits without labels. A row hits if every label of it is in its set.
+
+    >>> table = LogitTable.from_probabilities([[0.6, 0.3, 0.1], [0.4, 0.35, 0.25]], labels=[0, 2])
+    >>> sizes, hits = of_few_rows(table, [0.5, 0.2])
+    >>> sizes.tolist(), hits.tolist()
+    ([[1, 0], [2, 3]], [[True, False], [True, True]])
+    """
+    inside = table.probabilities() >= np.array(list(thresholds), float)[:, None, None]  # (places, n, L)
+    sizes = np.count_nonzero(inside, axis=2)
+    if table.labels is None:
+        return sizes, None
+    rows, classes = table.positives()
+    hits = np.tile(table.labelled, (len(sizes), 1))
+    for row, member in zip(rows, classes, strict=True):
+        hits[:, row] &= inside[:, row, member]
+    return sizes, hits
 
 
 def at_places(sets: Sequence[PredictionSets], by: Any = None) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import plotly.graph_objects as go
@@ -147,9 +147,15 @@ class Lesson:
 
 def axes(theme: Theme, x: str, y: str, *, traces: Sequence[Any] = (), **layout: Any) -> go.Figure:
     """A figure in the style of the house, with its axes named."""
-    figure = go.Figure(list(traces)).update_layout(template=plotly_template(theme), height=HEIGHT)
-    figure.update_layout(margin={"l": 64, "r": 20, "t": 40, "b": 52}, xaxis_title=x, yaxis_title=y)
-    return figure.update_layout(**layout)
+    usual = {"template": _template(theme), "height": HEIGHT, "margin": {"l": 64, "r": 20, "t": 40, "b": 52}}
+    titles = {"xaxis": {"title": {"text": x}}, "yaxis": {"title": {"text": y}}}
+    return go.Figure(list(traces), {**usual, **titles}).update_layout(**layout)
+
+
+@cache
+def _template(theme: Theme) -> go.layout.Template:
+    """The template of a theme: a slider has a hundred figures, and making one takes longer than the rest of a figure."""
+    return plotly_template(theme)
 
 
 def percent(share: float, digits: int = 1) -> str:

@@ -44,25 +44,30 @@ function lesson(root, data, answers) {
 }
 
 function quiz(root, data, answers) {
-  const score = add(root, "p", "wb-score");
-  score.setAttribute("role", "status");
-  const count = () => {
-    const right = [...answers.values()].filter((each) => each.right).length;
-    score.textContent = `${right} right of ${answers.size} answered; ${data.quiz.length} questions`;
+  let asked = [];
+  const begin = () => {
+    const score = add(root, "p", "wb-score");
+    score.setAttribute("role", "status");
+    const count = () => {
+      const right = [...answers.values()].filter((each) => each.right).length;
+      score.textContent = `${right} right of ${answers.size} answered; ${data.quiz.length} questions`;
+    };
+    asked = data.quiz.map((question, number) => {
+      const box = add(root, "article", "wb-question");
+      return ask(box, question, `Question ${number + 1}`, data, answers, number, count);
+    });
+    add(root, "button", "wb-button", "Start again").addEventListener("click", () => {
+      answers.clear();
+      stop();
+      root.replaceChildren();
+      begin();
+      root.scrollIntoView();
+    });
+    count();
   };
-  const asked = data.quiz.map((question, number) => {
-    const box = add(root, "article", "wb-question");
-    return ask(box, question, `Question ${number + 1}`, data, answers, number, count);
-  });
-  const again = add(root, "button", "wb-button", "Start again");
-  again.addEventListener("click", () => {
-    answers.clear();
-    for (const each of asked) each.stop();
-    root.replaceChildren();
-    quiz(root, data, answers);
-  });
-  count();
-  return { reveal: () => {}, stop: () => asked.forEach((each) => each.stop()) };
+  const stop = () => asked.forEach((each) => each.stop());
+  begin();
+  return { reveal: () => {}, stop };
 }
 
 // A question: it is answered once, and what follows the answer is told by `after`.
@@ -170,7 +175,7 @@ function draw(root, picture, data, told) {
   }
 
   async function paint() {
-    const Plotly = await loaded(data.plotly);
+    const Plotly = await loadPlotly(data.plotly);
     frame = null;
     if (stopped) return;
     const now = { data: structuredClone(figure.data), layout: structuredClone(layout) };
@@ -201,27 +206,6 @@ function write(figure, path, value) {
   const inner = path.slice(0, -1).reduce((within, name) => (within[name] ??= {}), figure);
   if (value === null) delete inner[path.at(-1)];
   else inner[path.at(-1)] = value;
-}
-
-// plotly.js is part of a page that is handed out; the app asks for it in the head of its pages.
-let plotly = null;
-function loaded(address) {
-  plotly ??= new Promise((resolve, reject) => {
-    if (globalThis.Plotly) return resolve(globalThis.Plotly);
-    const script = document.querySelector(`script[src="${address}"]`) ?? document.createElement("script");
-    script.addEventListener("load", () => resolve(globalThis.Plotly));
-    script.addEventListener("error", () => reject(new Error(`plotly.js could not be read from ${address}`)));
-    if (!script.isConnected) document.head.append(Object.assign(script, { src: address }));
-  });
-  return plotly;
-}
-
-function add(parent, tag, className = "", text = "") {
-  const element = document.createElement(tag);
-  if (className) element.className = className;
-  element.textContent = text;
-  parent.append(element);
-  return element;
 }
 
 // Texts of lessons know three kinds of stress; everything else is text.

@@ -14,7 +14,7 @@ from workbench.launching import app_script
 from workbench.teaching.base import Lesson, Question
 
 HERE = Path(__file__).parent
-SCRIPT, STYLE = HERE / "page.js", HERE / "page.css"
+STYLE = HERE / "page.css"
 PRESENTING = "Large type"
 
 
@@ -62,10 +62,16 @@ def style(theme: Theme = LIGHT) -> str:
     return f".wb-lesson {{ {declared} }}\n{STYLE.read_text(encoding='utf-8')}"
 
 
+def script() -> str:
+    """The script that shows a lesson or a quiz, as a module."""
+    parts = (app_script().with_name("live") / "elements.js", HERE / "page.js")
+    return "\n".join(part.read_text(encoding="utf-8") for part in parts)
+
+
 def page(title: str, parts: dict[str, Any], theme: Theme = LIGHT) -> str:
     """One HTML file that holds a lesson or a quiz with all it needs: script, style, numbers and plotly.js, once."""
     plotly = app_script().with_name("live") / "plotly-cartesian.min.js"
-    script = SCRIPT.read_text(encoding="utf-8").replace("export default function", "function show", 1)
+    shown = script().replace("export default function", "function show", 1)
     data = json.dumps(parts, ensure_ascii=False).replace("</", "<\\/")
     return f"""<!doctype html>
 <html lang="en">
@@ -85,7 +91,7 @@ body {{ background: {theme.paper}; color: {theme.ink}; }}
 <h1>{html.escape(title)}</h1>
 <main id="page"></main>
 <script type="module">
-{script}
+{shown}
 show({{ data: {data}, parentElement: document.getElementById("page") }});
 const large = document.getElementById("large");
 large.addEventListener("click", () => {{

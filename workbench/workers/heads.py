@@ -115,7 +115,7 @@ class WarmWorker:
         self._asked = 0  # number of the latest request
         self._ahead: Sequence[Mapping[str, Any]] = ()  # what is trained after it
         self._process: subprocess.Popen[str] | None = None
-        self._lock = threading.Lock()  # pages of several people may ask at the same time
+        self._lock = threading.Condition()  # pages of several people may ask at the same time, or wait for the end
 
     def start(self) -> None:
         """Start the process unless it runs, so that it is warm when the first request comes."""
@@ -135,22 +135,36 @@ class WarmWorker:
             found, *others = self.shelf.all_found([described, *ahead])
             waiting = [each for each, run in zip(ahead, others, strict=True) if run is None]
             under_way = self.progress.working_ahead and all(each in self._ahead for each in waiting)
+            so_far = self.progress.ahead if under_way else 0.0 if waiting else None
             if found is not None:
                 stored = self.shelf.keep(found.key) if keep else found
                 self.shelf.touch(found.key)
-                self.progress = _of_stored(described, stored, ahead=self.progress.ahead if under_way else None)
+                self.progress = _of_stored(described, stored, ahead=so_far)
             else:
-                self.progress = Progress(described, PREPARING)
+                self.progress = Progress(described, PREPARING, ahead=so_far)
             if found is None or (waiting and not under_way):
                 self._asked += 1
                 self._ahead = waiting
                 self._send({"id": self._asked, "run": described, "keep": keep, "next": waiting})
             return self.progress
 
+    def ended(self) -> Progress:
+        """Wait until nothing is being trained, also nothing that lies ahead, and tell how it ended."""
+        with self._lock:
+            self._lock.wait_for(lambda: not self.progress.working and not self.progress.working_ahead)
+            return self.progress
+
     def cancel(self) -> None:
-        """Stop what is being trained, at the end of its epoch, or of a batch while its features are computed."""
+        """Stop what is being trained, at the end of its epoch, or of a batch while its features are computed.
+
+        What is trained together, ahead of what will be wanted next, is stopped at the end of a step.
+        """
         with self._lock:
             self._cancel()
+            if self.progress.working_ahead:
+                self._send({"cancel": self._asked})
+                self.progress = dataclasses.replace(self.progress, ahead=None)
+            self._lock.notify_all()
 
     def stop(self) -> None:
         """End the process; a second time does nothing."""
@@ -202,6 +216,7 @@ class WarmWorker:
                 with self._lock:
                     if answer["id"] == self._asked and (self.progress.working or answer["event"] == "ahead"):
                         self.progress = _after(self.progress, answer)
+                        self._lock.notify_all()
         with self._lock:
             self.progress = dataclasses.replace(self.progress, ahead=None)
             if process is self._process and self.progress.working:
@@ -210,6 +225,7 @@ class WarmWorker:
                     "enough memory: try a smaller batch_size, then ask again, and a new one is started."
                 )
                 self.progress = dataclasses.replace(self.progress, state=FAILED, message=message)
+            self._lock.notify_all()
 
 
 def _after(progress: Progress, answer: Mapping[str, Any]) -> Progress:
@@ -223,9 +239,9 @@ def _after(progress: Progress, answer: Mapping[str, Any]) -> Progress:
         return dataclasses.replace(progress, ahead=answer["done"])
     if event == "epoch":
         return dataclasses.replace(progress, state=TRAINING, history=(*progress.history, answer["row"]))
-    return dataclasses.replace(
-        progress, state=event, key=answer.get("key"), message=answer.get("message", progress.message)
-    )
+    ahead = progress.ahead if event == FINISHED else None  # nothing comes after what has failed
+    message = answer.get("message", progress.message)
+    return dataclasses.replace(progress, state=event, key=answer.get("key"), message=message, ahead=ahead)
 
 
 def _of_stored(described: Mapping[str, Any], stored: StoredRun, ahead: float | None) -> Progress:

@@ -35,7 +35,7 @@ import queue
 import sys
 import threading
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
 from typing import Any, TextIO
@@ -54,7 +54,7 @@ from workbench.training.hardware import device_named
 from workbench.training.loggers import OnEpoch
 from workbench.training.scoring import rows_at_once
 from workbench.training.stacked.heads import stackable, train_heads
-from workbench.training.trainer import OnBatch
+from workbench.training.trainer import OnBatch, check_run
 
 DATASETS_IN_MEMORY = 2
 TOLD = 50  # times that it is said how far the runs of `next` are
@@ -179,7 +179,7 @@ class Worker:
 
     def _train_ahead(self, asked: Any, described: Sequence[Mapping[str, Any]], shelf: Shelf) -> None:
         """Trains runs together as long as nobody wants anything else, and those that somebody wants first."""
-        runs = [run for run in map(run_described, described) if stackable(run) and not shelf.has(run.key)]
+        runs = [run for run in _trainable(described) if stackable(run) and not shelf.has(run.key)]
         n_steps = max((run.epochs * math.ceil(run.data.train.n / run.batch_size) for run in runs), default=0)
         step = 0
 
@@ -198,12 +198,14 @@ class Worker:
                 asked = request.get("id")
 
         self._tell(asked, "ahead", done=0.0)
-        with contextlib.suppress(Cancelled):
-            train_heads(runs, store=shelf, progress=False, on_batch=on_batch)
-            for run in runs:
-                shelf.touch(run.key)
-            shelf.forget()
-        self._tell(asked, "ahead", done=1.0)
+        try:
+            with contextlib.suppress(Cancelled):
+                train_heads(runs, store=shelf, progress=False, on_batch=on_batch)
+                for run in runs:
+                    shelf.touch(run.key)
+                shelf.forget()
+        finally:
+            self._tell(asked, "ahead", done=1.0)
 
     def _tell(self, asked: Any, event: str, **facts: Any) -> None:
         with self.telling:
@@ -218,6 +220,16 @@ def _train(run: Run, store: Store, on_epoch: OnEpoch, on_batch: OnBatch) -> None
     (found,) = train_heads([run], store=store, progress=False, on_epoch=lambda _, row: on_epoch(row), on_batch=on_batch)
     if isinstance(found, Exception):
         raise found
+
+
+def _trainable(described: Iterable[Mapping[str, Any]]) -> Iterator[Run]:
+    """The runs that can be trained; the others say why when they are asked for."""
+    for each in described:
+        try:
+            check_run(run := run_described(each))
+        except (ValueError, OSError):
+            continue
+        yield run
 
 
 def _checked_id(message: Any) -> int | str | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import html
+from concurrent.futures import Future
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -11,18 +13,20 @@ import streamlit as st
 import live
 import workbench as wb
 from controls import rules
+from controls.places import along as places_along
 from controls.places import places
 from controls.runs import chosen_runs, code_opening, looks, titles
 from controls.words import WORDS_OF_SETS, explained
-from drawing.figures import sent
+from drawing.figures import following, sent
 from drawing.handout import handout
 from session import messages, reading
 from session.address import bound, one_of
 from session.serving import AHEAD
-from workbench.figures import Code
+from workbench.figures import Code, Figure
 from workbench.figures.looks import Look
-from workbench.figures.of_runs.comparisons import better, in_words, is_share, names_of_metrics
+from workbench.figures.of_runs.comparisons import better, in_words, is_share, names_of_metrics, without_K
 from workbench.sets import Rule, rule_from_text
+from workbench.store.cache import content_key
 
 TALL = 520
 RESAMPLES = 400
@@ -30,9 +34,12 @@ OF_SETS = (
     *("accuracy", "macro_accuracy", "shot_accuracy", "group_accuracy"),
     *("mean_size", "empty_share", "micro_f1", "macro_f1"),
 )
-OF_TABLES = ("top_k_accuracy", "expected_calibration_error", "brier_score", "negative_log_likelihood")
+TOP = "top_k_accuracy"
+OF_TABLES = ("expected_calibration_error", "brier_score", "negative_log_likelihood")
 # Of many groups there are too many lines.
-DRAWN = tuple(name for name in (*OF_SETS, *OF_TABLES) if name != "group_accuracy")
+DRAWN_OF_SETS = tuple(name for name in OF_SETS if name != "group_accuracy")
+DRAWN = (*DRAWN_OF_SETS, TOP, *OF_TABLES)
+FEW_SCORES = 1_500_000  # of all runs together that are compared ahead at every place of a slider
 IN_UNIT = "in % where the metric says so"
 IN_POINTS = "in percentage points where the metric is in %"
 COLUMNS = {
@@ -78,10 +85,9 @@ def body(key: str, dark: bool) -> None:
     rule, K = chosen_rule.rule, whole(chosen_rule)
     comparison, code = compared(keys, rule, K), code_of(keys, rule, K)
     with st.container(key="figures"):
-        differences(code, comparison, looks(key), dark)
-        scatter(code, comparison, looks(key), dark)
+        differences(code, comparison, chosen_rule, keys, dark)
+        scatter(code, comparison, chosen_rule, keys, dark)
     table(comparison)
-    ahead(keys, chosen_rule)
 
 
 def whole(chosen_rule: rules.ChosenRule) -> int:
@@ -99,34 +105,80 @@ def whole_size(key: str, size: float) -> int:
     return min(max(round(size), 1), reading.run(key).tables["test"].n_classes)
 
 
-def ahead(keys: tuple[str, ...], chosen_rule: rules.ChosenRule) -> None:
-    """Compare at the places beside the one where the sliders stand, while nobody waits: a slider that moved may move on."""
-    if chosen_rule.place is None:
-        return
-    at = places(chosen_rule.key)
-    (held,) = chosen_rule.rule.knobs().keys() & reading.SLIDERS.keys()
-    here = at.nearest(held, getattr(chosen_rule.rule, held))
-    for position in at.beside(here):
-        size = whole_size(chosen_rule.key, float(at.K[position.place]))
-        AHEAD.submit(compared, keys, position.rule, size)
-
-
 def compared(keys: tuple[str, ...], rule: Rule, K: int) -> pd.DataFrame:
     """`wb.comparison.compare` of the sets of the runs, and of their tables, which the rule does not change."""
-    of_sets = measured(keys, repr(rule), OF_SETS, K)
-    of_tables = measured(keys, repr(wb.TopK(K)), OF_TABLES, K)
-    return pd.concat([of_sets, of_tables], ignore_index=True)
+    of_sets, top, of_tables = (
+        measured(keys, repr(each), names, K)
+        for each, names, K in ((rule, OF_SETS, None), (wb.TopK(K), (TOP,), K), (wb.TopK(1), OF_TABLES, None))
+    )
+    return pd.concat([of_sets, top, of_tables], ignore_index=True)
 
 
 @st.cache_data(show_spinner="Comparing on resampled rows…", max_entries=64)
-def measured(keys: tuple[str, ...], rule: str, names: tuple[str, ...], K: int) -> pd.DataFrame:
-    """`wb.comparison.compare` of the runs on some metrics, by a rule as Python prints it."""
+def measured(keys: tuple[str, ...], rule: str, names: tuple[str, ...], K: int | None) -> pd.DataFrame:
+    """`wb.comparison.compare` of the runs on some metrics, by a rule as Python prints it; K is that of the metrics, if any."""
+    return _measured(titles(keys), rule, names, K)
+
+
+def _measured(titled: dict[str, str], rule: str, names: tuple[str, ...], K: int | None = None) -> pd.DataFrame:
     tables, val = (
-        {title: reading.run(key).tables[split] for key, title in titles(keys).items()} for split in ("test", "val")
+        {title: reading.run(key).tables[split] for key, title in titled.items()} for split in ("test", "val")
     )
     metrics = [getattr(wb.metrics, name) for name in names]
-    metrics = [metric.at(K=K) if metric is wb.metrics.top_k_accuracy else metric for metric in metrics]
+    metrics = [metric if K is None else metric.at(K=K) for metric in metrics]
     return wb.comparison.compare(tables, rule_from_text(rule), metrics, val=val, resamples=RESAMPLES)
+
+
+def at_every_place(
+    chosen_rule: rules.ChosenRule, keys: tuple[str, ...], axes: tuple[str, str] | None, dark: bool
+) -> dict[str, Any] | None:
+    """A picture of the comparison with all its moves, once it is there: the differences, or the runs on two metrics.
+
+    It takes seconds: it is made while nobody waits, and until then Python draws each move.
+    """
+    tables = [reading.run(key).tables["test"] for key in keys]
+    if not chosen_rule.moves or sum(table.n * table.n_classes for table in tables) > FEW_SCORES:
+        return None
+    film = _drawn_ahead(keys, chosen_rule.along, axes, dark, titles(keys), looks(keys[0]))
+    return film.result() if film.done() else None
+
+
+@st.cache_resource(show_spinner=False, max_entries=32)
+def _drawn_ahead(
+    keys: tuple[str, ...],
+    along: tuple[str, ...] | None,
+    axes: tuple[str, str] | None,
+    dark: bool,
+    titled: dict[str, str],
+    _looks: dict[str, Look],
+) -> Future[dict[str, Any]]:
+    comparisons = _compared_ahead(keys, along, titled)
+
+    def drawn() -> dict[str, Any]:
+        found = comparisons.result()  # there already: one thing is made after the other
+        return following(figure_of(found[0], axes, _looks), {"comparisons": found}, dark, height=TALL)
+
+    return AHEAD.submit(drawn)
+
+
+@st.cache_resource(show_spinner=False, max_entries=8)
+def _compared_ahead(
+    keys: tuple[str, ...], along: tuple[str, ...] | None, titled: dict[str, str]
+) -> Future[list[pd.DataFrame]]:
+    return AHEAD.submit(_compared_along, keys[0], along, titled)
+
+
+def _compared_along(key: str, along: tuple[str, ...] | None, titled: dict[str, str]) -> list[pd.DataFrame]:
+    """What is drawn of `compared` at every place of the sliders, or along that of a rule."""
+    if along is None:
+        along, sizes = tuple(repr(position.rule) for position in places(key).positions()), places(key).K
+    else:
+        sizes = places_along(key, along, None)["mean_size"]
+    of_K = [whole_size(key, float(size)) for size in sizes]
+    top = {K: _measured(titled, repr(wb.TopK(K)), (TOP,), K) for K in {*of_K}}
+    of_tables = _measured(titled, repr(wb.TopK(1)), OF_TABLES)
+    of_sets = (_measured(titled, rule, DRAWN_OF_SETS) for rule in along)
+    return [pd.concat([each, top[K], of_tables], ignore_index=True) for each, K in zip(of_sets, of_K, strict=True)]
 
 
 def code_of(keys: tuple[str, ...], rule: Rule, K: int) -> Code:
@@ -141,29 +193,55 @@ def code_of(keys: tuple[str, ...], rule: Rule, K: int) -> Code:
 
 
 @messages.friendly
-def differences(code: Code, comparison: pd.DataFrame, looks: dict[str, Look], dark: bool) -> None:
+def differences(
+    code: Code, comparison: pd.DataFrame, chosen_rule: rules.ChosenRule, keys: tuple[str, ...], dark: bool
+) -> None:
     """How far every run lies from the first, with intervals."""
-    picture("differences", code, wb.figures.paired_differences(comparison, DRAWN, looks), dark)
+    picture("differences", code, comparison, chosen_rule, keys, None, dark)
 
 
 @messages.friendly
-def scatter(code: Code, comparison: pd.DataFrame, looks: dict[str, Look], dark: bool) -> None:
+def scatter(
+    code: Code, comparison: pd.DataFrame, chosen_rule: rules.ChosenRule, keys: tuple[str, ...], dark: bool
+) -> None:
     """The runs on any two metrics, in the address as `x` and `y`."""
-    names = list(dict.fromkeys(names_of_metrics(comparison.dropna(subset=["value"]))))
+    names = list(dict.fromkeys(names_of_metrics(comparison.dropna(subset=["value"])).map(without_K)))
     with st.container(key="scatter"):
         with st.container(horizontal=True):
             x, y = (
                 st.selectbox(label, names, first, format_func=in_words, **bound(axis, one_of(map(in_words, names))))
                 for label, axis, first in (("To the right", "x", 0), ("Upwards", "y", min(1, len(names) - 1)))
             )
-        picture("scatter", code, wb.figures.on_two_metrics(comparison, x, y, looks), dark)
+        picture("scatter", code, comparison, chosen_rule, keys, (x, y), dark)
 
 
-def picture(name: str, code: Code, made: wb.figures.Figure, dark: bool) -> None:
-    """A figure of the comparison."""
+def picture(
+    name: str,
+    code: Code,
+    comparison: pd.DataFrame,
+    chosen_rule: rules.ChosenRule,
+    keys: tuple[str, ...],
+    axes: tuple[str, str] | None,
+    dark: bool,
+) -> None:
+    """A figure of the comparison, which follows the sliders once it is known at every place of them."""
+    made = figure_of(comparison, axes, looks(keys[0]))
+    of_groups = axes is not None and any(each.startswith("group_accuracy") for each in axes)
+    film = None if of_groups else at_every_place(chosen_rule, keys, axes, dark)
     with st.container(key=f"figure-{name}"):
-        live.prepared_drawing(sent(made, dark, height=TALL), key=f"drawing {name}")
+        if film is None:
+            live.prepared_drawing(sent(made, dark, height=TALL), key=f"drawing {name}")
+        else:
+            channel = chosen_rule.channel
+            live.figure(channel, **film, key=f"{name} of {content_key((keys, axes))[:12]} {channel}")
         handout(name, None, lambda: replace(made, code=made.code.after(code)), dark)
+
+
+def figure_of(comparison: pd.DataFrame, axes: tuple[str, str] | None, looks: dict[str, Look]) -> Figure:
+    """The differences of a comparison, or the runs on two metrics."""
+    if axes is None:
+        return wb.figures.paired_differences(comparison, DRAWN, looks)
+    return wb.figures.on_two_metrics(comparison, *axes, looks)
 
 
 @messages.friendly

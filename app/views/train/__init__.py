@@ -19,8 +19,8 @@ PARTS = {
     "That takes a second or two, and every picture follows.",
     NEW: "Train a network, or only a head on the features of the chosen run. It goes on when this page is closed, and the "
     "run is kept on this machine.",
-    SWEEPS: "Runs that differ in one knob, and perhaps in a second, show what it does. Tune on the validation rows; the test "
-    "rows are for the report.",
+    SWEEPS: "Runs that differ in one knob, and perhaps in a second, show what it does: train some, or look at those that are "
+    "here. Tune on the validation rows; the test rows are for the report.",
 }
 
 
@@ -44,7 +44,7 @@ def page() -> None:
     if part == NEW:
         new_run.body(st.session_state["run"], dark)
     elif part == SWEEPS:
-        sweeps.body(dark)
+        sweeps.body(st.session_state["run"], dark)
     elif st.session_state["run"] is None:
         messages.no_runs()
     else:

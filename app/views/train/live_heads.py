@@ -22,7 +22,7 @@ from drawing.handout import handout
 from session import messages, reading, training_requests
 from session.address import bound, one_of
 from session.navigation import open_elsewhere
-from views.train.sweeps import swept
+from views.train.sweep_picture import swept
 from workbench import words
 from workbench.catalogue import LOSSES, DeclaredLoss
 from workbench.figures import Code, Figure

@@ -6,7 +6,7 @@ It is trained by another process, one run at a time for the whole server, and go
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -39,23 +39,27 @@ WHOLE, HEAD = "The whole network", "Only a head, on the features of the chosen r
 @messages.friendly
 def body(key: str | None, dark: bool) -> None:
     """The form, and below it the run that is being trained or was trained last."""
-    parts = [WHOLE, HEAD] if key is not None and has_head(key) else [WHOLE]
-    part = st.segmented_control("What learns", parts, default=WHOLE, required=True, **bound("what", one_of(parts)))
-    progress = training_requests.long_worker().progress
-    described = head(key) if part == HEAD and key is not None else whole(key)
+    run, progress, busy = described(key), training_requests.long_worker().progress, training_requests.busy()
     with st.container(horizontal=True):
         start = st.button(
-            "Train", icon=":material/play_arrow:", type="primary", disabled=described is None or progress.working,
-            help="one run at a time: wait, or cancel the one below" if progress.working else None,
+            "Train", icon=":material/play_arrow:", type="primary", disabled=run is None or busy,
+            help="one run or one sweep at a time: wait, or cancel it" if busy else None,
         )  # fmt: skip
-        if described is not None:
+        if run is not None:
             with st.popover("Show the code", icon=":material/code:", type="tertiary"):
-                st.code(training_requests.code(described), language="python")
-    if start and described is not None:
-        training_requests.long_worker().ask(described, keep=True)
+                st.code(training_requests.code(run), language="python")
+    if start and run is not None:
+        training_requests.long_worker().ask(run, keep=True)
         st.rerun(scope="fragment")
     if progress.state != IDLE:
         st.fragment(watch, run_every=POLL if progress.working else None)(dark)
+
+
+def described(key: str | None, settings: Sequence[str] = training_requests.SETTINGS) -> dict[str, Any] | None:
+    """A run as the controls describe it, with these settings among them; None as long as there is no path to the data."""
+    parts = [WHOLE, HEAD] if key is not None and has_head(key) else [WHOLE]
+    part = st.segmented_control("What learns", parts, default=WHOLE, required=True, **bound("what", one_of(parts)))
+    return head(key, settings) if part == HEAD and key is not None else whole(key, settings)
 
 
 def has_head(key: str) -> bool:
@@ -67,17 +71,17 @@ def has_head(key: str) -> bool:
     return True
 
 
-def head(key: str) -> dict[str, Any]:
+def head(key: str, settings: Sequence[str] = training_requests.SETTINGS) -> dict[str, Any]:
     """A new head for a stored run, as the controls describe it."""
     with st.container(key="settings"):
         start = recipes.chosen(recipes.OF_HEADS, "head_recipe")
         described = head_of(reading.run(key), chosen_loss(start), **start.uncontrolled)
-        described |= {each: setting(each, start.fields.get(each), key=start.key) for each in training_requests.SETTINGS}
+        described |= {each: setting(each, start.fields.get(each), key=start.key) for each in settings}
     recipes.tell(start, described)
     return described
 
 
-def whole(key: str | None) -> dict[str, Any] | None:
+def whole(key: str | None, settings: Sequence[str] = training_requests.SETTINGS) -> dict[str, Any] | None:
     """A network with its data, as the controls describe them; None as long as there is no path to the data."""
     with st.container(key="settings"):
         of_run = None if key is None else reading.run(key)
@@ -89,8 +93,8 @@ def whole(key: str | None) -> dict[str, Any] | None:
         loss = chosen_loss(start)
         changes = chosen_augmentations(kept or (), start)
     with st.container(key="more-settings"):
-        settings = {each: setting(each, start.fields.get(each), key=start.key) for each in training_requests.SETTINGS}
-    described = {"model": model, "loss": loss, "transforms": changes, **settings, **start.uncontrolled}
+        chosen = {each: setting(each, start.fields.get(each), key=start.key) for each in settings}
+    described = {"model": model, "loss": loss, "transforms": changes, **chosen, **start.uncontrolled}
     recipes.tell(start, described)
     if data is None:
         return None

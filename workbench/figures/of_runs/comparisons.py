@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,9 +13,9 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from workbench.figures.base import Figure, checked_frame, counted, paper, points
+from workbench.figures.base import Figure, Move, Places, checked_frame, counted, paper, points, round_up
 from workbench.figures.code import Code
-from workbench.figures.looks import BY_DAY, Look
+from workbench.figures.looks import Look, looks_of_each
 from workbench.figures.style import Theme
 from workbench.metrics import METRICS, Metric
 
@@ -41,7 +42,7 @@ def on_two_metrics(
     - `x`, `y`: the metrics along the two axes.
     - `looks`: the colour and the mark of each run (`workbench.figures.looks`); one after the other where they are not said.
 
-    A metric of groups is named with its group: `shot_accuracy few`.
+    A metric of groups is named with its group: `shot_accuracy few`; one of a K may be named without it: `top_k_accuracy`.
 
     >>> import workbench as wb
     >>> table = wb.LogitTable.from_probabilities([[0.6, 0.4], [0.9, 0.1]], labels=[0, 1])
@@ -54,9 +55,12 @@ def on_two_metrics(
     checked_frame(comparison, COLUMNS, SOURCE)
     named = comparison.assign(named=names_of_metrics(comparison))
     known = list(dict.fromkeys(named["named"]))
+    called = {without_K(name): name for name in reversed(known)} | {name: name for name in known}
     for metric in (x, y):
-        if metric not in known:
+        if metric not in called:
             raise ValueError(f"{metric!r} is not in this comparison; it has {', '.join(known)}")
+    code = f"wb.figures.on_two_metrics(comparison, {x!r}, {y!r})"
+    x, y = called[x], called[y]
     columns = ["table", "value", "low", "high"]
     across, upward = (named.loc[named["named"] == metric, columns].set_index("table") for metric in (x, y))
     frame = pd.DataFrame({"table": across.index})
@@ -73,7 +77,7 @@ def on_two_metrics(
         title=f"{in_words(y)} against {in_words(x, within=True)}",
         subtitle=f"n = {counted(n, 'row')}, {counted(len(frame), 'run')}; lines are {_intervals(comparison)}",
         text=f"{in_words(y)} against {in_words(x, within=True)} of {counted(len(frame), 'run')} on n = {n} rows: {placed}.",
-        code=Code(f"wb.figures.on_two_metrics(comparison, {x!r}, {y!r})", TOLD),
+        code=Code(code, TOLD),
         metrics=(x, y),
         looks=looks or {},
     )
@@ -98,7 +102,7 @@ def paired_differences(
     [['accuracy', 'two', 0.5, 'yes']]
     """
     checked_frame(comparison, COLUMNS, SOURCE)
-    base = comparison["metric"].str.partition(",")[0]  # `top_k_accuracy, K = 3` is a `top_k_accuracy`
+    base = comparison["metric"].map(without_K)
     tables = list(dict.fromkeys(comparison["table"]))
     drawn = base.map(is_share) & comparison["difference"].notna()
     if metrics is not None:
@@ -154,6 +158,11 @@ def names_of_metrics(comparison: pd.DataFrame) -> pd.Series:
     return (comparison["metric"] + " " + comparison["group"].astype(str)).str.strip()
 
 
+def without_K(metric: str) -> str:
+    """The name of a metric without what was settled: of `top_k_accuracy, K = 3` the `top_k_accuracy`."""
+    return metric.partition(",")[0]
+
+
 def in_words(metric: str, within: bool = False) -> str:
     """The name of a metric as a person writes it, alone or within a sentence; its K, where it has one, is in it.
 
@@ -194,9 +203,41 @@ def better(comparison: pd.DataFrame) -> pd.Series:
     return judged.map({1.0: "yes", -1.0: "no"}).fillna("open")
 
 
-def _of_each(names: Iterable[Any], looks: Mapping[str, Look]) -> list[Look]:
-    """How each run looks: as is said, else one colour after the other."""
-    return [looks.get(str(name), Look(place % len(BY_DAY))) for place, name in enumerate(names)]
+def _at_places(places: Places) -> pd.DataFrame:
+    """The comparisons of all places of a slider one below the other; `called` is the metric with its group, without its K."""
+    comparisons = [checked_frame(each, COLUMNS, SOURCE) for each in places["comparisons"]]
+    every = pd.concat(comparisons, ignore_index=True)
+    named = names_of_metrics(every)
+    place = np.repeat(np.arange(len(comparisons)), [len(each) for each in comparisons])
+    return every.assign(place=place, metric_and_group=named, called=named.map(without_K))
+
+
+def _pivoted(lines: pd.DataFrame, column: str, by: str, names: Sequence[str]) -> np.ndarray:
+    """(places, names) a column of the lines."""
+    cells = pd.MultiIndex.from_product([lines["place"].unique(), names])
+    return lines.set_index(["place", by])[column].reindex(cells).to_numpy().reshape(-1, len(names))
+
+
+def _told(metrics: Iterable[str], lows: Iterable[float], highs: Iterable[float], how: Iterable[str]) -> list[list[str]]:
+    """What is said of each dot under the pointer."""
+    return [
+        [in_words(metric), points(low, 2), points(high, 2), VERDICTS[verdict]]
+        for metric, low, high, verdict in zip(metrics, lows, highs, how, strict=True)
+    ]
+
+
+def _limits(values: np.ndarray) -> tuple[float, float]:
+    """Ends of an axis that hold all values with a little room: one of few, so that the axis seldom moves with a slider."""
+    low, high = (float(end(values[np.isfinite(values)])) for end in (np.min, np.max))
+    room = 0.04 * (high - low) or 0.05 * abs(high) or 0.05
+    step = round_up(high - low + 2 * room) / 4
+    return round(math.floor((low - room) / step) * step, 10), round(math.ceil((high + room) / step) * step, 10)
+
+
+def _reach(differences: np.ndarray) -> float:
+    """The reach of an axis of differences to both sides of 0, in points, likewise; never beyond 100."""
+    reach = 100 * np.nanmax(np.abs(differences))
+    return min(round_up(1.06 * reach), 100.0) if reach else 5.0
 
 
 def _written(metric: str, value: float) -> str:
@@ -211,11 +252,23 @@ class OnTwoMetrics(Figure):
     looks: Mapping[str, Look]
 
     def limits(self, axis: str) -> tuple[float, float]:
-        """The ends of an axis: all dots and intervals, and a little room."""
-        values = self.frame[[axis, f"{axis}_low", f"{axis}_high"]].to_numpy(float)
-        low, high = (float(end(values[np.isfinite(values)])) for end in (np.min, np.max))
-        room = 0.08 * (high - low) or 0.05 * abs(high) or 0.05
-        return low - room, high + room
+        """The ends of an axis."""
+        return _limits(self.frame[[axis, f"{axis}_low", f"{axis}_high"]].to_numpy(float))
+
+    def moves(self, places: Places) -> list[Move]:
+        """How dots and intervals follow a slider: `comparisons` has a comparison of these runs for every place."""
+        every, runs = _at_places(places), self.frame["table"].tolist()
+        found: list[Move] = []
+        for axis, metric in zip("xy", self.metrics, strict=True):
+            here = every.loc[every["called"] == without_K(metric)]
+            value, low, high = (_pivoted(here, column, "table", runs) for column in ("value", "low", "high"))
+            for run in range(len(runs)):
+                ends = (axis, value), (f"error_{axis}.array", high - value), (f"error_{axis}.arrayminus", value - low)
+                found += [Move(path, values[:, [run]], run) for path, values in ends]
+            found.append(Move(f"{axis}axis.range", [_limits(ends) for ends in np.stack([value, low, high], axis=1)]))
+            titles = [in_words(metric) for metric in here.groupby("place")["metric_and_group"].first()]
+            found.append(Move(f"{axis}axis.title.text", titles))
+        return found
 
     def _plotly(self, theme: Theme) -> go.Figure:
         traces: list[dict[str, Any]] = []
@@ -223,7 +276,9 @@ class OnTwoMetrics(Figure):
             f"{in_words(metric)} %{{{axis}:{'.1%' if is_share(metric) else '.4g'}}}"
             for axis, metric in zip("xy", self.metrics, strict=True)
         )
-        for run, look in zip(self.frame.to_dict("records"), _of_each(self.frame["table"], self.looks), strict=True):
+        for run, look in zip(
+            self.frame.to_dict("records"), looks_of_each(self.frame["table"], self.looks), strict=True
+        ):
             colour = look.in_colour(theme)
             name = html.escape(str(run["table"]))
             line = {"color": colour, "thickness": 1.5, "width": 0}
@@ -264,7 +319,9 @@ class OnTwoMetrics(Figure):
 
         figure = paper(6.4, 5.0)
         axes = figure.subplots()
-        for run, look in zip(self.frame.to_dict("records"), _of_each(self.frame["table"], self.looks), strict=True):
+        for run, look in zip(
+            self.frame.to_dict("records"), looks_of_each(self.frame["table"], self.looks), strict=True
+        ):
             colour = look.in_colour(theme)
             axes.plot([run["x_low"], run["x_high"]], [run["y"]] * 2, color=colour, linewidth=1.2)
             axes.plot([run["x"]] * 2, [run["y_low"], run["y_high"]], color=colour, linewidth=1.2)
@@ -290,8 +347,32 @@ class PairedDifferences(Figure):
 
     def limit(self) -> float:
         """The reach of the axis to both sides of 0, in points: all dots and all intervals, or 100 if that is farther."""
-        reach = 100 * np.nanmax(np.abs(self.frame[["difference", "low", "high"]].to_numpy(float)))
-        return float(min(1.06 * reach, 100.0)) or 5.0
+        return _reach(self.frame[["difference", "low", "high"]].to_numpy(float))
+
+    def moves(self, places: Places) -> list[Move]:
+        """How dots and intervals follow a slider: `comparisons` has a comparison of these runs for every place."""
+        every, names = _at_places(places), [without_K(metric) for metric in self.metrics()]
+        every = every.assign(better=better(every), clear=clear_of_0(every))
+        found, ends = [], []
+        for number, name in enumerate(self.tables[1:]):
+            here = every[every["table"] == name]
+            difference, low, high, clear, how, metric = (
+                _pivoted(here, column, "called", names)
+                for column in ("difference", "difference_low", "difference_high", "clear", "better", "metric_and_group")
+            )
+            ends.append(np.stack([difference, low, high], axis=1))
+            values = {
+                "x": 100 * difference,
+                "error_x.array": 100 * (high - difference),
+                "error_x.arrayminus": 100 * (difference - low),
+                "selectedpoints": [np.flatnonzero(line).tolist() for line in clear],
+                "marker.symbol": [[MARKS[each][0] for each in line] for line in how],
+                "customdata": [_told(*line) for line in zip(metric, low, high, how, strict=True)],
+            }
+            found += [Move(path, each, number) for path, each in values.items()]
+        limits = [(-limit, limit) for limit in map(_reach, np.concatenate(ends, axis=2))]
+        ticks = [[in_words(each) for each in line] for line in metric]
+        return [*found, Move("xaxis.range", limits), Move("yaxis.ticktext", ticks)]
 
     def runs(self, theme: Theme) -> list[tuple[str, str, pd.DataFrame]]:
         """(run, colour, dots) of every run but the first; dots are in points and have a `place` from the top."""
@@ -305,7 +386,7 @@ class PairedDifferences(Figure):
             dots = self.frame[self.frame["table"] == name]
             dots = dots.assign(**(100 * dots[["difference", "low", "high"]]))
             dots = dots.assign(place=dots["metric"].map(place) + apart * (position - (len(others) + 1) / 2))
-            drawn.append((name, _of_each(self.tables, self.looks)[position].in_colour(theme), dots))
+            drawn.append((name, looks_of_each(self.tables, self.looks)[position].in_colour(theme), dots))
         return drawn
 
     def _plotly(self, theme: Theme) -> go.Figure:
@@ -313,20 +394,18 @@ class PairedDifferences(Figure):
         for name, colour, dots in self.runs(theme):
             written = html.escape(name)
             reach = {"array": dots["high"] - dots["difference"], "arrayminus": dots["difference"] - dots["low"]}
-            fill = [colour if clear else theme.paper for clear in dots["clear"]]
-            told = [
-                [in_words(metric), points(low / 100, 2), points(high / 100, 2), VERDICTS[how]]
-                for metric, low, high, how in dots[["metric", "low", "high", "better"]].to_numpy()
-            ]
+            told = _told(dots["metric"], dots["low"] / 100, dots["high"] / 100, dots["better"])
             traces.append(
                 {
                     **{"type": "scatter", "name": written, "mode": "markers"},
                     **{"x": dots["difference"], "y": dots["place"]},
                     "error_x": {**reach, "color": colour, "thickness": 2, "width": 0},
                     "marker": {
-                        **{"color": fill, "symbol": [MARKS[how][0] for how in dots["better"]]},
+                        **{"color": colour, "symbol": [MARKS[how][0] for how in dots["better"]]},
                         **{"size": 11, "line": {"color": colour, "width": 2}},
                     },
+                    "selectedpoints": np.flatnonzero(dots["clear"]).tolist(),
+                    "unselected": {"marker": {"color": theme.paper, "opacity": 1}},
                     "customdata": told,
                     "hovertemplate": f"<b>{written}</b><br>%{{customdata[0]}} %{{x:+.2f}} points%{{customdata[3]}}"
                     "<br>%{customdata[1]} to %{customdata[2]}<extra></extra>",

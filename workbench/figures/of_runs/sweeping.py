@@ -11,8 +11,10 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from workbench import words
 from workbench.figures.base import Figure, checked_frame, counted, paper
 from workbench.figures.code import Code
+from workbench.figures.looks import looks
 from workbench.figures.of_runs.comparisons import declared, in_words, is_share
 from workbench.figures.of_runs.learning import ACROSS, small_multiples
 from workbench.figures.style import Theme
@@ -39,7 +41,8 @@ def against_knob(summary: pd.DataFrame, knob: str, split: str = "test") -> Again
     `summary` is that of `wb.sweep(...)`. What else was varied tells the lines apart, and so do rules where there are several.
     The interval is Student's, of the mean over seeds (on a scale that ends where the metric does): it tells how much
     training varies. With one seed there is none. Of `wb.sweep(...).intervals(metric)` it is of seeds and rows. Metrics that
-    are a number for each group have a panel for each. An arrow says which way is better.
+    are a number for each group have a panel for each. An arrow says which way is better. A line has the colour and the mark
+    that its name says, so that they stay with it when others are drawn beside it.
 
     >>> rows = [(epsilon, "test", "accuracy", epsilon / 2, 1, None, None) for epsilon in (0.1, 0.5, 1.0)]
     >>> summary = pd.DataFrame(rows, columns=["loss.epsilon", "split", "metric", "mean", "seeds", "low", "high"])
@@ -81,24 +84,20 @@ def against_knob(summary: pd.DataFrame, knob: str, split: str = "test") -> Again
     ]
     return AgainstKnob(
         frame=frame,
-        title=f"What {_short(knob)} does",
+        title=f"What {words.of_varied(knob)} does",
         subtitle=f"{of} {'seed' if seeds == [1] else 'seeds'} a setting, {ROWS.get(split, split)}; {interval}",
-        text=f"Metrics of the {ROWS.get(split, split)} against {_short(knob)}, {counted(frame['x'].nunique(), 'value')}, "
-        f"{of} seeds a setting: {'; '.join(ends)}.",
+        text=f"Metrics of the {ROWS.get(split, split)} against {words.of_varied(knob)}, "
+        f"{counted(frame['x'].nunique(), 'value')}, {of} seeds a setting: {'; '.join(ends)}.",
         code=Code(
             f"wb.figures.against_knob(summary, {knob!r}, split={split!r})",
             ["# summary: that of a sweep, as wb.sweep(...).summary()"],
         ),
-        knob=_short(knob),
+        knob=words.of_varied(knob),
     )
 
 
-def _short(name: str) -> str:
-    return name.removeprefix("loss.").replace("_", " ")
-
-
 def _told(name: str, value: Any) -> str:
-    return str(value) if name == "loss" else f"{_short(name)} = {value}"
+    return str(value) if name == "loss" else f"{words.of_varied(name)} = {value}"
 
 
 def _in_given_order(column: pd.Series) -> pd.Series:
@@ -167,14 +166,15 @@ class AgainstKnob(Figure):
         figure = small_multiples(len(panels), self.columns, subplot_titles=titles)
         for place, (metric, part) in enumerate(panels.items()):
             where = {"row": place // self.columns + 1, "col": place % self.columns + 1}
-            for position, name in enumerate(names):
+            for name, look in looks(names).items():
                 its = part[part["line"] == name]
                 if its.empty:
                     continue
-                colour = theme.categories[position % len(theme.categories)]
+                colour = look.in_colour(theme)
                 figure.add_scatter(
                     x=its["x"], y=its["mean"], mode="lines+markers", name=html.escape(name), legendgroup=name,
-                    showlegend=place == first[name] and len(names) > 1, line={"color": colour, "width": 2.5}, marker={"size": 7},
+                    showlegend=place == first[name] and len(names) > 1, line={"color": colour, "width": 2.5},
+                    marker={"size": 8, "symbol": look.plotly},
                     error_y={
                         "array": its["high"] - its["mean"], "arrayminus": its["mean"] - its["low"],
                         "color": colour, "thickness": 1.5, "width": 0,
@@ -208,10 +208,10 @@ class AgainstKnob(Figure):
         grid = figure.subplots(rows, min(ACROSS, len(panels)), squeeze=False).ravel()
         low, high = self.ends()
         for axes, (metric, part) in zip(grid, panels.items(), strict=False):
-            for position, name in enumerate(names):
+            for name, look in looks(names).items():
                 its = part[part["line"] == name]
-                colour = theme.categories[position % len(theme.categories)]
-                axes.plot(its["x"], its["mean"], "o-", color=colour, markersize=4, label=name)
+                colour = look.in_colour(theme)
+                axes.plot(its["x"], its["mean"], f"{look.matplotlib}-", color=colour, markersize=4, label=name)
                 axes.vlines(its["x"], its["low"], its["high"], color=colour, linewidth=1.2)
             axes.set_xscale("log" if self.logarithmic else "linear")
             axes.set(xlim=(10**low, 10**high) if self.logarithmic else (low, high), ylim=self.limits(metric))

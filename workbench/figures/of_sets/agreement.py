@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 
 from workbench.figures.base import Figure, Move, Places, counted, paper
 from workbench.figures.code import Code
+from workbench.figures.looks import Look, looks_of_each
 from workbench.figures.style import Theme
 from workbench.metrics.base import ratio
 from workbench.sets.base import dtype_threshold
@@ -25,7 +26,9 @@ MARKED = "marked"  # the line at the marked threshold, by its name
 THRESHOLDS = np.arange(1, 101) / 100
 
 
-def f1_against_threshold(tables: Mapping[str, LogitTable], at: float | None = None) -> F1AgainstThreshold:
+def f1_against_threshold(
+    tables: Mapping[str, LogitTable], at: float | None = None, looks: Mapping[str, Look] | None = None
+) -> F1AgainstThreshold:
     r"""Micro-F1 of the sets of every threshold, one curve a table: how well sets agree with the labels of the rows.
 
     - `tables`: tables by their names.
@@ -34,7 +37,8 @@ def f1_against_threshold(tables: Mapping[str, LogitTable], at: float | None = No
 
     S is the set at the threshold λ, Y_i the labels of row i, and TP counts the labels that are in the set of their row; rows
     without a label are left out. Softmax shares a total of 1 among all labels of a row, so its best threshold is low;
-    sigmoids judge each class alone. `at` marks a threshold of one's own.
+    sigmoids judge each class alone. `at` marks a threshold of one's own; `looks` are the colour and the mark of each curve
+    (`workbench.figures.looks`), one after the other where they are not said.
 
     >>> import workbench as wb
     >>> table = wb.LogitTable([[2.0, -2.0], [-1.0, -2.0]], [[True, False], [False, False]], link="sigmoid")
@@ -59,11 +63,12 @@ def f1_against_threshold(tables: Mapping[str, LogitTable], at: float | None = No
     unmarked = F1AgainstThreshold(
         frame=frame,
         title="How well sets agree with the labels",
-        subtitle=f"n = {counted(n, 'row')}; a dot is the highest F1 of a curve",
+        subtitle=f"n = {counted(n, 'row')}; a mark is the highest F1 of a curve",
         text=f"Micro-F1 of sets against the threshold on n = {n} rows. Highest: {tops}.",
         code=Code(),
         best=best,
         at=None,
+        looks=looks or {},
     )
     return unmarked.marked(at)
 
@@ -94,6 +99,7 @@ class F1AgainstThreshold(Figure):
 
     best: dict[str, tuple[float, float]]  # threshold and F1 of the highest point
     at: float | None
+    looks: Mapping[str, Look]
 
     def marked(self, at: float | None) -> F1AgainstThreshold:
         """The same picture with another threshold marked: nothing is computed again."""
@@ -101,12 +107,10 @@ class F1AgainstThreshold(Figure):
         code = Code(call, ["# tables: {name: table}, with labels"])
         return replace(self, at=at, code=code)
 
-    def curves(self, theme: Theme) -> list[tuple[str, str, pd.DataFrame]]:
-        """(table, colour, points) of each curve."""
-        return [
-            (str(name), theme.categories[place % len(theme.categories)], points)
-            for place, (name, points) in enumerate(self.frame.groupby("table", sort=False))
-        ]
+    def curves(self) -> list[tuple[str, Look, pd.DataFrame]]:
+        """(table, look, points) of each curve."""
+        curves = {str(name): points for name, points in self.frame.groupby("table", sort=False)}
+        return list(zip(curves, looks_of_each(curves, self.looks), curves.values(), strict=True))
 
     def moves(self, places: Places) -> list[Move]:
         """How the line at the marked threshold follows a slider."""
@@ -117,16 +121,17 @@ class F1AgainstThreshold(Figure):
 
     def _plotly(self, theme: Theme) -> go.Figure:
         figure = go.Figure()
-        for name, colour, points in self.curves(theme):
+        for name, look, points in self.curves():
             written = html.escape(name)
             figure.add_scatter(
                 x=points["threshold"], y=points["micro_f1"], name=written, mode="lines",
-                line={"color": colour, "width": 3},
+                line={"color": look.in_colour(theme), "width": 3},
                 hovertemplate="threshold %{x:.2f}<br>F1 %{y:.3f}<extra>" + written + "</extra>",
             )  # fmt: skip
-        for name, colour, _ in self.curves(theme):
+        for name, look, _ in self.curves():
             threshold, f1 = self.best[name]
-            dot = {"color": colour, "size": 11, "line": {"color": theme.paper, "width": 2}}
+            edge = {"color": theme.paper, "width": 2}
+            dot = {"color": look.in_colour(theme), "symbol": look.plotly, "size": 12, "line": edge}
             figure.add_scatter(x=[threshold], y=[f1], mode="markers", marker=dot, hoverinfo="skip", showlegend=False)
         if self.at is not None:
             figure.add_vline(x=self.at, name=MARKED, line={"color": theme.threshold, "dash": "dash", "width": 2})
@@ -138,9 +143,10 @@ class F1AgainstThreshold(Figure):
     def _matplotlib(self, theme: Theme) -> StaticFigure:
         figure = paper(6.4, 4.4)
         axes = figure.subplots()
-        for name, colour, points in self.curves(theme):
+        for name, look, points in self.curves():
+            colour = look.in_colour(theme)
             axes.plot(points["threshold"], points["micro_f1"], color=colour, linewidth=2.2, label=name)
-            axes.plot(*self.best[name], "o", color=colour, markersize=7)
+            axes.plot(*self.best[name], look.matplotlib, color=colour, markersize=7)
         if self.at is not None:
             axes.axvline(self.at, color=theme.threshold, linestyle="--", linewidth=1.6)
         axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="threshold", ylabel="micro-F1")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,10 +11,22 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from workbench.figures.base import Click, Figure, beside_an_axis, chosen_by, code_with_sets, counted, paper
+from workbench.figures.base import (
+    Click,
+    Figure,
+    Move,
+    Places,
+    beside_an_axis,
+    chosen_by,
+    code_with_sets,
+    counted,
+    paper,
+)
 from workbench.figures.style import Theme, sequential_scale
 from workbench.metrics.rows import RowFilter
 from workbench.sets.prediction_sets import PredictionSets, checked_sets
+from workbench.tables import LogitTable
+from workbench.tables.passes import over_parts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
@@ -38,14 +51,83 @@ def co_members(sets: PredictionSets) -> np.ndarray:
     return together
 
 
-def shared_sets(sets: PredictionSets, around: int, most: int = 16) -> SharedSets:
+def co_members_at(table: LogitTable, classes: Sequence[int], thresholds: Iterable[float]) -> np.ndarray:
+    """(places, classes, classes) the same of some classes, and of the sets of one threshold after the other.
+
+    Two classes are in a set iff the smaller of their probabilities reaches the threshold. So it is enough to count, in one
+    pass for all thresholds, how many of them each row reaches with both.
+
+    >>> table = LogitTable.from_probabilities([[0.5, 0.4, 0.1], [0.7, 0.3, 0.0]])
+    >>> co_members_at(table, (0, 1), thresholds=[0.6, 0.35]).tolist()
+    [[[1, 0], [0, 0]], [[2, 1], [1, 1]]]
+    """
+    thresholds = np.array(list(thresholds), float)
+    rising = np.argsort(thresholds, kind="stable")
+    reached = np.sum(list(over_parts(table, reached_together, thresholds[rising], np.array(classes))), axis=0)
+    together = np.empty((len(thresholds), len(classes), len(classes)), np.int64)
+    together[rising] = np.moveaxis(np.cumsum(reached[..., :0:-1], axis=-1)[..., ::-1], -1, 0)
+    return together
+
+
+def reached_together(part: LogitTable, first_row: int, rising: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """(classes, classes, places + 1) how many rows of a part reach 0, 1, … of the thresholds with both classes."""
+    counts = np.zeros((len(classes), len(classes), len(rising) + 1), np.int64)
+    first = counts.shape[2] * np.arange(len(classes))
+    for rows in part.spans():
+        reached = np.searchsorted(rising, part.probabilities(rows)[:, classes], side="right")  # (rows, classes)
+        for line, of_line in enumerate(reached.T):
+            both = np.minimum(of_line[:, None], reached) + first
+            counts[line] += np.bincount(both.ravel(), minlength=counts[line].size).reshape(counts[line].shape)
+    return counts
+
+
+def companions(table: LogitTable, around: int, most: int = 16) -> tuple[int, ...]:
+    """A class and the `most` that stand beside it most often, all thresholds taken together; ordered by group.
+
+    They are what `shared_sets` can draw `among` at every place of a slider. A row puts two classes together at every
+    threshold up to the smaller of their probabilities, so its sum over the rows says how often that is.
+
+    >>> table = LogitTable.from_probabilities([[0.5, 0.4, 0.1], [0.7, 0.3, 0.0]])
+    >>> companions(table, around=1, most=1)
+    (0, 1)
+    """
+    often = np.sum(list(over_parts(table, shared_probability, around)), axis=0)
+    return _as_drawn(table, around, _nearest(often, around, most))
+
+
+def shared_probability(part: LogitTable, first_row: int, around: int) -> np.ndarray:
+    """(L,) the sum over the rows of a part of the smaller probability: of a class, and of `around`."""
+    blocks = (part.probabilities(rows) for rows in part.spans())
+    shared: np.ndarray = np.sum(
+        [np.minimum(block, block[:, [around]]).sum(axis=0, dtype=float) for block in blocks], axis=0
+    )
+    return shared
+
+
+def _nearest(often: np.ndarray, around: int, most: int) -> np.ndarray:
+    """The classes that stand beside another one at all, those that do so most often first; at most so many."""
+    beside = np.delete(np.arange(len(often)), around)
+    beside = beside[often[beside] > 0]
+    return beside[np.argsort(-often[beside], kind="stable")][:most]
+
+
+def _as_drawn(table: LogitTable, around: int, beside: np.ndarray) -> tuple[int, ...]:
+    """A class and those beside it, ordered by group."""
+    chosen = np.sort(np.append(beside, around))
+    if table.groups is not None:
+        chosen = chosen[np.argsort(np.array(table.groups)[chosen], kind="stable")]
+    return tuple(chosen.tolist())
+
+
+def shared_sets(sets: PredictionSets, around: int, most: int = 16, among: Sequence[int] | None = None) -> SharedSets:
     """The classes that share the sets of the class `around`, and how they share each other's.
 
     - `sets`: the sets of some rows, what a fitted rule returns.
+    - `among`: the classes that are drawn, `around` one of them, in this order.
 
-    A cell is the share of the sets with the class of its line that also hold the class of its column. Of many classes
-    the `most` that stand beside `around` most often are drawn; they are ordered by group, so that a group that is easily
-    confused within itself is a dark square on the diagonal. Needs no labels.
+    A cell is the share of the sets with the class of its line that also hold the class of its column. Unless `among` says
+    otherwise, of many classes the `most` that stand beside `around` most often are drawn; they are ordered by group, so that
+    a group that is easily confused within itself is a dark square on the diagonal. Needs no labels.
 
     >>> import workbench as wb
     >>> table = wb.LogitTable.from_probabilities([[0.5, 0.4, 0.1], [0.9, 0.1, 0.0]])
@@ -55,14 +137,13 @@ def shared_sets(sets: PredictionSets, around: int, most: int = 16) -> SharedSets
     table = checked_sets(sets).table
     if not 0 <= around < table.n_classes:
         raise ValueError(f"around = {around}; give one of the {table.n_classes} classes, 0 to {table.n_classes - 1}")
+    if among is not None and (around not in among or not {*among} <= {*range(table.n_classes)}):
+        raise ValueError(f"among = {list(among)}; give some of the {table.n_classes} classes, {around} one of them")
     together = co_members(sets)
     alone = together.diagonal()
-    beside = np.delete(np.arange(table.n_classes), around)
-    beside = beside[together[around, beside] > 0]
-    nearest = beside[np.argsort(-together[around, beside], kind="stable")][:most]
+    nearest = _nearest(together[around], around, most)
+    chosen = np.array(_as_drawn(table, around, nearest) if among is None else among)
     groups = np.array(table.groups if table.groups is not None else [""] * table.n_classes)
-    chosen = np.sort(np.append(nearest, around))
-    chosen = chosen[np.argsort(groups[chosen], kind="stable")]
     names = np.array(table.named_classes(), dtype=object)
     lines, columns = (each.ravel() for each in np.meshgrid(chosen, chosen, indexing="ij"))
     pairs = lines != columns if len(chosen) > 1 else np.ones(1, bool)
@@ -77,18 +158,25 @@ def shared_sets(sets: PredictionSets, around: int, most: int = 16) -> SharedSets
     )
     often = ", ".join(f"{names[each]} in {together[around, each] / alone[around]:.0%}" for each in nearest[:3])
     company = f"Beside it most often: {often}" if often else "No other class stands beside it"
+    drawn = f"most={most}" if among is None else f"among={list(among)}"
     return SharedSets(
         frame=frame,
         title=f"Who shares the sets of {names[around]}",
-        subtitle=f"n = {counted(int(alone[around]), 'set')} with it, of {counted(len(sets))}; sets by {chosen_by(sets)}",
+        subtitle=f"{_with_it(alone[around], len(sets))}; sets by {chosen_by(sets)}",
         text=(
             f"{names[around]} is in n = {alone[around]} of {len(sets)} sets by {chosen_by(sets)}. {company}. "
             f"The heat map shows {counted(len(chosen), 'class', 'classes')}, ordered by group."
         ),
-        code=code_with_sets(f"wb.figures.shared_sets(sets, around={around}, most={most})", sets),
+        code=code_with_sets(f"wb.figures.shared_sets(sets, around={around}, {drawn})", sets),
         around=around,
         order=tuple(chosen.tolist()),
+        n=len(sets),
     )
+
+
+def _with_it(alone: int, n: int) -> str:
+    """In how many sets the class stands."""
+    return f"n = {counted(int(alone), 'set')} with it, of {counted(n)}"
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -97,6 +185,19 @@ class SharedSets(Figure):
 
     around: int
     order: tuple[int, ...]  # the classes as drawn
+    n: int  # sets
+
+    def moves(self, places: Places) -> list[Move]:
+        """How the shares follow a slider, at the places of `co_members_at`. The classes stay where they are."""
+        together = places["co_members"]
+        shares = together / np.maximum(np.diagonal(together, axis1=1, axis2=2), 1)[..., None]
+        shares[:, np.eye(len(self.order), dtype=bool)] = np.nan
+        return [Move("z", shares, 0)]
+
+    def subtitles(self, places: Places) -> list[str]:
+        """In how many sets the class stands, at every place."""
+        place = self.order.index(self.around)
+        return [_with_it(alone, self.n) for alone in places["co_members"][:, place, place]]
 
     def heights(self) -> np.ndarray:
         """(classes, classes) shares in the order drawn; NaN on the diagonal, where every share is 1."""

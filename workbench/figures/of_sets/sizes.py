@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,6 +23,7 @@ from workbench.figures.base import (
     paper,
     round_limit,
 )
+from workbench.figures.looks import Look
 from workbench.figures.style import Theme
 from workbench.metrics.rows import RowFilter
 from workbench.sets.index import LARGEST_SIZE
@@ -40,14 +42,17 @@ BELOW_THE_MEAN = 16  # pixels: there the name of a group does not meet the mean,
 THESE, OTHER = "these", "other"
 
 
-def set_sizes(sets: PredictionSets, by: Any = None, other: PredictionSets | None = None) -> SetSizes:
+def set_sizes(
+    sets: PredictionSets, by: Any = None, other: PredictionSets | None = None, looks: Sequence[Look] = ()
+) -> SetSizes:
     """Histogram of set sizes: clear rows get small sets, ambiguous rows large ones.
 
     - `sets`: the sets of some rows, what a fitted rule returns.
 
     `by` splits the rows: "shots" (few, medium or many training images of the label), "groups", "label", the name of a
     row attribute such as "organ", or one entry per row. Shares are of the rows of a group. `other` sets of the same rows,
-    by another rule or another model, are drawn over them as outlines.
+    by another rule or another model, are drawn over them as outlines; `looks` are the colours of both runs
+    (`workbench.figures.looks`), where they are not split: the colours of groups say what the groups are.
 
     >>> import workbench as wb
     >>> table = wb.LogitTable.from_probabilities([[0.6, 0.3, 0.1], [0.2, 0.1, 0.7]])
@@ -93,6 +98,7 @@ def set_sizes(sets: PredictionSets, by: Any = None, other: PredictionSets | None
         ),
         by=by if isinstance(by, str) else None,
         n_classes=sets.table.n_classes,
+        looks=tuple(looks),
     )
 
 
@@ -200,6 +206,7 @@ class SetSizes(Figure):
 
     by: str | None = None  # what the groups are, if it has a name
     n_classes: int
+    looks: tuple[Look, ...] = ()  # of these sets and of the other ones
 
     def last_bar(self) -> int:
         """The size from which on sets share a bar."""
@@ -216,7 +223,10 @@ class SetSizes(Figure):
         these = self.frame[self.frame["sets"] == THESE] if self.overlaid else self.frame
         groups = [(str(name), part) for name, part in these.groupby("group", sort=False)]
         panels = []
-        for (name, part), colour in zip(groups, theme.colours([name for name, _ in groups]), strict=True):
+        colours = theme.colours([name for name, _ in groups])
+        if self.looks and len(groups) == 1:
+            colours = [self.looks[0].in_colour(theme)]
+        for (name, part), colour in zip(groups, colours, strict=True):
             caption = f"{name}, n = {counted(int(part['count'].sum()))}" if len(groups) > 1 else ""
             mean = float((part["size"] * part["count"]).sum() / part["count"].sum())
             outlines = None
@@ -224,6 +234,10 @@ class SetSizes(Figure):
                 outlines = self._bars(self.frame[(self.frame["sets"] == OTHER) & (self.frame["group"] == name)])
             panels.append(Panel(name, caption, mean, colour, self._bars(part), outlines))
         return panels
+
+    def edge(self, theme: Theme) -> tuple[str, float]:
+        """Colour and width of the outlines."""
+        return (self.looks[1].in_colour(theme), 2.5) if len(self.looks) > 1 else (theme.ink, 1.5)
 
     @property
     def overlaid(self) -> bool:
@@ -263,7 +277,8 @@ class SetSizes(Figure):
             bars = _plotly_bars(panel.bars, words, {"color": panel.colour})
             traces.append({**bars, "name": panel.name, "xaxis": x, "yaxis": y})
             if panel.outlines is not None:
-                outline = {"color": "rgba(0, 0, 0, 0)", "line": {"color": theme.ink, "width": 1.5}}
+                colour, width = self.edge(theme)
+                outline = {"color": "rgba(0, 0, 0, 0)", "line": {"color": colour, "width": width}}
                 bars = _plotly_bars(panel.outlines, words, outline, "the other ")
                 traces.append({**bars, "name": panel.name + OUTLINED, "xaxis": x, "yaxis": y})
             line = {"color": theme.threshold, "dash": "dash", "width": 2}
@@ -357,7 +372,8 @@ class SetSizes(Figure):
             bars = {"color": panel.colour, "saturation": 1, "width": 0.92, "native_scale": True}
             seaborn.barplot(panel.bars, x="size", y="share", ax=axes, **bars)
             if panel.outlines is not None:
-                outline = {"fill": False, "edgecolor": theme.ink, "linewidth": 1.2}
+                colour, width = self.edge(theme)
+                outline = {"fill": False, "edgecolor": colour, "linewidth": 0.8 * width}
                 axes.bar(panel.outlines["size"], panel.outlines["share"], width=0.92, **outline)
             axes.axvline(panel.mean, color=theme.threshold, linestyle="--", linewidth=1.6)
             side = "left" if panel.mean < self.last_bar() / 2 else "right"

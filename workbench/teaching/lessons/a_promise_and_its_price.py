@@ -116,7 +116,7 @@ def tell(theme: Theme) -> Told:
     )
     answer = (
         "**What is promised.** P(label in the set) ≥ 1 − α for the next row, for any network, good or bad (α, the share "
-        "of misses allowed, is 0.1 here). "
+        "of misses allowed, is 0.1 here; the loss with two heads has an α of its own, a weight). "
         "**On one condition**: calibration rows and new rows are *exchangeable*: all drawn from the same urn, so that "
         "no order of them is more "
         "probable than another. Then the new row is equally likely to be at any of n + 1 places among the n calibration "
@@ -132,7 +132,10 @@ def tell(theme: Theme) -> Told:
         f"{percent(shifted())} on bark. Nor if the calibration rows also chose the model. (3) Nothing about size: a poor "
         "network keeps its promise with large sets.",
         "*APS* (adaptive prediction sets) adds classes, the most probable first, until the set holds enough "
-        "probability. That evens out the coverage: "
+        "probability. How much is enough, calibration rows say again: note for each how much probability one has "
+        "collected on the way down to its label, the label included, and take the ⌈(n + 1)(1 − α)⌉-th of these sums, "
+        "the smallest first. (A random part of the last class is left out, so that the promise is met and not "
+        "exceeded.) That evens out the coverage: "
         f"{percent(aps['flower'][0])} on flowers, {percent(aps['bark'][0])} on bark. It costs size: {aps['bark'][1]:.1f} "
         "classes on bark in place of "
         f"{lac['bark'][1]:.1f}, {aps['all'][1]:.1f} in place of {lac['all'][1]:.1f} over all. Both rules adapt the size "
