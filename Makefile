@@ -52,8 +52,9 @@ browser:
 bench: $(VENV)/.test ## run every benchmark; each prints ratios measured inside one run
 	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done
 
-demo: $(VENV)/.app ## train the demo runs again and write them to workbench/demo
+demo: $(VENV)/.app ## train the demo runs, and what lesson 8 shows, again and write them to the package
 	$(BIN)/python -m workbench.training.demo_runs
+	$(BIN)/python -m workbench.teaching.shipped_twins
 
 claims: $(VENV)/.app ## try what the papers say and write docs/claims.md (DATA=folder with the files that some claims read)
 	$(BIN)/workbench claims --page docs/claims.md $(if $(DATA),--data $(DATA))

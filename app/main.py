@@ -68,7 +68,9 @@ def words() -> None:
 st.set_page_config(page_title="workbench", page_icon=str(HERE / "icon.svg"), layout="wide")
 colours = theme(st.context.theme.type == "dark")
 css = (HERE / "frame.css").read_text(encoding="utf-8")
-st.html(f"<style>:root {{ --wb-paper: {colours.paper}; --wb-ink: {colours.ink}; }}\n{css}</style>")
+st.html(
+    f"<style>:root {{ --wb-paper: {colours.paper}; --wb-ink: {colours.ink}; --wb-grid: {colours.grid}; }}\n{css}</style>"
+)
 view, page = navigation.choose(PAGES)
 look_back(page)
 navigation.arrive(page, rules.kept() if view.rules else None)

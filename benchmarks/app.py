@@ -30,6 +30,7 @@ from workbench.store.imported import keep_tables
 ROWS, CLASSES = 31_112, 1_081  # the test split of Pl@ntNet-300K
 PRESSES = 40
 FEW_PRESSES = 12  # of a control that may ask the server
+MOST_VISITS = 20  # of a page, until what it makes ahead is there
 STARTS = 6  # of a server, to paint a first page
 PATIENCE = 10_000  # milliseconds after which a page that does not change is given up
 QUIET = 1000  # milliseconds without a change after which a page has settled
@@ -173,13 +174,13 @@ def control(browser, url: str, label: str, ready: str):
     page = browser.new_page(viewport={"width": 1440, "height": 1000})
     page.set_default_timeout(120_000)
     control = page.locator(".stMain").get_by_role("slider", name=label).first
-    there = False
-    while not there:
+    for _ in range(MOST_VISITS):
         page.goto(url)
         control.wait_for()
         page.wait_for_timeout(4000)
         page.locator(".stApp[data-test-script-state=notRunning]").wait_for()  # the photographs may take longer
-        there = page.locator(ready).count() > 0
+        if page.locator(ready).count():
+            break
     page.evaluate(ANY_PAGE)
     return control
 

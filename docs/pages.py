@@ -41,7 +41,9 @@ def on_files(files: Files, config: Any) -> Files:
     for document, page in DOCUMENTS.items():
         text = (ROOT / document).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=_linked(text, Path(document).parent)))
-    for picture in (*(ROOT / "docs").glob("*.png"), *(ROOT / "docs" / "claims").glob("*.png")):
+    for picture in (
+        found for pattern in ("*.png", "*.webp", "claims/*.png") for found in (ROOT / "docs").glob(pattern)
+    ):
         files.append(File.generated(config, picture.name, abs_src_path=str(picture)))
     files.append(File.generated(config, "catalogue.md", content=_catalogue()))
     packages = _packages()
@@ -77,7 +79,7 @@ def _linked(text: str, folder: Path) -> str:
         inside = (folder / target).as_posix()
         if inside in DOCUMENTS:
             return f"{before}({DOCUMENTS[inside]})"
-        return f"{before}({Path(inside).name})" if inside.endswith(".png") else before.lstrip("!")[1:-1]
+        return f"{before}({Path(inside).name})" if inside.endswith((".png", ".webp")) else before.lstrip("!")[1:-1]
 
     return re.sub(r"(!?\[[^\]]*\])\(([^)\s]+)\)", moved, text)
 

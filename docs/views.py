@@ -13,6 +13,7 @@ import shutil
 import tempfile
 import urllib.parse
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,9 +23,10 @@ from PIL import Image, ImageDraw, ImageFont
 from workbench.figures.style import theme
 from workbench.launching import app_command, free_port, start_server
 from workbench.store import DEMO, Store
+from workbench.teaching.lessons import LESSONS
 
 HERE = Path(__file__).parent
-HIGH, GAP, ACROSS = 300, 12, 2  # of the sheet: pixels of a screen and between two, views to a line
+HIGH, GAP, ACROSS = 280, 12, 2  # of the sheet: pixels of a screen and between two, views to a line
 QUALITY = 62  # of 100
 PATIENCE = 240_000  # milliseconds
 
@@ -45,7 +47,7 @@ SIZES = {
 SCHEMES = ("light", "dark")
 # Name → address and what it asks for; the run is that of the demo whose title begins so.
 VIEWS: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "start": ("start", "garden", {}),
+    "start": ("", "garden", {}),
     "runs": ("runs", "garden", {}),
     "sets": ("sets", "garden", {}),
     "sets by shots": ("sets", "garden", {"by": "shots", "K": 5}),
@@ -68,15 +70,23 @@ VIEWS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "along a line": ("landscapes", "garden", {"part": "Along a line"}),
     "the moat": ("landscapes", "garden", {"part": "The moat"}),
     "weight space": ("landscapes", "garden", {"part": "Weight space"}),
+    **{f"lesson {number}": ("lessons", "garden", {"lesson": number}) for number in range(1, 1 + len(LESSONS))},
+    "a lesson on the wall": ("lessons", "garden", {"lesson": 1, "present": "true"}),
     "quiz": ("lessons", "garden", {"lessons": "Quiz"}),
-    **{f"lesson {number}": ("lessons", "garden", {"lesson": number}) for number in range(1, 5)},
 }
-# Python has nothing left to do, and every picture is drawn where the sliders stand.
+# Python has nothing left to do, nobody is awaited and nothing dimmed; every picture is drawn where the sliders stand and as
+# large as its place, and nothing is on its way to its own.
 READY = """
     document.querySelector(".stApp")?.dataset.testScriptState === "notRunning"
-    && !document.querySelector("[data-stale=true], [data-testid=stSkeleton], [data-testid=stSpinner]")
+    && !document.querySelector("[data-stale=true], [aria-busy=true]")
+    && !document.querySelector("[data-testid=stSkeleton], [data-testid=stSpinner], [role=progressbar]:not([aria-valuenow='100'])")
     && [...document.querySelectorAll(".wb-drawing")].every(({ dataset }) => dataset.drawn === dataset.wanted)
-    && [...document.querySelectorAll(".wb-figure")].every(({ dataset }) => dataset.place)
+    && [...document.querySelectorAll(".wb-figure, .wb-seen:has(.wb-plot)")].every(({ dataset }) => dataset.place)
+    && [...document.querySelectorAll(":is(.wb-picture, .wb-plot):has(.main-svg)")].every((picture) =>
+        ["width", "height"].every((side) => Math.abs(
+            picture.getBoundingClientRect()[side] - picture.querySelector(".main-svg").getBoundingClientRect()[side]) < 2))
+    && getComputedStyle(document.querySelector(".st-key-result") ?? document.body).opacity === "1"
+    && document.getAnimations().every(({ playState }) => playState !== "running")
 """
 
 
@@ -84,7 +94,7 @@ def address(server: str, name: str) -> str:
     """The address of a view."""
     view, run, asked = VIEWS[name]
     key = next(each.key for each in Store(DEMO).runs() if each.title.startswith(run))
-    return f"{server}/{view}?{urllib.parse.urlencode({'run': key[:12], **asked})}"
+    return f"{server}/{view}?{urllib.parse.urlencode({'run': key[:12], **asked})}" if view else server
 
 
 def wait(page: Any) -> None:
@@ -93,13 +103,14 @@ def wait(page: Any) -> None:
     page.wait_for_function(f"() => {{ frames5 = {READY} ? frames5 + 1 : 0; return frames5 >= 5; }}", timeout=PATIENCE)
 
 
-def photographed(page: Any, screen: Size) -> Image.Image:
-    """All of the page on a screen, as far down as six times its width: the window is made as tall as that."""
-    page.set_viewport_size({"width": screen.width, "height": screen.height})
+def photographed(page: Any, screen: Size, whole: bool) -> Image.Image:
+    """What one sees first on a screen; or the whole page, as far down as six times its width, in a window as tall as that."""
+    page.set_viewport_size(screen._asdict())
     wait(page)
-    long = page.evaluate("document.querySelector('.stMain').scrollHeight")
-    page.set_viewport_size({"width": screen.width, "height": max(screen.height, min(long, 6 * screen.width))})
-    wait(page)
+    if whole:
+        long = page.evaluate("document.querySelector('.stMain').scrollHeight")
+        page.set_viewport_size({"width": screen.width, "height": max(screen.height, min(long, 6 * screen.width))})
+        wait(page)
     return Image.open(io.BytesIO(page.screenshot())).convert("RGB")
 
 
@@ -112,7 +123,7 @@ def served() -> Iterator[str]:
             yield app.url
 
 
-def photographs(server: str, names: list[str], sizes: list[str], scheme: str) -> Iterator[tuple[str, str, Image.Image]]:
+def photographs(server: str, given: argparse.Namespace, scheme: str) -> Iterator[tuple[str, str, Image.Image]]:
     """View, size and photograph; a view is visited once, and its window changes."""
     from playwright.sync_api import sync_playwright
 
@@ -121,13 +132,25 @@ def photographs(server: str, names: list[str], sizes: list[str], scheme: str) ->
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_page(color_scheme=scheme)
         page.set_default_timeout(PATIENCE)
-        for name in names:
-            page.set_viewport_size({"width": SIZES[sizes[0]].width, "height": SIZES[sizes[0]].height})
+        for name in given.only:
+            page.set_viewport_size(SIZES[given.sizes[0]]._asdict())
             page.goto(address(server, name))
             wait(page)
-            for size in sizes:
-                yield name, size, photographed(page, SIZES[size])
+            page.keyboard.press("r")  # a lesson tells its answer
+            for size in given.sizes:
+                yield name, size, photographed(page, SIZES[size], whole=given.keep is not None)
         browser.close()
+
+
+def photograph_all(server: str, given: argparse.Namespace, scheme: str) -> None:
+    """Write the sheet of a scheme, and every page of it if they are kept."""
+    first_sights = {}
+    for name, size, picture in photographs(server, given, scheme):
+        first_sights[name, size] = picture.crop((0, 0, *SIZES[size]))
+        if given.keep is not None:
+            picture.save(given.keep / f"{name.replace(' ', '-')}-{size}-{scheme}.png")
+    if given.only == list(VIEWS) and given.sizes == list(SIZES):
+        contact_sheet(first_sights, scheme).save(HERE / f"views-{scheme}.webp", quality=QUALITY, method=6)
 
 
 def contact_sheet(first_sights: dict[tuple[str, str], Image.Image], scheme: str) -> Image.Image:
@@ -153,16 +176,10 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="+", default=list(SIZES), choices=SIZES)
     parser.add_argument("--schemes", nargs="+", default=list(SCHEMES), choices=SCHEMES)
     given = parser.parse_args()
-    with served() as server:
-        for scheme in given.schemes:
-            first_sights = {}
-            for name, size, picture in photographs(server, given.only, given.sizes, scheme):
-                first_sights[name, size] = picture.crop((0, 0, *SIZES[size]))
-                if given.keep is not None:
-                    given.keep.mkdir(parents=True, exist_ok=True)
-                    picture.save(given.keep / f"{name.replace(' ', '-')}-{size}-{scheme}.png")
-            if given.only == list(VIEWS) and given.sizes == list(SIZES):
-                contact_sheet(first_sights, scheme).save(HERE / f"views-{scheme}.webp", quality=QUALITY, method=6)
+    if given.keep is not None:
+        given.keep.mkdir(parents=True, exist_ok=True)
+    with served() as server, ThreadPoolExecutor() as side_by_side:  # day and night, each in a browser of its own
+        list(side_by_side.map(lambda scheme: photograph_all(server, given, scheme), given.schemes))
 
 
 if __name__ == "__main__":

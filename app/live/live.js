@@ -464,11 +464,15 @@ const share = (index, count) => `${count > 1 ? (100 * index) / (count - 1) : 0}%
 function write({ data, layout }, moves, place) {
   for (const item of moves) {
     item.last = item.at(place);
-    const names = item.property.match(/\w+/g); // of "shapes[0].x1": shapes, 0, x1
-    const last = names.pop();
-    const inner = names.reduce((within, name) => (within[name] ??= {}), item.trace === null ? layout : data[item.trace]);
-    inner[last] = item.last;
+    put(item.trace === null ? layout : data[item.trace], item.property, item.last);
   }
+}
+
+// Write a value at a path: "shapes[0].x1" is shapes, 0, x1.
+function put(within, path, value) {
+  const names = path.match(/\w+/g);
+  const last = names.pop();
+  names.reduce((inner, name) => (inner[name] ??= {}), within)[last] = value;
 }
 
 // `Plotly.update` draws axes and legend again, which takes most of its time. Where they stay, an animation of no duration

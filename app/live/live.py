@@ -237,7 +237,9 @@ def _shape(figure: go.Figure) -> dict[str, float]:
         return {"ratio": 0, "beside": 0, "above": 0}
     margin = {**layout.template.layout.margin.to_plotly_json(), **layout.margin.to_plotly_json()}
     across, up = (abs(axis.range[1] - axis.range[0]) for axis in (layout.xaxis, layout.yaxis))
-    return {"ratio": up / across, "beside": margin["l"] + margin["r"], "above": margin["t"] + margin["b"]}
+    wide, high = (end - start for start, end in (axis.domain or (0, 1) for axis in (layout.xaxis, layout.yaxis)))
+    ratio = up / across * wide / high  # of all panels, where there are several
+    return {"ratio": ratio, "beside": margin["l"] + margin["r"], "above": margin["t"] + margin["b"]}
 
 
 def cards(

@@ -5,6 +5,7 @@ const TOUCHED = matchMedia("(hover: none)");
 const DASHES = { solid: "", dash: "7 4", dot: "2 3", dashdot: "7 3 2 3", longdash: "11 4" };
 const SYMBOLS = { star: "★", diamond: "◆", square: "■", "triangle-up": "▲", "triangle-down": "▼", x: "✕", cross: "✚" };
 const LINE = 18; // pixels of a line there
+const LEFT = 64; // pixels beside a picture for the numbers of its axis and their name
 const LETTER = 6.6; // pixels of a letter beside an axis, about
 const NARROW = 560; // pixels below which a picture is that of a narrow screen, if it has one
 const LEAST = { plain: 240, scaled: 330 }; // pixels of a picture, however low the window is
@@ -29,25 +30,20 @@ function framed(root, picture, chosen) {
   button.setAttribute("aria-label", "Full screen");
   button.addEventListener("click", fill);
   byKeyboard(picture, chosen, told, fill);
-  let titles = {};
+  let [titles, left] = [{}, LEFT]; // the names of its axes and the room beside them, as Python gave them
 
   return {
     // A figure as it is drawn here: its legend is ours, a finger scrolls the page, and the names of its axes fit.
     suited({ data, layout }) {
       titles = Object.fromEntries(axes(layout).map((name) => [name, layout[name].title?.text ?? ""]));
-      const ours = { ...layout, showlegend: false };
+      left = layout.margin?.l ?? LEFT;
+      const ours = { ...layout, margin: { ...layout.margin }, showlegend: false };
       for (const name of axes(layout)) {
         ours[name] = { ...layout[name], title: { ...layout[name].title } };
         if (TOUCHED.matches) ours[name].fixedrange = true;
       }
       if (TOUCHED.matches) ours.dragmode = false;
-      for (const [path, text] of Object.entries(wrapped(ours))) {
-        const axis = ours[path.split(".")[0]];
-        axis.title.text = text;
-        const further = text.split("<br>").length - 1; // lines that need room beside the axis, or below it
-        if (path[0] === "y") ours.margin = { ...ours.margin, l: Math.max(ours.margin?.l ?? 64, 64 + LINE * further) };
-        if (path[0] === "x" && further) Object.assign(axis, { automargin: true, title: { ...axis.title, standoff: apart(text) } });
-      }
+      for (const [path, value] of Object.entries(fitted(ours))) put(ours, path, value);
       picture.wantsLegend = layout.showlegend ?? data.filter(named).length > 1;
       return { data, layout: ours };
     },
@@ -57,26 +53,28 @@ function framed(root, picture, chosen) {
     },
     resized() {
       if (!picture.data) return null;
-      const changed = Object.entries(wrapped(picture.layout)).filter(([path, text]) => text !== at(picture.layout, path));
+      const changed = Object.entries(fitted(picture.layout)).filter(([path, value]) => value !== at(picture.layout, path));
       const { Plotly } = globalThis;
-      const below = changed.filter(([path]) => path[0] === "x").map(([path, text]) => [path.replace("text", "standoff"), apart(text)]);
-      return changed.length ? Plotly.relayout(picture, Object.fromEntries([...changed, ...below])) : Plotly.Plots.resize(picture);
+      return changed.length ? Plotly.relayout(picture, Object.fromEntries(changed)) : Plotly.Plots.resize(picture);
     },
   };
 
-  // The name of every axis in as many lines as its length allows.
-  function wrapped(layout) {
-    const { l = 64, r = 20, t = 12, b = 52 } = layout.margin ?? {};
-    const [width, height] = [picture.clientWidth - l - r, picture.clientHeight - t - b];
-    return Object.fromEntries(
-      Object.entries(titles)
-        .filter(([, text]) => text)
-        .map(([name, text]) => {
-          const [low, high] = layout[name].domain ?? [0, 1];
-          const room = ((high - low) * (name[0] === "x" ? width : height)) / LETTER;
-          return [`${name}.title.text`, lines(text, room)];
-        }),
-    );
+  // The name of every axis in as many lines as its length allows, and room for them beside the axis, or below it.
+  function fitted(layout) {
+    const { r = 20, t = 12, b = 52 } = layout.margin ?? {};
+    const [width, height] = [picture.clientWidth - left - r, picture.clientHeight - t - b];
+    const changes = { "margin.l": left };
+    for (const [name, title] of Object.entries(titles)) {
+      if (!title) continue;
+      const [low, high] = layout[name].domain ?? [0, 1];
+      const text = lines(title, ((high - low) * (name[0] === "x" ? width : height)) / LETTER);
+      const further = text.split("<br>").length - 1;
+      changes[`${name}.title.text`] = text;
+      if (name[0] === "y") changes["margin.l"] = Math.max(changes["margin.l"], LEFT + LINE * further);
+      if (name[0] === "y" || !(further || layout[name].automargin)) continue;
+      Object.assign(changes, { [`${name}.automargin`]: true, [`${name}.title.standoff`]: apart(text) });
+    }
+    return changes;
   }
 }
 
@@ -146,7 +144,7 @@ function swatch({ type, mode = "", line = {}, marker = {}, fill, fillcolor, opac
     }
     if (mode.includes("markers")) {
       const [name, open] = String(first(marker.symbol) ?? "circle").split("-open");
-      const edge = { stroke: first(marker.line?.color) ?? colour, "stroke-width": open !== undefined ? 2 : first(marker.line?.width) ?? 0 };
+      const edge = open === undefined ? { stroke: first(marker.line?.color) ?? colour, "stroke-width": first(marker.line?.width) ?? 0 } : { stroke: colour, "stroke-width": 2 };
       if (SYMBOLS[name]) {
         const letter = shape("text", { x: 14, y: 12, "text-anchor": "middle", "font-size": 14, fill: colour });
         letter.textContent = SYMBOLS[name];
@@ -194,13 +192,13 @@ function byKeyboard(picture, chosen, told, fill) {
   function show() {
     const { xaxis, yaxis } = picture._fullData[place.trace];
     drawn.observe(picture, { childList: true, subtree: true });
-    globalThis.Plotly.Fx.hover(picture, [{ curveNumber: place.trace, pointNumber: place.point }], `${xaxis}${yaxis}`);
+    globalThis.Plotly.Fx.hover(picture, [{ curveNumber: place.trace, ...spot(picture, place) }], `${xaxis}${yaxis}`);
     tell();
   }
 
   function tell() {
     const said = [...picture.querySelectorAll(".hoverlayer text")].map((text) => [...text.childNodes].map((e) => e.textContent).join(" "));
-    told.textContent = said.join(", ");
+    told.textContent = said.join(", ") || "nothing here";
   }
 
   function leave() {
@@ -234,17 +232,32 @@ function reachable(picture) {
         const [low, high] = picture._fullLayout[trace.yaxis.replace("y", "yaxis")].range;
         return { number, cells: [trace.z.length, trace.z[0].length], up: Math.sign(high - low), points: [[0, 0]] };
       }
-      const points = Array.from(trace.x.length ? trace.x : trace.y, (_, point) => point);
-      return { number, points: points.filter((point) => Number.isFinite(Number(trace.y?.[point] ?? NaN)) || typeof trace.y?.[point] === "string") };
+      const axis = picture._fullLayout[trace.xaxis.replace("x", "xaxis")];
+      const drawn = (point) => Number.isFinite(Number(trace.y?.[point] ?? NaN)) || typeof trace.y?.[point] === "string";
+      const within = (point) => Math.abs(axis.d2p(trace.x[point]) / axis._length - 0.5) < 0.51; // not beyond the end of its axis
+      return { number, points: Array.from(trace.x, (_, point) => point).filter((point) => drawn(point) && within(point)) };
     })
     .filter(({ points }) => points.length);
+}
+
+// Of a point Plotly is told the number, of a cell the middle: a little before it, since the last one of a contour is its end.
+function spot(picture, { trace, point }) {
+  if (!Array.isArray(point)) return { pointNumber: point };
+  const { x, y, z } = picture.calcdata[trace][0];
+  const middle = (ends, cells, at) => {
+    const value = ends.length > cells ? (ends[at] + ends[at + 1]) / 2 : ends[at];
+    return value + 1e-6 * (ends[0] - value);
+  };
+  return { xval: middle(x, z[0].length, point[1]), yval: middle(y, z.length, point[0]) };
 }
 
 function moved(traces, { trace, point }, [down, right]) {
   const at = traces.findIndex(({ number }) => number === trace);
   const within = (value, count) => Math.max(0, Math.min(count - 1, value));
   const { cells, up, points } = traces[at];
-  if (cells) return { trace, point: [within(point[0] - up * down, cells[0]), within(point[1] + right, cells[1])] };
+  const line = cells && point[0] - up * down;
+  const leaves = cells && (line < 0 || line >= cells[0]) && traces[at + down]; // to the next map, or the last one
+  if (cells && !leaves) return { trace, point: [within(line, cells[0]), within(point[1] + right, cells[1])] };
   const position = points.indexOf(point);
   if (right) return { trace, point: points[within(position + right, points.length)] };
   const next = traces[within(at + down, traces.length)];

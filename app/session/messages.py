@@ -53,9 +53,14 @@ def no_runs() -> None:
     st.caption("Then load this page again. A file of logits can also be opened in the sidebar.")
 
 
+def has_torch() -> bool:
+    """Whether losses and networks can be computed here; nothing is loaded to know."""
+    return find_spec("torch") is not None
+
+
 def torch_is_missing() -> bool:
-    """Say what to install where losses and networks cannot be computed; nothing where they can, and none is loaded."""
-    missing = find_spec("torch") is None
+    """Say what to install where losses and networks cannot be computed; nothing where they can."""
+    missing = not has_torch()
     if missing:
         st.info(
             "Losses and networks are computed by PyTorch, which is not installed here.", icon=":material/extension:"

@@ -27,12 +27,15 @@ AT_REST = """
     document.querySelector(".stApp")?.dataset.testScriptState === "notRunning"
     && !document.querySelector("[data-stale=true], [data-retained=true], [data-testid=stSkeleton]")
 """
-# Every part of the page is there, is drawn and shows the place of the sliders.
+# Every part of the page is there, is drawn, as large as its place, and shows the place of the sliders.
 DRAWN = """
     [...document.querySelectorAll(".stBidiComponent")].every((part) => part.querySelector(".wb-live, .wb-copy"))
     && [...document.querySelectorAll(".wb-figure, .wb-cards")].every((part) =>
         part.dataset.place && part.dataset.place === document.querySelector(".wb-sliders")?.dataset.place)
     && [...document.querySelectorAll(".wb-drawing")].every(({ dataset }) => dataset.drawn === dataset.wanted)
+    && [...document.querySelectorAll(":is(.wb-picture, .wb-plot):has(.main-svg)")].every((picture) =>
+        ["width", "height"].every((side) => Math.abs(
+            picture.getBoundingClientRect()[side] - picture.querySelector(".main-svg").getBoundingClientRect()[side]) < 2))
 """
 
 # Names of classes and functions that have a title, and what only code looks like: `n_samples=5`, `CrossEntropy()`.

@@ -6,7 +6,7 @@ import runpy
 from pathlib import Path
 
 import pytest
-from browsing import KEYS, serious_violations, settled
+from browsing import KEYS, says, serious_violations, settled, too_wide
 
 pytestmark = pytest.mark.browser
 
@@ -15,7 +15,7 @@ SIZES = PHOTOGRAPHED["SIZES"]
 # View and what is asked of it → the run; all others are of the garden.
 OF_MANY_LABELS = ("labels",)
 SEEN = {
-    name: (view, asked)
+    name: (view or "start", asked)
     for name, (view, _, asked) in PHOTOGRAPHED["VIEWS"].items()
     if name not in ("train live", "weight space", "lesson 2", "two losses")  # which train, compute, or look like others
 }
@@ -46,6 +46,10 @@ CUT = """() => {
     }
     return cut;
 }"""
+# No sidebar is on its way, and every table has followed it.
+STILL = """() => document.getAnimations().every(({ playState }) => playState !== "running")
+    && [...document.querySelectorAll("[data-testid=stDataFrame]")]
+        .every((table) => table.offsetWidth <= table.closest("[data-testid=stElementContainer]").clientWidth + 1)"""
 # What a finger, or a hand that shakes, cannot hit; links within a sentence have its height.
 SMALL = """() => [...document.querySelectorAll(".stMain :is(button, input, a[href], [role=button], [role=radio], [role=tab])")]
     .filter((e) => e.checkVisibility({ opacityProperty: true, visibilityProperty: true }) && !e.closest("p a, .js-plotly-plot"))
@@ -60,25 +64,47 @@ WITHOUT_CODE = """() => [...document.querySelectorAll(".wb-figure, .wb-drawing")
     .map((e) => e.querySelector(".wb-title").textContent)"""
 
 
+def seen(opened, name, scheme="light"):
+    """A view as it is photographed; a lesson tells its answer."""
+    view, asked = SEEN[name]
+    run = "many labels" if view in OF_MANY_LABELS else "garden"
+    page = opened(run, view=view, wait_for=".stMain :is(h1, h2):visible", scheme=scheme, **asked)
+    page.keyboard.press("r")
+    return page
+
+
+def cut(page, sizes):
+    """Size → what is cut there, if anything is."""
+    found = {}
+    for size in sizes:
+        page.set_viewport_size(SIZES[size]._asdict())
+        settled(page)
+        page.wait_for_function(STILL)
+        wide = too_wide(page)
+        found[size] = [f"{wide} px too wide"] * (wide > 0) + page.evaluate(CUT)
+    return {size: words for size, words in found.items() if words}
+
+
+@pytest.mark.parametrize("name", {view: name for name, (view, _) in reversed(SEEN.items())}.values())
+def test_nothing_of_a_view_is_cut_on_a_projector_or_a_telephone(opened, name):
+    assert cut(seen(opened, name), ("projector", "phone")) == {}
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", SEEN)
 def test_nothing_is_cut_on_any_screen_and_everything_can_be_reached(opened, name):
-    view, asked = SEEN[name]
-    run = "many labels" if view in OF_MANY_LABELS else "garden"
-    page = opened(run, view=view, wait_for=".stMain h1, .stMain h2", **asked)
-    found = {}
-    for size, (width, height, *_) in SIZES.items():
-        page.set_viewport_size({"width": width, "height": height})
-        settled(page)
-        wide = page.evaluate(
-            "() => { const m = document.querySelector('.stMain'); return m.scrollWidth - m.clientWidth; }"
-        )
-        found[size] = ([f"{wide} px too wide"] if wide > 0 else []) + page.evaluate(CUT)
-    assert {size: cut for size, cut in found.items() if cut} == {}
+    page = seen(opened, name)
+    assert cut(page, SIZES) == {}
     assert page.evaluate(SMALL) == []
     assert set(page.evaluate(STOPS)) <= {1}
     assert page.evaluate(WITHOUT_CODE) == []
     assert serious_violations(page) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", SEEN)
+def test_everything_can_be_read_by_night(opened, name):
+    assert serious_violations(seen(opened, name, scheme="dark")) == []
 
 
 def test_a_picture_is_read_with_the_arrow_keys_and_opens_what_enter_asks_for(opened):
@@ -94,6 +120,17 @@ def test_a_picture_is_read_with_the_arrow_keys_and_opens_what_enter_asks_for(ope
     picture.press("Enter")
     page.get_by_role("heading", name="Samples", exact=True).wait_for()
     page.wait_for_function("new URL(location).searchParams.getAll('size').join() === '2,2'")
+
+
+def test_arrow_keys_go_through_the_cells_of_a_map(opened):
+    page = opened(view="classes")
+    cells = page.locator(".wb-picture:has(.heatmaplayer .hm)")
+    said = cells.locator("xpath=..").locator("[aria-live]")
+    cells.focus()
+    cells.press("ArrowRight")
+    says(said, "nothing here")  # of a class and itself
+    cells.press("ArrowRight")
+    says(said, "also hold")
 
 
 def test_a_click_on_the_curve_of_K_sets_K(opened):

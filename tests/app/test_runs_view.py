@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from browsing import KEYS, arrives, asks, at_rest, click, says, serious_violations
-from waiting import eventually
+from waiting import eventually, next_frame
 
 from workbench.store.marks import marks_of, pin
 
@@ -38,7 +38,16 @@ def find(page, words):
 
 def mark(page, line, offered):
     """Mark a line of the table at its left edge, as a person does: the table is a drawing. Then that button is offered."""
-    box = page.locator("[data-testid=stDataFrame] canvas").first.bounding_box()
+    table = page.locator("[data-testid=stDataFrame] canvas").first
+
+    def stays() -> dict[str, float]:
+        box = table.bounding_box()
+        next_frame(page)
+        assert box is not None
+        assert box == table.bounding_box()  # other lines are another table, which takes the place of this one
+        return box
+
+    box = eventually(page, stays)
     page.mouse.click(box["x"] + 18, box["y"] + HEADER + LINE * (line + 0.5))
     page.get_by_role("button", name=offered, exact=True, disabled=False).wait_for()
     at_rest(page)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from workbench.metrics.places import at_places
+from workbench.metrics.places import at_places, of_few_rows
 
 random = np.random.default_rng(0)
 LABELS = np.minimum(random.geometric(0.4, 200) - 1, 6)
@@ -32,6 +32,18 @@ def test_of_one_threshold_they_are_those_of_the_index(table, by):
                 np.testing.assert_allclose(values[group], expected[name][group])
         else:
             np.testing.assert_allclose(values, expected[name])
+
+
+@pytest.mark.parametrize("table", [COUNTED, MANY, UNLABELLED])
+def test_of_few_rows_they_need_no_index(table):
+    part, thresholds = table.rows([3, 150, 7]), [0.9, 0.05, 0.3, 0.0]
+    index = wb.SetIndex(part)
+    sizes, hits = of_few_rows(part, thresholds)
+    np.testing.assert_array_equal(sizes, [index.sizes(threshold=threshold) for threshold in thresholds])
+    if table.labels is None:
+        assert hits is None
+    else:
+        np.testing.assert_array_equal(hits, [index.hits(threshold=threshold) for threshold in thresholds])
 
 
 def test_of_another_rule_they_are_the_metrics_of_its_sets():

@@ -27,6 +27,7 @@ from workbench.teaching.lessons import (
     what_epsilon_does,
     why_the_error_cannot_be_trained,
 )
+from workbench.teaching.shipped_twins import DIGITS, GIVEN, shipped_twins
 
 ROOT = Path(__file__).resolve().parents[2]
 every_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
@@ -194,3 +195,12 @@ def test_only_a_softmax_sums_to_one_whatever_the_row_holds():
     for name, loss in none_and_many.RUNS.items():
         sums = [none_and_many.mean_sum(tables("meadow", loss).test, n) for n in (0, 3)]
         assert (sums[1] - sums[0] > 2) == (name != "softmax")
+
+
+def test_what_lesson_8_ships_is_what_the_twins_give():
+    shipped = shipped_twins()
+    first = wb.figures.twins(**GIVEN | {"steps": 30}).frame  # the first steps of the same training
+    both = shipped.frame.merge(first, on=["loss", "photographs", "step", "line"])
+    assert len(both) >= 100
+    np.testing.assert_allclose(both["value_x"], both["value_y"], atol=10**-DIGITS)
+    assert shipped.frame["step"].max() == GIVEN["steps"]

@@ -4,12 +4,12 @@
 // captions and the answer told. Nothing is computed here: Python sends, once, what there is to see at every place.
 
 const NOBODY = { right: false, side: "within" }; // the truth is shown though nobody answered
-const LARGE = 20; // pixels of letters in a picture, for the last row of a lecture hall
+const LARGE = 0.8; // letters of a picture against those of the words, for the last row of a lecture hall
 const kept = new Map(); // what was answered, by the name of the lesson or the quiz, for as long as the page lives
 
 export default function ({ data, parentElement }) {
   const before = parentElement.shown;
-  if (before?.id === data.id) return before.leave;
+  if (before?.id === data.id && before.present === data.present) return before.leave;
   before?.leave();
   const root = add(parentElement, "div", `wb-live wb-lesson${data.present ? " wb-present" : ""}`);
   const answers = kept.get(data.id) ?? kept.set(data.id, new Map()).get(data.id);
@@ -25,7 +25,7 @@ export default function ({ data, parentElement }) {
     root.remove();
     delete parentElement.shown;
   };
-  parentElement.shown = { id: data.id, leave };
+  parentElement.shown = { id: data.id, present: data.present, leave };
   return leave;
 }
 
@@ -180,12 +180,15 @@ function draw(root, picture, data, told) {
     if (stopped) return;
     const now = { data: structuredClone(figure.data), layout: structuredClone(layout) };
     for (const { path, values } of changes) write(now, path, values[place]);
-    if (area.closest(".wb-present")) now.layout.font = { ...now.layout.font, size: LARGE };
+    if (area.closest(".wb-present")) enlarge(now.layout, LARGE * parseFloat(getComputedStyle(root).fontSize));
     for (const trace of now.data) if (secret.includes(trace.name)) trace.visible = told;
-    await Plotly.react(area, now.data, now.layout, { displayModeBar: false, responsive: true });
+    await Plotly.react(area, now.data, now.layout, { displayModeBar: false });
     root.dataset.place = place;
   }
 
+  // Its place also changes where the window does not: a sidebar opens.
+  const size = new ResizeObserver(() => area.clientWidth && area.data && globalThis.Plotly.Plots.resize(area));
+  size.observe(area);
   addEventListener("resize", update);
   update();
   return {
@@ -197,9 +200,17 @@ function draw(root, picture, data, told) {
     stop: () => {
       stopped = true;
       removeEventListener("resize", update);
+      size.disconnect();
       globalThis.Plotly?.purge(area);
     },
   };
+}
+
+function enlarge(layout, size) {
+  layout.font = { ...layout.font, size };
+  for (const name of Object.keys(layout).filter((each) => /^[xy]axis/.test(each))) {
+    layout[name].title = { ...layout[name].title, font: { size } };
+  }
 }
 
 function write(figure, path, value) {

@@ -250,7 +250,10 @@ def table(comparison: pd.DataFrame) -> None:
     frame = in_units(comparison)
     first = html.escape(frame["run"].iloc[0])
     st.html(f'<div class="wb-live"><h2 class="wb-title">Every metric, and its difference from {first}</h2></div>')
-    st.dataframe(frame, column_config=COLUMNS, column_order=list(COLUMNS), hide_index=True, height=TALL, key="values")
+    st.dataframe(
+        frame, column_config=COLUMNS, column_order=list(COLUMNS), hide_index=True, height=TALL, key="values",
+        placeholder="",
+    )  # fmt: skip
     st.download_button(
         "Table (CSV)", lambda: comparison.to_csv(index=False), "comparison.csv", "text/csv", type="tertiary"
     )

@@ -11,9 +11,9 @@ from typing import Any
 
 import streamlit as st
 
+import views.train.new_run as new_run
 from session import messages, training_requests
 from session.address import bound, some_of
-from views.train import new_run
 from views.train.live_heads import moved, stage
 from workbench import words
 from workbench.catalogue import LOSSES, SETTINGS
@@ -27,18 +27,14 @@ from workbench.workers.sweeps import OF_LOSS, Cost, Plan, SweepProgress
 
 VARIED = ("learning_rate", "weight_decay", "batch_size", "epochs")  # settings of a run that have a scale
 MOST = 2  # that are varied at a time, besides the seed: a picture has one axis, and lines
-TIMED, SEEN = (
-    "timed run",
-    "seen of the sweep",
-)  # of a session: the run whose epoch is timed; how far the page has drawn it
+# Of a session: the run whose epoch is timed, and how far the page has drawn the sweep.
+TIMED, SEEN = "timed run", "seen of the sweep"
 GRID, BESIDE = 9, 2  # values of a knob between its ends, and how many of them on each side of where it stands are tried
 
 
 @messages.friendly
 def form(key: str | None) -> None:
     """What to train and what to vary, what it costs, and the button that starts it."""
-    if messages.torch_is_missing():
-        return
     described = new_run.described(key, settings=[name for name in training_requests.SETTINGS if name != "seed"])
     if described is None:
         return

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import streamlit as st
 
+import views.train.new_run as new_run
+import views.train.new_sweep as new_sweep
 import workbench as wb
 from session import messages, reading, training_requests
 from session.address import bound, one_of
-from views.train import new_run, new_sweep
 from views.train.sweep_picture import measured, swept
 from workbench import words
 from workbench.figures.base import counted
@@ -28,14 +29,17 @@ def body(key: str | None, dark: bool) -> None:
     found = {title(sweep): sweep for sweep in stored_sweeps(reading.runs())}
     progress = training_requests.long_sweep().progress
     st.fragment(new_sweep.watch, run_every=new_run.POLL if training_requests.busy() else None)()
-    with st.expander("Start a sweep", icon=":material/play_arrow:", expanded=not found):
-        new_sweep.form(key)
+    if messages.has_torch():  # without it, those of the store can still be looked at
+        with st.expander("Start a sweep", icon=":material/play_arrow:", expanded=not found):
+            new_sweep.form(key)
     if (newest := new_sweep.so_far()) is not None:
         found = {NEWEST: newest} | found
         if st.session_state.get("sweep of") != progress.plan:  # its first run has come
             st.session_state["sweep of"], st.session_state["sweep"] = progress.plan, NEWEST
     if not found:
-        st.info("No three runs here differ in one knob alone: start a sweep above.", icon=":material/ssid_chart:")
+        st.info(
+            "No three runs here differ in one knob alone: a sweep trains some that do.", icon=":material/ssid_chart:"
+        )
         return
     with st.container(key="settings-of-sweep"):
         sweep = found[st.selectbox("Sweep", list(found), **bound("sweep", one_of(found)))]

@@ -89,6 +89,7 @@ class Lorenz(Figure):
             ay=-50,
             align="right",
             arrowcolor=theme.muted,
+            bgcolor=theme.paper,  # where there is little room it lies on the diagonal
         )
         figure.add_annotation(
             x=0.5, y=0.5, xshift=-10, yshift=6, xanchor="right", yanchor="bottom",  # above the line, however steep it is

@@ -125,7 +125,7 @@ class Moat(Figure):
 
     def _plotly(self, theme: Theme) -> go.Figure:
         lines = len(PANELS) // self.columns
-        figure = make_subplots(lines, self.columns, horizontal_spacing=0.12, vertical_spacing=0.22)
+        figure = make_subplots(lines, self.columns, horizontal_spacing=0.18, vertical_spacing=0.22)
         for line, colour, dash in self.looks(theme):
             part = self.frame[self.frame["line"] == line]
             for place, column in enumerate(PANELS):

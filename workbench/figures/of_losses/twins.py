@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -94,6 +94,19 @@ def twins(
         ],
         ignore_index=True,
     )[["loss", "photographs", "step", "line", "value"]]
+    given = {
+        "photographs": photographs,
+        "details": details,
+        "steps": steps,
+        "learning_rate": learning_rate,
+        "seed": seed,
+    }
+    return twins_of(frame, given, _code_of(losses))
+
+
+def twins_of(frame: pd.DataFrame, given: Mapping[str, Any], losses: str = "") -> Twins:
+    """The picture of what was measured: the frame of `twins`, what it was given, and the losses as code has them."""
+    photographs, details, steps = given["photographs"], given["details"], given["steps"]
     return Twins(
         frame=frame,
         title="Twins that nobody can tell apart",
@@ -105,10 +118,7 @@ def twins(
             f"Mean probabilities of two species with the same flower over {steps} steps of training on n = {photographs} "
             f"photographs of each, with {details} details that say nothing of the species. At the end: {_told(frame)}."
         ),
-        code=Code(
-            f"wb.figures.twins({_code_of(losses)}photographs={photographs}, details={details}, steps={steps}, "
-            f"learning_rate={learning_rate!r}, seed={seed})"
-        ),
+        code=Code(f"wb.figures.twins({losses}{', '.join(f'{name}={value!r}' for name, value in given.items())})"),
     )
 
 
@@ -242,7 +252,7 @@ class Twins(Figure):
     def _plotly(self, theme: Theme) -> go.Figure:
         names = list(dict.fromkeys(self.frame["loss"]))
         figure = make_subplots(
-            2, len(names), shared_xaxes=True, shared_yaxes=True, vertical_spacing=0.1, horizontal_spacing=0.03,
+            2, len(names), shared_xaxes=True, shared_yaxes=True, vertical_spacing=0.22, horizontal_spacing=0.03,
             column_titles=[f"<b>{html.escape(name)}</b>" for name in names],
         )  # fmt: skip
         looks = self.looks(theme)
@@ -269,7 +279,7 @@ class Twins(Figure):
             figure.update_yaxes(title=photographs, row=row + 1, col=1)
         below = {"orientation": "h", "x": 0, "xanchor": "left", "yanchor": "top"}
         return figure.update_layout(
-            height=620, margin={"t": 110, "b": 110}, legend=below | {"y": 0.53}, legend2=below | {"y": -0.13}
+            height=620, margin={"t": 110, "b": 110}, legend=below | {"y": 0.59}, legend2=below | {"y": -0.13}
         )
 
     def _matplotlib(self, theme: Theme) -> StaticFigure:

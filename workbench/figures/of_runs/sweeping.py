@@ -145,9 +145,15 @@ class AgainstKnob(Figure):
         return math.ceil(sum(len(name) + 6 for name in self.frame["line"].unique()) / LEGEND_WIDTH)
 
     def ticks(self) -> list[float]:
-        """Values of the knob to write below the axis: those that were tried, but none that would touch its neighbour."""
+        """Values of the knob to write below the axis: those that were tried, but none that would touch its neighbour.
+
+        Many values along a logarithm are steps between powers of ten, and those are written.
+        """
         values = np.unique(self.frame["x"])
         low, high = self.ends()
+        powers = 10.0 ** np.arange(math.ceil(low), math.floor(high) + 1)
+        if self.logarithmic and len(values) > MOST_TICKS and len(powers) > 1:
+            return list(powers)
         places = (np.log10(values) if self.logarithmic else values).tolist()
         chosen = places[:1]
         for place in places[1:]:
@@ -186,6 +192,7 @@ class AgainstKnob(Figure):
                 )  # fmt: skip
             figure.update_yaxes(range=self.limits(metric), tickformat="~%" if is_share(metric) else "~g", **where)
         figure.update_xaxes(range=self.ends(), type="log" if self.logarithmic else "linear", title=self.knob)
+        figure.update_annotations(font_size=13)  # the longest name is as wide as a panel
         figure.update_xaxes(tickvals=self.ticks(), ticktext=[f"{value:g}" for value in self.ticks()])
         below = len(names) > 1 and self.legend_lines() > 1  # above the panels there is room for one line
         height = {"y": -0.3 / rows, "yanchor": "top"} if below else {"y": 1 + 0.16 / rows, "yanchor": "bottom"}

@@ -238,6 +238,7 @@ class SharedSets(Figure):
                 colorscale=sequential_scale(theme),
                 **{"zmin": 0, "zmax": 1, "xgap": 1, "ygap": 1},
                 colorbar={"thickness": 12, "outlinewidth": 0, "tickformat": ".0%"},
+                hoverongaps=False,  # a class and itself
                 hovertemplate="of the sets with <b>%{customdata[0]}</b><br>%{z:.1%} also hold <b>%{customdata[1]}</b>"
                 "<extra></extra>",
             )

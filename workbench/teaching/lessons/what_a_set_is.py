@@ -44,16 +44,18 @@ def tell(theme: Theme) -> Told:
     held = np.cumsum(falling)
     needed = int((held < WANTED).sum()) + 1
     sizes = slider("species in the set", range(1, MOST + 1), "{:.0f}", start=1)
-    image = {"source": photo, "xref": "paper", "yref": "paper", "x": 0, "y": 1, "sizex": 0.32, "sizey": 0.95}
+    image = {"source": photo, "xref": "paper", "yref": "paper", "x": 0, "y": 1, "sizex": 0.3, "sizey": 0.95}
 
     def drawn(size: int) -> go.Figure:
         colours = [theme.hit if place < size else theme.grid for place in range(MOST)]
         bars = go.Bar(x=np.arange(1, MOST + 1), y=falling, name="probability", marker={"color": colours})
-        figure = axes(theme, f"species of {genus}, the most probable first", "probability", traces=[bars])
+        figure = axes(theme, "species, likeliest first", "probability", traces=[bars])
         figure.update_layout(
             showlegend=False, images=[image], yaxis_range=[0, 1.25 * falling[0]], yaxis_tickformat=".0%"
         )
-        return figure.update_layout(xaxis={"domain": [0.44, 1], "dtick": 1}, yaxis={"position": 0.44, "anchor": "free"})
+        beside = 0.54  # where the bars begin, with room for their numbers beside the photograph
+        figure.update_xaxes(domain=[beside, 1], dtick=1, range=[0.5, MOST + 0.5])
+        return figure.update_yaxes(position=beside, anchor="free")
 
     test = truth().test
     known, shown = test.probabilities(), (test.attributes or {})["organs"]
