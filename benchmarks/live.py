@@ -22,6 +22,7 @@ from workbench.store import Store
 from workbench.store.shelf import Shelf
 
 PRESSES = 7
+VALUES = 21  # of the slider
 LIMITS = {"first": 6.0, "alone": 3.0, "new": 0.5, "seen": 0.5}  # seconds
 SLIDER = "[data-testid=stSlider]:has-text('α') input"
 PAGE = """() => {
@@ -62,14 +63,16 @@ def measured(address: str, shelf: Shelf) -> dict[str, list[float]]:
         page = browser.new_page(viewport={"width": 1440, "height": 1800})
         started = time.monotonic()
         page.goto(f"{address}/train")
-        page.get_by_text("Trained AverageKTwoHead").wait_for(timeout=300_000)
+        page.get_by_text("Trained Average-K two-head").wait_for(timeout=300_000)
         seconds: dict[str, list[float]] = {"first": [time.monotonic() - started]}
         page.evaluate(PAGE)
         page.wait_for_function("() => ready('')", timeout=60_000)
         seconds["alone"] = [moved(page, "ArrowRight")]
         seconds["epochs"] = [float(run.history["seconds"].sum()) for run in on(shelf)]
         started = time.monotonic()
-        page.wait_for_function("() => !document.body.innerText.includes('trained together')", timeout=600_000)
+        while len(on(shelf)) < VALUES:
+            page.wait_for_timeout(100)
+        page.wait_for_function("() => !document.body.innerText.includes('trained together')", timeout=60_000)
         print(f"all {len(on(shelf))} values of α: after {time.monotonic() - started:.1f} s more")
         seconds["new"] = [moved(page, "ArrowRight") for _ in range(PRESSES)]
         seconds["seen"] = [moved(page, "ArrowLeft") for _ in range(PRESSES)]

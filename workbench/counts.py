@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -99,6 +100,7 @@ def exact(number: float) -> Fraction:
     return Fraction(number) if isinstance(number, (int, Fraction)) else Fraction(repr(float(number)))
 
 
+@lru_cache(maxsize=256)  # every step of a loss asks, and exact arithmetic takes as long as the sort that follows
 def classes_of_rows(K: float, n: int) -> int:
     """How many classes n rows have together at K a row: K·n in exact arithmetic, halves rounded up.
 

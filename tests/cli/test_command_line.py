@@ -19,7 +19,7 @@ from workbench.cli.main import main
 from workbench.datasets import LongTail
 from workbench.losses import LOSSES
 from workbench.store import DEMO, Store
-from workbench.training import sweeps
+from workbench.training.sweeps import sweeping
 
 
 @pytest.fixture(autouse=True)
@@ -178,7 +178,7 @@ def test_a_sweep_in_which_everything_diverges_says_why(capsys, monkeypatch):
     def diverges(*_, **__):
         raise FloatingPointError("the loss is nan in batch 3")
 
-    monkeypatch.setattr(sweeps, "train", diverges)
+    monkeypatch.setattr(sweeping, "train", diverges)
     told = failed(capsys, "sweep", "--dataset", "digits", "--model", "linear", "--over", "seed", 0)
     assert "failed: {'seed': 0}: the loss is nan in batch 3" in told
     assert "every setting has a run that failed" in told

@@ -161,13 +161,11 @@ def test_a_cluster_that_cannot_be_meant_is_refused(capsys):
     assert "workers = 0; give at least 1" in refused(capsys, *over, "--workers", "0")
 
 
-@pytest.mark.long
+@pytest.mark.long  # two processes that load torch and Lightning
 def test_two_processes_train_the_runs_of_a_sweep_and_one_that_fails_is_told_of_and_counts(capsys):
-    assert main([*DIGITS, "--workers", "2", "--over", "seed", "0", "1"]) == 0
-    assert "best accuracy on val" in capsys.readouterr().out
     broken = ("--model", "mlp", "--epochs", "30", "--optimizer", "sgd", "--over", "learning_rate", "0.01", "1000")
     assert main([*DIGITS, *broken, "--workers", "2"]) == 1
     printed = capsys.readouterr()
     assert "failed: {'learning_rate': 1000.0}: epoch" in printed.err
     assert "Most often the learning rate is too large" in printed.err
-    assert "on test:" in printed.out
+    assert "best accuracy on val: learning_rate = 0.01" in printed.out

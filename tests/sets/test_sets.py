@@ -16,9 +16,11 @@ from workbench.counts import classes_of_rows, exact
 from workbench.sets import order_statistics
 from workbench.sets.base import filled
 from workbench.sets.selection import (
+    checked_m,
     largest_probabilities,
     midpoint,
     rounded_up,
+    threshold_among,
     threshold_at_mean_size,
 )
 
@@ -97,6 +99,17 @@ def test_the_bound_guessed_from_a_sample_never_changes_the_answer(monkeypatch):
             assert np.array_equal(found.probabilities[:m], expected[:m])
             assert np.array_equal(val.probabilities().ravel()[found.positions], found.probabilities)
             assert found.count(found.floor) == np.count_nonzero(expected >= found.floor)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("K", [0.01, 1, 2.5, 3.999, 4])
+def test_the_threshold_among_probabilities_in_memory_is_that_of_the_table(K, dtype):
+    zeros, ties = rng.random((100, 4)) ** 3, rng.integers(0, 3, (100, 4)) / 8
+    zeros[rng.random((100, 4)) < 0.6] = 0
+    for values in (rng.random((100, 4)), zeros, ties, np.zeros((100, 4))):
+        table = wb.LogitTable(values.astype(dtype), np.eye(4, dtype=bool)[np.arange(100) % 4], link="identity")
+        found = threshold_among(table.probabilities(), checked_m(K, table))
+        assert found == threshold_at_mean_size(table, K)
 
 
 def test_a_table_of_nothing_but_ties_fits_in_memory_and_says_what_it_holds():

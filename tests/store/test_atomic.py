@@ -8,6 +8,7 @@ import os
 import resource
 import shutil
 import signal
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -268,3 +269,21 @@ def test_other_errors_of_the_system_stay_what_they_are(tmp_path, monkeypatch):
         table(1).save(tmp_path / "table")
     assert not isinstance(caught.value, FullDisk)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_whoever_has_a_turn_holds_the_file_that_the_next_one_will_find(tmp_path, monkeypatch):
+    file, asked, there = tmp_path / "a.turn", threading.Event(), []
+    real = atomic.fcntl.flock
+
+    def waits():
+        with atomic.turn(file):
+            there.append(file.exists())
+
+    second = threading.Thread(target=waits)
+    with atomic.turn(file):
+        monkeypatch.setattr(atomic.fcntl, "flock", lambda *given: asked.set() or real(*given))
+        second.start()
+        asked.wait()  # it has opened the file that is about to go
+    second.join()
+    assert there == [True]
+    assert not file.exists()

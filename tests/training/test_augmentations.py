@@ -28,7 +28,7 @@ from workbench.networks.pretrained import Prepared
 from workbench.store import Store
 from workbench.training import Run, TrainedRun, train
 from workbench.training import learner as learning
-from workbench.training.heads import stackable
+from workbench.training.stacked.heads import stackable
 from workbench.workers.heads_process import run_described
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -145,13 +148,66 @@ def test_a_rank_that_lost_another_says_so_and_other_errors_stay_what_they_are(mo
         raise RuntimeError("shape mismatch")
 
 
-# Whole jobs, from the command line
+# A rank that is killed
 
 
 def free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])
+
+
+class KilledOnce(nn.Module):
+    """A backbone that takes the last rank with it in the third epoch, unless a file says that this has happened."""
+
+    def __init__(self, flag: str) -> None:
+        super().__init__()
+        self.flag, self.steps = flag, 0
+
+    def forward(self, inputs):
+        self.steps += self.training
+        if parallel.n_ranks() > 1:
+            learning.CHECKPOINT_SECONDS = 0  # of this rank
+        last = parallel.n_ranks() > 1 and parallel.rank() == parallel.n_ranks() - 1
+        if last and self.steps == 2 * 5 + 2 and not Path(self.flag).exists():
+            Path(self.flag).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return inputs
+
+
+def fragile(flag: Path):
+    return small(clouds(n=150), model=KilledOnce(str(flag)), head="new", batch_size=24, epochs=4, learning_rate=0.05)
+
+
+def test_a_rank_killed_on_another_node_ends_both_and_the_next_call_goes_on_from_the_checkpoint(tmp_path, monkeypatch):
+    here, flag, root = threading.local(), tmp_path / "killed", tmp_path / "store"
+    monkeypatch.setattr(processes, "node_number", lambda nodes: here.node)  # two threads stand for two nodes
+    monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
+    run, here.node = dataclasses.replace(fragile(flag), nodes=2), 0
+
+    def on_node(node: int) -> Exception | None:
+        here.node = node
+        try:
+            train(run, store=Store(root), progress=False)
+        except Exception as error:
+            return error
+        return None
+
+    def job() -> list[Exception | None]:
+        monkeypatch.setenv("MASTER_PORT", str(free_port()))
+        with ThreadPoolExecutor(2) as nodes:
+            return list(nodes.map(on_node, range(2)))
+
+    left, lost = job()
+    assert "rank 0 of 2 lost another rank in epoch 3 of 4" in str(left)
+    assert "rank 1 was ended from outside (SIGKILL" in str(lost)
+    assert job() == [None, None]
+    alone = train(fragile(flag), store=Store(tmp_path / "alone"), progress=False)
+    resumed = Store(root).open(run.key).tables["test"].scores
+    np.testing.assert_allclose(resumed, alone.tables["test"].scores, atol=1e-4)
+
+
+# Whole jobs, from the command line
 
 
 TRAIN = ["workbench", "train", "--dataset", "digits", "--model", "linear", "--epochs", "1", "--device", "cpu", "--json"]
@@ -189,31 +245,10 @@ def test_three_ranks_of_torchrun_train_one_run(tmp_path):
     assert Store(tmp_path).open(json.loads(done.stdout)["key"]).record.devices == 3
 
 
-class KilledOnce(nn.Module):
-    """A backbone that takes the last rank with it in the third epoch, unless a file says that this has happened."""
-
-    def __init__(self, flag: str) -> None:
-        super().__init__()
-        self.flag, self.steps = flag, 0
-
-    def forward(self, inputs):
-        self.steps += self.training
-        last = parallel.n_ranks() > 1 and parallel.rank() == parallel.n_ranks() - 1
-        if last and self.steps == 2 * 5 + 2 and not Path(self.flag).exists():
-            Path(self.flag).touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-        return inputs
-
-
-def fragile(flag: Path):
-    return small(clouds(n=150), model=KilledOnce(str(flag)), head="new", batch_size=24, epochs=4, learning_rate=0.05)
-
-
 # What stands above the guard is run in the ranks that the workbench starts, too.
 SCRIPT = """import dataclasses, sys
 sys.path[:0] = [{here!r}, {tests!r}]
 from test_launchers import *
-learning.CHECKPOINT_SECONDS = 0
 if __name__ == "__main__":
     train(dataclasses.replace(fragile({flag!r}), nodes={nodes}), store=Store({root!r}), progress=False)
 """

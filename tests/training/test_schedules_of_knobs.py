@@ -132,7 +132,7 @@ def test_estimates_of_labels_learn_as_fast_as_the_schedule_says(store, monkeypat
 
     def noted(self, batch, batch_idx):
         step(self, batch, batch_idx)
-        speeds.append(self._optimizer().param_groups[1]["speed"])
+        speeds.append(self.optimizer.param_groups[1]["speed"])
 
     monkeypatch.setattr(learner.Learner, "learn", noted)
     train(small(loss=ROLE(K=2.0, estimate_rate=anneal(100, 1, over=1, course="linear"))), store=store, progress=False)

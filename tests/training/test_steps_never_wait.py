@@ -29,8 +29,7 @@ def learner_without_values(run, store):
     learner = learning.Learner(run, store)
     learner.begin_epoch()  # its noise is drawn by a generator of the CPU: meta has none
     learner.to("meta")
-    optimizer = torch.optim.AdamW(learner.parameter_groups())
-    learner._optimizer = lambda: optimizer
+    learner.optimizer = torch.optim.AdamW(learner.parameter_groups())
     learner.bar = tqdm(disable=True)
     return learner
 
@@ -141,8 +140,7 @@ def test_steps_on_a_gpu_never_wait_but_for_a_look(store):
     learner = learning.Learner(run, store)
     learner.to("cuda")
     learner.begin_epoch()
-    optimizer = learner.configure_optimizers()
-    learner._optimizer = lambda: optimizer
+    learner.configure_optimizers()
     learner.bar = tqdm(disable=True)
     batches = list(learner.train_dataloader().batches)
     learner.learn(batches[0], 0)

@@ -14,7 +14,7 @@ from workbench.losses import CrossEntropy
 from workbench.store import Store
 from workbench.training import Run, train
 from workbench.training import learner as learning
-from workbench.training.heads import stackable
+from workbench.training.stacked.heads import stackable
 
 
 @pytest.fixture

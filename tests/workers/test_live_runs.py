@@ -197,6 +197,18 @@ def test_a_cancel_is_heard_while_features_are_computed(monkeypatch):
     assert [json.loads(line)["event"] for line in answers.getvalue().splitlines()] == ["started", "cancelled"]
 
 
+def test_a_head_on_features_is_trained_in_a_stack_of_one_and_what_stops_it_is_raised(shelf, monkeypatch):
+    from workbench.workers import heads_process
+
+    base = train(Run("digits", model="mlp", epochs=1, device="cpu"), store=shelf.store, progress=False)
+    run, seen = Run("digits", model="mlp", features=base, epochs=2, device="cpu"), []
+    heads_process._train(run, shelf, seen.append, on_batch=lambda: None)
+    assert ([row["epoch"] for row in seen], shelf.open(run.key).record.together) == ([0, 1], 1)
+    monkeypatch.setattr(heads_process, "train_heads", lambda *_, **__: [FloatingPointError("the loss is nan")])
+    with pytest.raises(FloatingPointError, match="the loss is nan"):
+        heads_process._train(run, shelf, seen.append, on_batch=lambda: None)
+
+
 def test_what_lies_ahead_is_trained_together_and_then_answered_at_once(worker):
     axis = [{**SMALL, "loss": Focal(gamma=gamma).spec()} for gamma in (0.5, 2.5, 3.5)]
     worker.ask(axis[1], ahead=axis)
@@ -210,7 +222,6 @@ def test_what_lies_ahead_is_trained_together_and_then_answered_at_once(worker):
 
 @pytest.mark.parametrize(("gamma", "words"), [(2.0, ["started", "epoch", "finished"]), (3.0, [])])
 def test_of_what_lies_ahead_comes_first_what_is_asked_for_and_anything_else_ends_it(gamma, words, shelf, monkeypatch):
-    from workbench.training import heads
     from workbench.workers import heads_process
 
     described = {"epochs": 1, **{name: SMALL[name] for name in SMALL if name != "epochs"}}
@@ -223,7 +234,7 @@ def test_of_what_lies_ahead_comes_first_what_is_asked_for_and_anything_else_ends
         on_batch()
         went_on.append(runs)
 
-    monkeypatch.setattr(heads, "train_heads", trained_together)
+    monkeypatch.setattr(heads_process, "train_heads", trained_together)
     serving._train_ahead(1, [{**described, "loss": Focal(gamma=each).spec()} for each in (1.0, 2.0)], shelf)
     told = [json.loads(line) for line in answers.getvalue().splitlines()]
     assert [answer["event"] for answer in told if answer["event"] != "ahead" and answer["id"] == 2] == words

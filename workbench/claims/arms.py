@@ -18,7 +18,7 @@ from workbench.metrics.hierarchical import RESAMPLES, seeds_and_rows_interval
 from workbench.sets import Rule
 from workbench.tables import LogitTable
 from workbench.training import Run, TrainedRun, train
-from workbench.training.heads import stackable, train_heads
+from workbench.training.stacked.heads import stackable, train_heads
 
 POINTS = 100  # shares are told in points
 Tables = Mapping[str, LogitTable]

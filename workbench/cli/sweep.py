@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from workbench.losses import Loss
     from workbench.metrics import Metric
     from workbench.training import Run
-    from workbench.training.best import Best, BestOfEach
-    from workbench.training.swept import Sweep
+    from workbench.training.sweeps.best import Best, BestOfEach
+    from workbench.training.sweeps.swept import Sweep
 
 EACH = ("K", "loss")  # what is never tuned: the best of each is told
 
@@ -30,7 +30,7 @@ def _sweep(arguments: list[str]) -> int:
     from workbench.cli.described import described_run
     from workbench.sets import rule_from_text
     from workbench.training.sweeps import sweep
-    from workbench.training.swept import METRICS
+    from workbench.training.sweeps.swept import METRICS
 
     # --K is a knob of some losses; here it may have several values, and any loss may be judged at each of them.
     reader = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
@@ -95,7 +95,7 @@ def _K(of: str, text: str) -> float:
 def _metric(text: str) -> Metric:
     """A metric by its name, which may say its K: top_k_accuracy@K=3."""
     from workbench.metrics import METRICS
-    from workbench.training.swept import ranking_metric
+    from workbench.training.sweeps.swept import ranking_metric
 
     name, _, K = text.partition("@K=")
     metric = ranking_metric(name, [metric for metric in METRICS if metric.subject in ("sets", "table")])

@@ -116,6 +116,23 @@ def threshold_at_mean_size(table: LogitTable, K: float) -> float:
     return cut_at_mean_size(table, K)[0]
 
 
+def threshold_among(probabilities: np.ndarray, m: int) -> float:
+    """`threshold_at_mean_size` of a table whose probabilities are all in memory: one partition finds it.
+
+    >>> threshold_among(np.array([[0.5, 0.25, 0.25], [0.75, 0.25, 0.0]]), 2)
+    0.375
+    """
+    if m >= probabilities.size:
+        return 0.0
+    parted = probabilities.flatten()
+    parted.partition(parted.size - m)
+    above = float(parted[-m])
+    if above > 0:
+        return midpoint(above, float(parted[:-m].max()), parted.dtype)
+    positive = parted[parted > 0]
+    return float(positive.min()) if len(positive) else smallest_positive(parted.dtype)
+
+
 def cut_at_mean_size(table: LogitTable, K: float) -> tuple[float, int]:
     """The average-K threshold, and how many probabilities reach it: m, unless some are equal or too few are above 0."""
     m = checked_m(K, table)

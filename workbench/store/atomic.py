@@ -21,6 +21,7 @@ import uuid
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
 
 try:
     import fcntl
@@ -161,14 +162,25 @@ def turn(file: Path) -> Iterator[None]:
     The system gives the turn of a process that ends to the next. Where there are no locks, nobody waits.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("a") as descriptor:
-        if fcntl is not None:
-            with contextlib.suppress(OSError):  # a file system without locks
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-        try:
-            yield
-        finally:
-            file.unlink(missing_ok=True)
+    while True:
+        with file.open("a") as descriptor:
+            if fcntl is not None:
+                with contextlib.suppress(OSError):  # a file system without locks
+                    fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if _is_at(file, descriptor):  # else it went with the turn before, and others would wait for another file
+                try:
+                    yield
+                finally:
+                    file.unlink(missing_ok=True)
+                return
+
+
+def _is_at(file: Path, opened: IO[str]) -> bool:
+    """Whether an open file is still what its name stands for."""
+    try:
+        return os.path.samestat(os.stat(file), os.fstat(opened.fileno()))
+    except FileNotFoundError:
+        return False
 
 
 def remove_leftovers(parent: Path) -> None:

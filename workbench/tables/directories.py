@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.store.atomic import ASIDE, whole_folder
+from workbench.store.atomic import ASIDE, room_for, whole_folder
 from workbench.tables.checks import lies_in_shards, read_only
 from workbench.tables.links import LINKS
 from workbench.tables.shards import ShardedScores
@@ -32,12 +32,28 @@ def write_table(table: LogitTable, directory: Path) -> Path:
             f"{directory} holds {min(foreign)}, which is not part of a table; give a new or empty directory"
         )
     arrays, facts = _written(table)
-    with whole_folder(directory, sum(values.nbytes for values in arrays.values())) as aside:
-        for name, values in arrays.items():
-            with open(aside / f"{name}.npy", "wb") as file:
-                np.save(file, values, allow_pickle=False)
-        (aside / "table.json").write_text(json.dumps(facts, indent=1, ensure_ascii=False), encoding="utf-8")
+    with whole_folder(directory, _n_bytes(arrays)) as aside:
+        _fill(aside, arrays, facts)
     return directory
+
+
+def fill_with_table(table: LogitTable, folder: Path) -> None:
+    """Write a table inside something that is put into its place as a whole later on, such as the directory of a run."""
+    arrays, facts = _written(table)
+    with room_for(_n_bytes(arrays), folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        _fill(folder, arrays, facts)
+
+
+def _fill(folder: Path, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> None:
+    for name, values in arrays.items():
+        with open(folder / f"{name}.npy", "wb") as file:
+            np.save(file, values, allow_pickle=False)
+    (folder / "table.json").write_text(json.dumps(facts, indent=1, ensure_ascii=False), encoding="utf-8")
+
+
+def _n_bytes(arrays: Mapping[str, np.ndarray]) -> int:
+    return sum(values.nbytes for values in arrays.values())
 
 
 def _entries(directory: Path) -> set[str]:

@@ -11,6 +11,7 @@ import numpy as np
 from torch import Tensor
 
 from workbench.counts import classes_of_rows
+from workbench.operators.order import largest
 from workbench.store.record import target_K
 from workbench.tables import LogitTable
 
@@ -34,7 +35,7 @@ def answers(scores: Tensor, val: LogitTable, K: float) -> dict[str, float]:
     if not len(rows):
         return {"val_same_set": math.nan, "val_over_constant": math.nan}
     K = classes_of_rows(K, 1)
-    in_front = scores.topk(K, dim=1, sorted=False).indices.numpy()
+    in_front = largest(scores, K).numpy()
     right = (in_front[rows] == classes[:, None]).any(1).mean()
     right_if_constant = np.sort(np.bincount(classes, minlength=val.n_classes))[-K:].sum() / len(rows)
     # A set is told by the sum of a random number for each of its classes; two sets with the same sum are a rare accident.

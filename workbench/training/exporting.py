@@ -25,7 +25,7 @@ from workbench.training.features import stored_weights
 from workbench.training.predicting import fitted_rule, logits, wanted_by
 
 if TYPE_CHECKING:
-    from workbench.training.run import TrainedRun
+    from workbench.training.trained import TrainedRun
 
 FORMAT = 1  # of bundle.json
 MODEL, BUNDLE = "model.onnx", "bundle.json"
@@ -116,7 +116,7 @@ def _write_onnx(trained: TrainedRun, path: Path) -> None:
 
 
 def _network_weights(trained: TrainedRun) -> dict[str, Tensor]:
-    from workbench.training.run import network_weights
+    from workbench.training.trained import network_weights
 
     return network_weights(stored_weights(trained.stored))
 

@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NoReturn
 
 import lightning.pytorch as pl
@@ -17,8 +17,9 @@ import torch
 from lightning.fabric.plugins.environments.lightning import LightningEnvironment
 
 from workbench.networks.network import foreign
+from workbench.training.batches import Batch, Batches, Epoch
 from workbench.training.hardware import check_bf16, device_named
-from workbench.training.learner import Learner
+from workbench.training.learner import Learner, best_kept
 from workbench.training.ranks import together as parallel
 from workbench.training.run import Run
 
@@ -63,10 +64,49 @@ def fit(learner: Learner, *, progress: bool) -> torch.device:
                 enable_progress_bar=False,
                 enable_model_summary=False,
             )
-            trainer.fit(learner)
+            trainer.fit(Led(learner))
     if run.monitor is not None:
         learner.load(learner.best)
     return device
+
+
+class Led(pl.LightningModule):
+    """A learner that Lightning leads: it says when, on which device and with which ranks, and the learner does it."""
+
+    def __init__(self, learner: Learner) -> None:
+        super().__init__()
+        # The learner writes its step out. The learning rate is a function of the step, so that no scheduler's state can
+        # get lost, and Lightning's automatic step costs more than a small head does.
+        self.automatic_optimization = False
+        self.learner = learner
+        if parallel.n_ranks() > 1:
+            learner.backward = self.manual_backward
+
+    def train_dataloader(self) -> Epoch:
+        self.learner.passed = self.current_epoch
+        return self.learner.train_dataloader()
+
+    def val_dataloader(self) -> Batches:
+        return self.learner.val_dataloader()
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        return self.learner.configure_optimizers()
+
+    def on_train_epoch_start(self) -> None:
+        self.learner.on_train_epoch_start()
+
+    def training_step(self, batches: Iterable[tuple[int, Batch]], _: int) -> None:
+        for batch_idx, batch in batches:
+            self.learner.learn(batch, batch_idx)
+
+    def on_validation_epoch_start(self) -> None:
+        self.learner.on_validation_epoch_start()
+
+    def validation_step(self, batch: Batch, _: int) -> None:
+        self.learner.validation_step(batch)
+
+    def on_train_epoch_end(self) -> None:
+        self.trainer.should_stop = self.learner.on_train_epoch_end()
 
 
 def _strategy(run: Run) -> str:
@@ -112,17 +152,6 @@ def _out_of_memory_explained(run: Run) -> Iterator[None]:
             f"out of memory with batch_size = {run.batch_size} and precision = {run.precision!r}: {halved}"
             + (" or precision='bf16'" if run.precision == "32" else "")
         ) from error
-
-
-@contextlib.contextmanager
-def best_kept(learner: Learner) -> Iterator[None]:
-    """A loss that diverges does not take the epochs before it along."""
-    try:
-        yield
-    except FloatingPointError as error:
-        if not learner.history:
-            raise
-        raise FloatingPointError(f"{error}; {learner.keep_best()}") from None
 
 
 @contextlib.contextmanager

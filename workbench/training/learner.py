@@ -1,4 +1,7 @@
-"""How a network learns: one Lightning module for images and rows, every loss and every head.
+"""How a network learns: one module for images and rows, every loss and every head.
+
+A learner knows how to begin an epoch, take a step and judge the epoch. Who makes it do so is another matter: Lightning
+(`fitting`), or a stack of learners that take their steps together (`stack`), which does without Lightning's seconds of import.
 
 All randomness of epoch e comes from generators seeded by (seed, e, purpose), and all progress is in one checkpoint file:
 weights, the optimizer's state, the history and the best weights so far. So a run that was killed goes on from its last
@@ -7,15 +10,15 @@ checkpoint and ends with the same bits as one that was never interrupted, wherev
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import lightning.pytorch as pl
 import safetensors.torch
 import torch
 from torch import Tensor, nn
@@ -58,10 +61,11 @@ SCHEDULES: dict[str, Callable[[float, Sequence[float]], float]] = {
 }
 
 
-class Learner(pl.LightningModule):
+class Learner(nn.Module):
     """A network, its loss and the loss's state, trained from one checkpoint to the next."""
 
     bar: tqdm
+    optimizer: torch.optim.Optimizer
 
     def __init__(
         self,
@@ -74,9 +78,7 @@ class Learner(pl.LightningModule):
     ) -> None:
         super().__init__()
         self.on_epoch = on_epoch
-        # A step is written out below. The learning rate is a function of the step, so that no scheduler's state can
-        # get lost, and Lightning's automatic step costs more than a small head does.
-        self.automatic_optimization = False
+        self.backward: Callable[[Tensor], None] = Tensor.backward  # ranks, which exchange gradients, have another
         self.run, self.data = run, run.data
         self.scheduled = run.loss.for_classes(self.data.class_counts)  # each step takes it at the share that is done
         self.loss = self.scheduled.at(1)  # validation and tables take it at the end, so that epochs can be compared
@@ -114,7 +116,10 @@ class Learner(pl.LightningModule):
         self.kept: dict[int, dict[str, Tensor]] = {}
         self.optimizer_state: dict[str, Any] | None = None
         self.reached: dict[str, Any] | None = None  # the checkpoint of the last epoch, as long as it is not written
-        self.first_epoch = 0  # this process trains the epochs from here on
+        self.first_epoch, self.passed = (
+            0,
+            0,
+        )  # this process trains the epochs from the first on, and has trained so many
         self.unseen: list[tuple[int, Tensor, Tensor, int]] = []  # step, loss, scores pulled, rows; not looked at yet
         self.train_losses: list[float] = []
         self.nonzero_gradients: list[float] = []  # of a row of scores, on average; one number a piece
@@ -139,8 +144,13 @@ class Learner(pl.LightningModule):
 
     @property
     def epoch(self) -> int:
-        """The epoch of the whole run; Lightning counts those of this process only."""
-        return self.first_epoch + self.current_epoch
+        """The epoch of the whole run."""
+        return self.first_epoch + self.passed
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.whole.parameters(), torch.empty(0)).device
 
     def done(self, step: int) -> float:
         """The share of the training that is behind when a step of this epoch begins."""
@@ -174,15 +184,10 @@ class Learner(pl.LightningModule):
         return [{"params": estimates, **rates}]
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        optimizer = OPTIMIZERS[self.run.optimizer](self.parameter_groups())
+        self.optimizer = OPTIMIZERS[self.run.optimizer](self.parameter_groups())
         if self.optimizer_state is not None:
-            optimizer.load_state_dict(self.optimizer_state)
-        return optimizer
-
-    def _optimizer(self) -> torch.optim.Optimizer:
-        optimizer = self.optimizers(use_pl_optimizer=False)
-        assert isinstance(optimizer, torch.optim.Optimizer)
-        return optimizer
+            self.optimizer.load_state_dict(self.optimizer_state)
+        return self.optimizer
 
     # One epoch
 
@@ -206,10 +211,6 @@ class Learner(pl.LightningModule):
         if self.device.type == "cuda":
             torch.cuda.manual_seed(dropout)
 
-    def training_step(self, batches: Iterable[tuple[int, Batch]], _: int) -> None:
-        for batch_idx, batch in batches:
-            self.learn(batch, batch_idx)
-
     def learn(self, batch: Batch, batch_idx: int) -> None:
         """One step, or one piece of it: nothing in it asks the device for a value, but for a look now and then."""
         inputs, labels, rows = (tensor.to(self.device, non_blocking=True) for tensor in batch[:3])
@@ -223,18 +224,14 @@ class Learner(pl.LightningModule):
             )
         scores.retain_grad()
         loss = share * self.losses(scores, labels, rows, step).mean()
-        optimizer = self._optimizer()
         if piece == 0:
-            optimizer.zero_grad()
-        if parallel.n_ranks() > 1:
-            self.manual_backward(loss)  # ranks exchange gradients
-        else:
-            loss.backward()
+            self.optimizer.zero_grad()
+        self.backward(loss)
         assert scores.grad is not None
         self.unseen.append((step, loss.detach(), scores_pulled(scores.grad).sum(), len(scores)))
         if piece == self.run.accumulate - 1:
-            self.set_rates(optimizer.param_groups, step)
-            optimizer.step()
+            self.set_rates(self.optimizer.param_groups, step)
+            self.optimizer.step()
             self.bar.update()
             if (step + 1) % STEPS_BETWEEN_LOOKS == 0 or step + 1 == self.n_batches:
                 self.look()
@@ -279,7 +276,7 @@ class Learner(pl.LightningModule):
         self.val_scores.clear()
         self.val_noise = generator(self.run.seed, self.epoch, "validation noise", self.device)
 
-    def validation_step(self, batch: Batch, batch_idx: int) -> None:
+    def validation_step(self, batch: Batch) -> None:
         inputs, labels, rows, _ = batch
         scores = parallel.together(self.network(inputs), len(rows))
         self.val_losses.append(self.validation_losses(scores, labels))
@@ -316,13 +313,13 @@ class Learner(pl.LightningModule):
             self.kept[self.epoch] = self.weights()
         return self.history[-1]
 
-    def on_train_epoch_end(self) -> None:
+    def on_train_epoch_end(self) -> bool:
+        """Judges the epoch, tells of it and writes a checkpoint when one is due; whether the run is finished."""
         last = self.end_epoch(time.perf_counter() - self.started_at)
         self.bar.set_postfix(val_loss=f"{last['val_loss']:.3f}", val_accuracy=f"{last['val_accuracy']:.1%}")
-        finished = self.trainer.strategy.broadcast(self.run.finished(self.history))  # all ranks stop, or none
-        self.trainer.should_stop = finished
+        finished = parallel.as_first(self.run.finished(self.history))  # all ranks stop, or none
         due = finished or time.monotonic() - self.saved_at >= CHECKPOINT_SECONDS
-        optimizer = self._optimizer().state_dict()
+        optimizer = self.optimizer.state_dict()
         self.reached = {
             "weights": self.kept[self.epoch] if self.epoch in self.kept else self.weights(),
             "kept": self.kept if self.run.monitor is not None else {},
@@ -333,6 +330,7 @@ class Learner(pl.LightningModule):
             self.on_epoch(dict(last))
         if due:
             self.save()
+        return finished
 
     def _scheduled_knobs(self) -> dict[str, float]:
         """What the knobs that follow a schedule had become in the last step of the epoch."""
@@ -427,6 +425,17 @@ class Learner(pl.LightningModule):
         self.kept = kept if self.run.monitor is not None else {len(history) - 1: content["weights"]}
         self.history, self.optimizer_state = history, optimizer
         self.first_epoch = len(self.history)
+
+
+@contextlib.contextmanager
+def best_kept(learner: Learner) -> Iterator[None]:
+    """A loss that diverges does not take the epochs before it along."""
+    try:
+        yield
+    except FloatingPointError as error:
+        if not learner.history:
+            raise
+        raise FloatingPointError(f"{error}; {learner.keep_best()}") from None
 
 
 def _tensors(split: Split) -> tuple[Tensor | ImageFiles, Tensor]:

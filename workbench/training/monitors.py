@@ -13,7 +13,7 @@ import numpy as np
 
 from workbench.counts import FEW, MANY, SHOTS, shot_groups
 from workbench.sets.ranks import label_ranks
-from workbench.sets.selection import threshold_at_mean_size
+from workbench.sets.selection import checked_m, threshold_among
 from workbench.tables import LogitTable, groups
 from workbench.tables.ordering import most_probable
 
@@ -116,7 +116,7 @@ def _found(val: LogitTable, probabilities: np.ndarray, sets: str, K: float) -> n
     rows, classes = val.positives()
     inside: np.ndarray
     if sets == "average_k":
-        inside = probabilities[rows, classes] >= threshold_at_mean_size(val, K)
+        inside = probabilities[rows, classes] >= threshold_among(probabilities, checked_m(K, val))
     elif val.many_labels:
         inside = most_probable(probabilities, val.scores, int(K))[rows, classes]
     else:

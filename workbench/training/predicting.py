@@ -19,7 +19,7 @@ from workbench.training.hardware import device_named, one_thread_for_small_steps
 from workbench.training.scoring import scored_blocks, scores_and_features
 
 if TYPE_CHECKING:
-    from workbench.training.run import TrainedRun
+    from workbench.training.trained import TrainedRun
 
 
 def predict(trained: TrainedRun, inputs: Any, *, device: str = "auto", progress: bool = True) -> LogitTable:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from workbench.datasets import Dataset, ImageFiles, Split
 from workbench.losses import Loss
 from workbench.networks.network import Network
-from workbench.sets.selection import threshold_at_mean_size
+from workbench.sets.selection import checked_m, threshold_among
 from workbench.tables import LogitTable
 from workbench.tables.ordering import likeliest
 from workbench.training.batches import in_turn, readable
@@ -108,7 +108,7 @@ def validated(val: LogitTable, K: float) -> dict[str, float]:
     """
     labels, probabilities, rows = val.checked_labels(), val.probabilities(), np.flatnonzero(val.labelled)
     guesses = likeliest(probabilities, val.scores, val.link)[rows]
-    inside = probabilities >= threshold_at_mean_size(val, K)
+    inside = probabilities >= threshold_among(probabilities, checked_m(K, val))
     if val.many_labels:
         right, held = labels[rows, guesses], (inside | ~labels)[rows].all(axis=1)
     else:
@@ -116,7 +116,7 @@ def validated(val: LogitTable, K: float) -> dict[str, float]:
     return {
         "val_accuracy": float(right.mean()) if len(rows) else np.nan,
         "val_average_K_accuracy": float(held.mean()) if len(rows) else np.nan,
-        "val_mean_size": float(inside.sum(axis=1).mean()),
+        "val_mean_size": float(np.count_nonzero(inside) / val.n),
     }
 
 

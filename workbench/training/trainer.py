@@ -23,6 +23,7 @@ from workbench.store.atomic import room_for
 from workbench.store.runs import WEIGHTS
 from workbench.store.store import write_record
 from workbench.tables import LogitTable
+from workbench.tables.directories import fill_with_table
 from workbench.training.constant_answer import Watched, constant_answer
 from workbench.training.features import features_of, whole_network
 from workbench.training.hardware import check_devices, device_named, one_thread_for_small_steps
@@ -30,7 +31,8 @@ from workbench.training.loggers import OnEpoch, logger_named, recorded
 from workbench.training.monitors import check_monitors
 from workbench.training.ranks import processes
 from workbench.training.ranks import together as parallel
-from workbench.training.run import Run, TrainedRun
+from workbench.training.run import Run
+from workbench.training.trained import TrainedRun
 from workbench.training.weight_planes import weight_plane
 
 if TYPE_CHECKING:
@@ -134,10 +136,8 @@ def _train_here(
     on_batch: OnBatch | None = None,
 ) -> None:
     """Trains in this process, alone or as one of several ranks; rank 0 writes the run."""
-    from workbench.training import fitting
-    from workbench.training import (
-        learner as learning,  # Lightning takes seconds to import, and a stored run does without
-    )
+    from workbench.training import fitting  # Lightning takes seconds, and a stored run does without
+    from workbench.training import learner as learning
 
     learner = learning.Learner(run, store, on_epoch, on_batch, progress=progress)
     with one_thread_for_small_steps(learner.network, learner.data.input_shape, run.batch_size):
@@ -235,8 +235,8 @@ def write_run(
     with room_for(len(content), directory / WEIGHTS):
         (directory / WEIGHTS).write_bytes(content)
     pd.DataFrame(history).to_csv(directory / "history.csv", index=False)
-    for name, table in tables.items():  # a table's folder comes before those inside it
-        table.save(directory / name)
+    for name, table in tables.items():
+        fill_with_table(table, directory / name)
 
 
 def _of_inputs(data: Dataset) -> dict[str, Any]:

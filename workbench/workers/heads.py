@@ -26,7 +26,7 @@ from workbench.store.shelf import Shelf
 
 IDLE, PREPARING, TRAINING, FINISHED = "idle", "preparing", "training", "finished"
 CANCELLED, FAILED = "cancelled", "failed"
-OF_FEATURES = 0.75  # of the time of a first head: computing the garden's features takes three times as long as training
+OF_FEATURES = 0.8  # of the time of a first head: computing the garden's features takes four times as long as training
 # How a live head is trained: on the garden's features it settles, and takes about a second.
 HEAD = {
     "epochs": 12,

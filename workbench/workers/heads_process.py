@@ -1,6 +1,6 @@
 """A warm process that trains on request: `workbench worker`.
 
-Starting Python with torch and Lightning takes longer than training a head on cached features, so one process is kept
+Starting Python with torch takes longer than training a head on cached features, so one process is kept
 and asked again and again. It reads one JSON object a line,
 
     {"id": 1, "run": {"dataset": {"name": "letters", "knobs": {}}, "model": "mlp", "epochs": 3}, "keep": false, "next": []}
@@ -46,12 +46,15 @@ from workbench.datasets import Dataset, ImageTransform, load_spec, transforms
 from workbench.lookup import allowed_modules
 from workbench.losses import from_spec
 from workbench.networks.network import backbone_named
+from workbench.store import Store
 from workbench.store.shelf import Shelf
 from workbench.training import Cancelled, Run, train
 from workbench.training.features import features_of, whole_network
 from workbench.training.hardware import device_named
+from workbench.training.loggers import OnEpoch
 from workbench.training.scoring import rows_at_once
-from workbench.training.trainer import check_run
+from workbench.training.stacked.heads import stackable, train_heads
+from workbench.training.trainer import OnBatch, check_run
 
 DATASETS_IN_MEMORY = 2
 TOLD = 50  # times that it is said how far the runs of `next` are
@@ -61,8 +64,6 @@ def main() -> None:
     """Serve requests until the input closes."""
     torch.set_num_threads(max(1, (os.cpu_count() or 2) // 2))  # the other half is for whoever asks
     answers = sys.stdout
-    # Lightning takes seconds to import: now, not while somebody waits, and beside the data and features of the first run.
-    threading.Thread(target=import_module, args=("workbench.training.heads",), daemon=True).start()
     with (
         open(sys.stdin.fileno(), encoding="utf-8", errors="replace", closefd=False) as lines,
         contextlib.redirect_stdout(sys.stderr),  # what a library prints must not come between the answers
@@ -136,13 +137,15 @@ class Worker:
             self._look_up(asked)
 
         try:
+            if "features" not in request["run"]:  # Lightning will be wanted: it is imported while the data are read
+                threading.Thread(target=import_module, args=("workbench.training.fitting",), daemon=True).start()
             run = run_described(request["run"])
             self._tell(asked, "started", epochs=run.epochs)
             self._look_up(asked)
             shelf = Shelf()
             store = shelf.store if request.get("keep") else shelf
             self._prepare(asked, run, shelf)
-            train(run, store=store, progress=False, on_epoch=on_epoch, on_batch=lambda: self._look_up(asked))
+            _train(run, store, on_epoch, on_batch=lambda: self._look_up(asked))
             shelf.touch(run.key)
             shelf.forget()
             self._tell(asked, "finished", key=run.key)
@@ -176,8 +179,6 @@ class Worker:
 
     def _train_ahead(self, asked: Any, described: Sequence[Mapping[str, Any]], shelf: Shelf) -> None:
         """Trains runs together as long as nobody wants anything else, and those that somebody wants first."""
-        from workbench.training.heads import stackable, train_heads
-
         runs = [run for run in _trainable(described) if stackable(run) and not shelf.has(run.key)]
         n_steps = max((run.epochs * math.ceil(run.data.train.n / run.batch_size) for run in runs), default=0)
         step = 0
@@ -209,6 +210,16 @@ class Worker:
     def _tell(self, asked: Any, event: str, **facts: Any) -> None:
         with self.telling:
             print(json.dumps({"id": asked, "event": event, **facts}), file=self.answers, flush=True)
+
+
+def _train(run: Run, store: Store, on_epoch: OnEpoch, on_batch: OnBatch) -> None:
+    """Trains a run: a head on cached features without Lightning, which would take longer to import than the head to learn."""
+    if run.features is None or not stackable(run):
+        train(run, store=store, progress=False, on_epoch=on_epoch, on_batch=on_batch)
+        return
+    (found,) = train_heads([run], store=store, progress=False, on_epoch=lambda _, row: on_epoch(row), on_batch=on_batch)
+    if isinstance(found, Exception):
+        raise found
 
 
 def _trainable(described: Iterable[Mapping[str, Any]]) -> Iterator[Run]:

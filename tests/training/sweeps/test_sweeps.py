@@ -16,8 +16,8 @@ from workbench.datasets import Dataset, LabelNoise
 from workbench.losses import CrossEntropy, NoisedTopK
 from workbench.sets import AverageK
 from workbench.store import Store
-from workbench.training import Run, settings, sweeps
-from workbench.training.sweeps import sweep
+from workbench.training import Run, settings
+from workbench.training.sweeps import Sweep, sweep, sweeping
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -40,7 +40,7 @@ GRID = {"loss.epsilon": [0.1, 1.0], "learning_rate": [1e-4, 0.1], "seed": range(
 
 
 @pytest.fixture(scope="module")
-def swept(run, store) -> sweeps.Sweep:
+def swept(run, store) -> Sweep:
     return sweep(run, GRID, rule=AverageK(2), store=store, progress=False)
 
 
@@ -146,7 +146,7 @@ def test_the_interval_of_one_seed_is_null_in_json(capsys, tmp_path, monkeypatch)
 def test_a_sweep_goes_on_where_it_stopped_and_prints_a_line_for_each_run(run, tmp_path, monkeypatch, capsys):
     run = dataclasses.replace(run, accumulate=2)  # in pieces, so that runs are trained one after the other
     store, grid, trained = Store(tmp_path), {"seed": range(4)}, []
-    real = sweeps.train
+    real = sweeping.train
 
     def stops(one, **options):
         if len(trained) == 2:
@@ -154,12 +154,12 @@ def test_a_sweep_goes_on_where_it_stopped_and_prints_a_line_for_each_run(run, tm
         trained.append(one.seed)
         return real(one, **options)
 
-    monkeypatch.setattr(sweeps, "train", stops)
+    monkeypatch.setattr(sweeping, "train", stops)
     with pytest.raises(KeyboardInterrupt):
         sweep(run, grid, store=store)
     assert trained == [0, 1]
     assert capsys.readouterr().err.splitlines()[-1].endswith("stopped, about 0 s left")
-    monkeypatch.setattr(sweeps, "train", real)
+    monkeypatch.setattr(sweeping, "train", real)
     capsys.readouterr()
     assert len(sweep(run, grid, store=store).runs) == 4
     lines = capsys.readouterr().err.splitlines()
@@ -171,14 +171,14 @@ def test_a_sweep_goes_on_where_it_stopped_and_prints_a_line_for_each_run(run, tm
 
 def test_a_run_that_diverges_is_told_of_and_its_setting_is_never_the_best(run, tmp_path, monkeypatch):
     run = dataclasses.replace(run, accumulate=2)  # in pieces, so that each is trained alone
-    real = sweeps.train
+    real = sweeping.train
 
     def breaks(one, **options):
         if (one.learning_rate, one.seed) == (0.1, 1):
             raise FloatingPointError("the loss is nan")
         return real(one, **options)
 
-    monkeypatch.setattr(sweeps, "train", breaks)
+    monkeypatch.setattr(sweeping, "train", breaks)
     swept = sweep(run, {"learning_rate": [1e-4, 0.1], "seed": [0, 1]}, store=Store(tmp_path), progress=False)
     assert swept.failed == (({"learning_rate": 0.1, "seed": 1}, "the loss is nan"),)
     assert len(swept.runs) == 3
@@ -223,7 +223,7 @@ def test_a_wrong_setting_is_refused_before_anything_is_trained(run, tmp_path, ov
     ],
 )
 def test_what_a_sweep_cannot_use_is_refused_before_anything_is_trained(run, monkeypatch, options, message):
-    monkeypatch.setattr(sweeps, "train", lambda *_, **__: pytest.fail("trained first"))
+    monkeypatch.setattr(sweeping, "train", lambda *_, **__: pytest.fail("trained first"))
     with pytest.raises(ValueError, match=message):
         sweep(**{"run": run, "over": {"seed": [0]}, "progress": False, **options})
 

@@ -17,9 +17,8 @@ from torch.func import functional_call, vmap
 from workbench import losses
 from workbench.counts import scores_pulled
 from workbench.losses import Loss
-from workbench.training.fitting import best_kept
-from workbench.training.learner import OPTIMIZERS, Learner
-from workbench.training.stacked_optimizers import RULES
+from workbench.training.learner import OPTIMIZERS, Learner, best_kept
+from workbench.training.stacked.optimizers import RULES
 
 # Knobs that may be tensors, because they enter a formula as factors or exponents: of members that differ in nothing else,
 # one evaluation serves all. Others decide a shape (K), how often something is drawn, or which way a computation takes.

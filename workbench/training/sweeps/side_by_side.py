@@ -17,7 +17,9 @@ from tqdm import tqdm
 
 from workbench.cluster.clients import check_workers
 from workbench.store import Store
-from workbench.training.run import Run, TrainedRun
+from workbench.training.run import Run
+from workbench.training.stacked import heads
+from workbench.training.trained import TrainedRun
 from workbench.training.trainer import train
 
 if TYPE_CHECKING:
@@ -58,13 +60,11 @@ def trained_side_by_side(
 
 def divided(runs: Sequence[Run], store: Store, n_workers: int) -> list[list[Run]]:
     """The runs as jobs: those that can be trained together in as many stacks as there are workers, the others alone."""
-    from workbench.training.heads import companions
-
     jobs, taken = [], set[str]()
     for run in runs:
         if run.key in taken:
             continue
-        members = {member.key: member for member in companions(run, runs, store) if member.key not in taken}
+        members = {member.key: member for member in heads.companions(run, runs, store) if member.key not in taken}
         members = members or {run.key: run}
         taken |= members.keys()
         n_parts = min(n_workers, len(members))
@@ -78,9 +78,7 @@ def train_job(runs: Sequence[Run], root: Path) -> dict[str, Exception]:
     with ONE_AT_A_TIME, store.held(run.key for run in runs):
         left = [run for run in runs if not store.has(run.key)]
         if len(left) > 1:
-            from workbench.training.heads import train_heads
-
-            found = train_heads(left, store=store, progress=False)
+            found = heads.train_heads(left, store=store, progress=False)
             return {run.key: each for run, each in zip(left, found, strict=True) if isinstance(each, Exception)}
         try:
             for run in left:

@@ -15,9 +15,9 @@ from workbench.losses import CrossEntropy, DifferentiableTopK, NoisedTopK
 from workbench.metrics.hierarchical import multiplicity
 from workbench.sets import LAC, AverageK, TopK
 from workbench.store import Store
-from workbench.training import Run, sweeps
+from workbench.training import Run
 from workbench.training.settings import every_setting
-from workbench.training.sweeps import sweep
+from workbench.training.sweeps import sweep, sweeping
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -104,8 +104,8 @@ def test_a_loss_without_K_is_trained_once_and_judged_at_each_K(at_each_K, run, t
     of_loss = at_each_K.frame[at_each_K.frame["loss"] == "CrossEntropy()"]
     assert of_loss.groupby("seed")["run"].nunique().tolist() == [1, 1]
     assert of_loss["K"].unique().tolist() == [1, 2, 3]
-    real, trained = sweeps.train, []
-    monkeypatch.setattr(sweeps, "train", lambda one, **options: trained.append(one.key) or real(one, **options))
+    real, trained = sweeping.train, []
+    monkeypatch.setattr(sweeping, "train", lambda one, **options: trained.append(one.key) or real(one, **options))
     found = sweep(run, {"K": [1, 2, 3]}, store=Store(tmp_path), progress=False)
     assert (len(trained), len(found.runs)) == (1, 3)
     assert found.frame.query("metric == 'mean_size' and split == 'val'")["rule"].unique().tolist() == ["AverageK(K)"]

@@ -7,11 +7,14 @@ import threading
 
 import pytest
 from small_runs import clouds, small, weights
+from tqdm import tqdm
+from waiting import PATIENCE
 
 from workbench.losses import CrossEntropy
 from workbench.store import Store
-from workbench.training import heads, side_by_side, train
-from workbench.training.sweeps import sweep
+from workbench.training import train
+from workbench.training.stacked import heads
+from workbench.training.sweeps import side_by_side, sweep
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -83,6 +86,35 @@ def test_a_run_is_trained_once_however_many_ask_for_it_at_a_time(tmp_path, monke
     assert trained == [run.key]
     assert Store(tmp_path).has(run.key)
     assert not list(tmp_path.rglob("*.turn"))
+
+
+class StopsAtFirst(tqdm):
+    """A bar at which somebody presses Ctrl-C when the first run is there."""
+
+    def update(self, n=1):
+        raise KeyboardInterrupt
+
+
+def test_a_sweep_that_is_interrupted_goes_on_while_its_next_run_is_still_being_trained(client, tmp_path, monkeypatch):
+    run, store = small(DATA, epochs=1, accumulate=2), Store(tmp_path)
+    trained, stopped, real = [], threading.Event(), side_by_side.train
+
+    def counted(one, **options):
+        trained.append(one.key)
+        if len(trained) > 1:
+            stopped.wait(PATIENCE)
+        return real(one, **options)
+
+    monkeypatch.setattr(side_by_side, "train", counted)
+    with monkeypatch.context() as patch:
+        patch.setattr(side_by_side, "tqdm", StopsAtFirst)
+        with pytest.raises(KeyboardInterrupt):
+            sweep(run, OVER, store=store, progress=False, client=client)
+    n_stored = sum(store.has(key) for key in trained)
+    stopped.set()
+    found = sweep(run, OVER, store=store, progress=False, client=client)
+    assert n_stored == 1
+    assert sorted(trained) == sorted(done.run.key for done in found.runs)  # each once
 
 
 def test_a_member_that_diverges_is_told_of_by_its_key(tmp_path, monkeypatch):

@@ -14,9 +14,11 @@ from torch import nn
 from workbench import losses, schedules
 from workbench.operators.applying import is_mapped
 from workbench.store import Store
-from workbench.training import Cancelled, Run, TrainedRun, heads, sweeps, train
-from workbench.training.heads import stackable, train_heads
-from workbench.training.stack import FACTORS
+from workbench.training import Cancelled, Run, TrainedRun, train
+from workbench.training.stacked import heads
+from workbench.training.stacked.heads import stackable, train_heads
+from workbench.training.stacked.stack import FACTORS
+from workbench.training.sweeps import sweeping
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -260,8 +262,8 @@ def test_what_cannot_be_stacked_is_refused(fields, store):
 
 
 def test_a_sweep_trains_together_what_it_can_and_prints_the_same_lines(store, monkeypatch, capsys):
-    monkeypatch.setattr(sweeps, "train", lambda run, **_: pytest.fail(f"{run.title} was trained alone"))
-    swept = sweeps.sweep(small(DATA, epochs=1), {"learning_rate": [0.01, 0.1], "seed": range(2)}, store=store)
+    monkeypatch.setattr(sweeping, "train", lambda run, **_: pytest.fail(f"{run.title} was trained alone"))
+    swept = sweeping.sweep(small(DATA, epochs=1), {"learning_rate": [0.01, 0.1], "seed": range(2)}, store=store)
     assert [trained.stored.record.together for trained in swept.runs] == [4] * 4
     lines = capsys.readouterr().err.splitlines()
     assert [line.split()[:3] for line in lines] == [

@@ -14,8 +14,8 @@ import pandas as pd
 from workbench.metrics import Metric, Parts
 from workbench.metrics.hierarchical import CONFIDENCE, RESAMPLES, Repeated, differences, interval_of, repeated
 from workbench.sets import Rule
-from workbench.training.run import TrainedRun
 from workbench.training.settings import Cell, Setting, cells, rules_in
+from workbench.training.trained import TrainedRun
 
 
 @dataclass(frozen=True, eq=False)

@@ -68,8 +68,10 @@ class Adam(Rule):
         mean.lerp_(gradient, 1 - BETAS[0])
         square.mul_(BETAS[1]).addcmul_(gradient, gradient, value=1 - BETAS[1])
         of_mean, of_square = (1 - beta**self.n_steps for beta in BETAS)
-        scale = square.sqrt().div_(of_square**0.5).add_(EPSILON)
-        weights.sub_((mean / scale).mul_(rates / of_mean))
+        scale = square.sqrt().add_(
+            EPSILON * of_square**0.5
+        )  # √of_square times that of the formula, to spare a division
+        weights.addcdiv_(mean * (rates * of_square**0.5 / of_mean), scale, value=-1)
 
     def decayed(self, weights: Tensor, gradient: Tensor, rates: Tensor, decays: Tensor) -> Tensor:
         """The gradient with that of the decay, ½ decay · w²."""
@@ -80,7 +82,7 @@ class AdamW(Adam):
     """Adam with a decay that does not go through the averages: w ← w − η · decay · w comes first."""
 
     def decayed(self, weights: Tensor, gradient: Tensor, rates: Tensor, decays: Tensor) -> Tensor:
-        weights.sub_(weights * (rates * decays))
+        weights.mul_(1 - rates * decays)
         return gradient
 
 

@@ -14,7 +14,8 @@ from workbench.store import Store, chosen_store
 from workbench.store.record import target_K
 from workbench.training.features import network_of
 from workbench.training.settings import Over, Setting, cells, every_setting, filled, rules_in, runs_in
-from workbench.training.swept import METRICS, Sweep
+from workbench.training.stacked import heads
+from workbench.training.sweeps.swept import METRICS, Sweep
 from workbench.training.trainer import Run, TrainedRun, check_run, train
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def sweep(
     at a time one trains a run and the others wait for it. A run that fails, most often because its loss diverges, is told of
     in `failed`, and the others go on. `client`, a `distributed.Client`, trains the runs side by side on the workers of a Dask
     cluster, which must see the same store. Heads on cached features, `linear` and `mlp` are trained together
-    (`heads.train_heads`); each is the run that it would be alone, but for rounding.
+    (`stacked.heads.train_heads`); each is the run that it would be alone, but for rounding.
 
     Sets are made by `rule`, or by each of several, fitted on val (default: average-K for K = 5, or fewer where there are
     few classes), and judged by `metrics`; `top_k_accuracy.at(K=3)` is top-3 accuracy. `store` is where runs are kept, as in
@@ -92,13 +93,10 @@ def _trained(runs: Sequence[Run], store: Store, progress: bool) -> Iterator[Trai
     """
     done: dict[str, TrainedRun | Exception] = {}
     for run in runs:
-        if run.key not in done and not store.has(run.key):
-            from workbench.training import heads  # Lightning takes seconds to import, and stored runs do without
-
-            if len(members := heads.companions(run, runs, store)) > 1:
-                with store.held(member.key for member in members):
-                    found = heads.train_heads(members, store=store, progress=progress and sys.stderr.isatty())
-                done |= zip((member.key for member in members), found, strict=True)
+        if run.key not in done and not store.has(run.key) and len(members := heads.companions(run, runs, store)) > 1:
+            with store.held(member.key for member in members):
+                found = heads.train_heads(members, store=store, progress=progress and sys.stderr.isatty())
+            done |= zip((member.key for member in members), found, strict=True)
         if run.key not in done:
             try:
                 with store.held([run.key]):
@@ -137,7 +135,7 @@ def _results(
 ) -> Iterator[TrainedRun | Exception]:
     if client is None:
         return _trained(runs, store, progress)
-    from workbench.training.side_by_side import trained_side_by_side
+    from workbench.training.sweeps.side_by_side import trained_side_by_side
 
     return trained_side_by_side(runs, client, store, progress)
 

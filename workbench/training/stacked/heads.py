@@ -22,8 +22,9 @@ from workbench.datasets import ImageFiles
 from workbench.store import Store, chosen_store
 from workbench.training.hardware import device_named
 from workbench.training.learner import Learner
-from workbench.training.run import Run, TrainedRun
-from workbench.training.stack import OnStep, Stack
+from workbench.training.run import Run
+from workbench.training.stacked.stack import OnStep, Stack
+from workbench.training.trained import TrainedRun
 from workbench.training.trainer import Cancelled, OnBatch, check_run, write_learnt
 
 ROWS_OF_NUMBERS = ("linear", "mlp")  # models that are small enough to be stacked whole

@@ -23,9 +23,9 @@ from workbench.metrics import (
 from workbench.metrics.hierarchical import RESAMPLES
 from workbench.metrics.seeds import mean_over_seeds, measured_splits, sweep_frame
 from workbench.sets import Rule
-from workbench.training.best import Best, BestOfEach, lines_with
-from workbench.training.run import TrainedRun
 from workbench.training.settings import Cell, Setting, cells, rules_in
+from workbench.training.sweeps.best import Best, BestOfEach, lines_with
+from workbench.training.trained import TrainedRun
 
 METRICS = (
     accuracy,

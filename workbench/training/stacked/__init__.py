@@ -1,0 +1,1 @@
+"""Many heads at once: stacked weights, and one step for all of them."""
