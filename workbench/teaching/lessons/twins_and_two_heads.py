@@ -24,6 +24,8 @@ def tell(theme: Theme) -> Told:
     last = int(steps.values[-1])
 
     still = figure.plot(theme is DARK).update_layout(title=None, margin={"l": 64, "r": 20, "t": 60, "b": 110})
+    # Three names fit side by side on a telephone too.
+    still.for_each_annotation(lambda name: name.update(text=name.text.replace(" ", "<br>"), font_size=13))
 
     def drawn(step: float) -> go.Figure:
         line = {
@@ -34,8 +36,6 @@ def tell(theme: Theme) -> Told:
             "y1": 1,
             "line": {"color": theme.threshold, "width": 2},
         }
-        # Three names fit side by side on a telephone too.
-        moved.for_each_annotation(lambda name: name.update(text=name.text.replace(" ", "<br>"), font_size=13))
         axes = range(1, 7)
         return go.Figure(still).update_layout(
             shapes=[
