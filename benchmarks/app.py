@@ -46,7 +46,11 @@ CONTROLS = {
     "Lessons": ("lessons?lesson=3", "threshold"),
 }
 # View → what is there once the server has made ahead what follows its control by itself; until then each move asks Python.
-MADE_AHEAD = {"Calibration": ".st-key-figure-after .wb-figure", "Compare": ".st-key-figure-scatter .wb-figure"}
+MADE_AHEAD = {
+    "Calibration": ".st-key-figure-after .wb-figure",
+    "Compare": ".st-key-figure-scatter .wb-figure",
+    "Landscapes": ".wb-drawing[data-follows]",
+}
 VISITS, ROUNDS = 20, 3  # of views, one after the other; through all of them before
 SLIDERS = 200  # milliseconds
 ROUND_TRIPS, OF_OBVIOUS, FIRST_ROW = 1.3, 0.7, 1000  # a move ÷ nothing, a paint ÷ that of the obvious app, milliseconds

@@ -195,7 +195,7 @@ function figure(root, data, channel, live) {
   };
   const frame = framed(root, picture, chosen);
 
-  const moves = data.moves.map((item) => ({ ...item, at: reader(item.values), last: undefined }));
+  const moves = data.moves.map(readable);
   let begun = false;
   let shown = null; // null until Plotly has drawn the figure
   let visible = null; // null until it is known
@@ -227,21 +227,7 @@ function figure(root, data, channel, live) {
     if (!visible || busy || shown === place) return;
     shown = place;
     busy = true;
-    const traces = [];
-    const inData = {};
-    const inLayout = {};
-    for (const item of moves) {
-      const value = item.at(place);
-      if (value === item.last) continue;
-      item.last = value;
-      if (item.trace === null) {
-        setInLayout(picture.layout, inLayout, item.property, value);
-        continue;
-      }
-      if (!traces.includes(item.trace)) traces.push(item.trace);
-      (inData[item.property] ??= [])[traces.indexOf(item.trace)] = value;
-    }
-    unlessGone(root, redraw(picture, inData, inLayout, traces)).finally(() => {
+    unlessGone(root, redraw(picture, moves, place)).finally(() => {
       busy = false;
       root.dataset.place = place;
       draw(channel.place); // where the slider has gone meanwhile; the places between are skipped
@@ -268,7 +254,8 @@ function figure(root, data, channel, live) {
   };
 }
 
-// One of the library's Plotly figures, drawn again in place when Python sends another: zoom, pointer and scroll stay.
+// One of the library's Plotly figures, drawn again in place when Python sends another: zoom, pointer and scroll stay. A film
+// is one for each place of a slider of Streamlit's, which it follows by itself.
 function drawing(root, data, channel, live) {
   const heading = add(root, "h3", "wb-title");
   const subtitle = add(root, "p", "wb-subtitle");
@@ -280,15 +267,22 @@ function drawing(root, data, channel, live) {
   const frame = framed(root, area, (point) => clicked(live, area, point));
   let wanted = null;
   let narrow = null; // whether the picture for a narrow screen is drawn, if there is one
+  let film = null; // what follows a slider, if anything does
+  let leader = null;
+  let busy = true; // Plotly is drawing
+  const slider = { place: null, frame: null, listeners: new Set([catchUp]) };
 
   async function change(given) {
     narrow = isNarrow();
     const next = { ...given, ...(narrow ? given.narrow : null) };
     wanted = { ...next, given };
-    root.dataset.wanted = next.id;
+    leader?.stop();
+    film = given.film ? { ...given.film, moves: given.film.moves.map(readable), shown: null } : null;
+    slider.place = null;
+    leader = film && follow(film.follows, slider, root);
+    busy = true;
     heading.textContent = next.title;
-    subtitle.textContent = next.subtitle;
-    spoken.textContent = next.text;
+    say();
     setHeight();
     area.classList.toggle("wb-clickable", next.clickable);
     const Plotly = await loadPlotly(next.plotly);
@@ -296,12 +290,42 @@ function drawing(root, data, channel, live) {
     if (area.data && next.narrow && root.dataset.narrow !== String(narrow)) Plotly.purge(area); // another width, other axes
     root.dataset.narrow = narrow;
     const first = !area.data;
+    if (slider.place !== null) write(next.figure, film.moves, (film.shown = slider.place));
+    const drawn = root.dataset.wanted;
     const suited = frame.suited(next.figure);
     await unlessGone(root, Plotly.react(area, suited.data, suited.layout, next.config));
     if (!root.isConnected) return;
     frame.dressed();
     if (first) area.on("plotly_click", ({ points }) => wanted.clickable && clicked(live, area, points[0]));
-    root.dataset.drawn = next.id;
+    if (wanted.given !== given) return;
+    root.dataset.drawn = drawn;
+    busy = false;
+    catchUp();
+  }
+
+  // The words of the picture that is wanted, and its name.
+  function say() {
+    const { place } = slider;
+    const still = place === null;
+    subtitle.textContent = still ? wanted.subtitle : film.subtitles[place];
+    spoken.textContent = still ? wanted.text : film.texts[place];
+    root.dataset.wanted = still ? wanted.id : `${wanted.id} ${place}`;
+    root.toggleAttribute("data-follows", film !== null);
+  }
+
+  function catchUp() {
+    if (film === null || slider.place === null) return;
+    say();
+    if (busy || film.shown === slider.place) return;
+    busy = true;
+    const [following, drawn] = [film, root.dataset.wanted];
+    film.shown = slider.place;
+    unlessGone(root, redraw(area, film.moves, film.shown)).finally(() => {
+      if (film !== following) return;
+      root.dataset.drawn = drawn;
+      busy = false;
+      catchUp(); // where the slider has gone meanwhile
+    });
   }
 
   // A figure whose axes have one scale needs no more height than its width gives it.
@@ -321,7 +345,9 @@ function drawing(root, data, channel, live) {
   return {
     draw: () => {},
     change,
+    look: () => leader?.look(),
     stop: () => {
+      leader?.stop();
       size.disconnect();
       globalThis.Plotly?.purge(area);
     },
@@ -460,6 +486,9 @@ const idle = () => new Promise((resolve) => (globalThis.requestIdleCallback ?? s
 
 const share = (index, count) => `${count > 1 ? (100 * index) / (count - 1) : 0}%`;
 
+// A move as it is sent, ready to be read at any place.
+const readable = (item) => ({ ...item, at: reader(item.values), last: undefined });
+
 // Write the values of a place into a figure that is not drawn yet.
 function write({ data, layout }, moves, place) {
   for (const item of moves) {
@@ -478,8 +507,22 @@ function put(within, path, value) {
 // `Plotly.update` draws axes and legend again, which takes most of its time. Where they stay, an animation of no duration
 // moves the marks alone; the cells of a heat map it leaves as they are.
 const AT_ONCE = { mode: "immediate", frame: { duration: 0, redraw: false }, transition: { duration: 0 } };
-async function redraw(picture, inData, inLayout, traces) {
+async function redraw(picture, moves, place) {
   const { Plotly } = globalThis;
+  const traces = [];
+  const inData = {};
+  const inLayout = {};
+  for (const item of moves) {
+    const value = item.at(place);
+    if (value === item.last) continue;
+    item.last = value;
+    if (item.trace === null) {
+      setInLayout(picture.layout, inLayout, item.property, value);
+      continue;
+    }
+    if (!traces.includes(item.trace)) traces.push(item.trace);
+    (inData[item.property] ??= [])[traces.indexOf(item.trace)] = value;
+  }
   const names = [...Object.keys(inData), ...Object.keys(inLayout)];
   for (const values of Object.values(inData)) values.length = traces.length; // Plotly would give the rest the first ones
   if (names.some((name) => name.includes(".") || name === "z")) return Plotly.update(picture, inData, inLayout, traces);
@@ -504,12 +547,13 @@ function setInLayout(layout, changes, property, value) {
   changes[list][index][inner] = value;
 }
 
-// One value for every place: the lines of a matrix as plotly.py writes it, or of one matrix after the other; or a number in a
-// list of distinct values.
-function reader({ dtype, shape, bdata, distinct, at }) {
+// One value for every place: the lines of a matrix as plotly.py writes it, or of one matrix after the other; what lies between
+// two ends of a long line; or a number in a list of distinct values.
+function reader({ dtype, shape, bdata, ends, distinct, at }) {
   if (distinct) return (place) => distinct[at[place]];
   const bytes = Uint8Array.from(atob(bdata), (character) => character.charCodeAt(0));
   const numbers = new { f4: Float32Array, f8: Float64Array, i4: Int32Array }[dtype](bytes.buffer);
+  if (ends) return (place) => numbers.subarray(ends[place - 1] ?? 0, ends[place]);
   const [lines, columns] = shape.length === 3 ? shape.slice(1) : [1, shape[1]];
   const line = (number) => numbers.subarray(number * columns, (number + 1) * columns);
   if (shape.length === 2) return line;

@@ -25,7 +25,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from session.serving import plotly_address
-from workbench.figures.base import Click, Move, moved
+from workbench.figures.base import Click, Move, moved, moves_along
 from workbench.figures.style import PLOTLY_CONFIG
 
 HERE = Path(__file__).parent
@@ -213,6 +213,23 @@ def _drawn(figure: go.Figure, height: int) -> dict[str, Any]:
     return {"figure": drawn, "height": height, **_shape(figure)}
 
 
+def prepared_film(
+    figures: Sequence[go.Figure],
+    *,
+    follows: Followed,
+    title: str,
+    subtitles: Sequence[str],
+    texts: Sequence[str],
+    height: int,
+) -> dict[str, Any]:
+    """As `prepared`, of pictures of one kind: the one that a slider asks for is shown while it moves."""
+    first = prepared(figures[0], title=title, subtitle=subtitles[0], text=texts[0], height=height)
+    moves = [_sent(move, figures[0]) for move in moves_along(figures)]
+    return _with_id(
+        {**first, "film": {"moves": moves, "subtitles": subtitles, "texts": texts, "follows": vars(follows)}}
+    )
+
+
 def prepared_drawing(parts: dict[str, Any], *, key: str, clickable: bool = False) -> Click | None:
     """As `drawing`, of what `prepared` gave."""
     return _clicked(_mount("drawing", key, {**parts, "clickable": clickable}, key))
@@ -319,7 +336,15 @@ def _keep() -> None:
 
 
 def _encoded(values: np.ndarray | list[Any]) -> dict[str, Any]:
-    """A matrix in few characters, as plotly.py writes them; a list as its distinct values and where each stands."""
+    """A matrix in few characters, as plotly.py writes them, and arrays of any length likewise, with the end of each; another
+    list as its distinct values and where each stands.
+    """
+    if isinstance(values, list) and all(isinstance(value, np.ndarray) for value in values):
+        joined = np.concatenate(values)
+        whole = {"i": "i4", "u": "i4"}.get(joined.dtype.kind, joined.dtype)
+        bdata = base64.b64encode(joined.astype(whole).tobytes()).decode()
+        ends = np.cumsum([len(value) for value in values]).tolist()
+        return {"dtype": np.dtype(whole).str[1:], "ends": ends, "bdata": bdata}
     if isinstance(values, list):
         written = [json.dumps(value) for value in values]
         place = {text: position for position, text in enumerate(dict.fromkeys(written))}

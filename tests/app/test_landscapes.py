@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import re
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from browsing import asks, click, click_in, says, serious_violations, settled, shown_code, too_wide
+from waiting import eventually
 
 import workbench as wb
 from workbench.figures.of_losses.evaluation import on_three_classes
@@ -144,7 +146,8 @@ def shown(page, name):
             const bar = picture._fullData.find((trace) => trace.marker?.showscale);
             const { xaxis, yaxis } = picture._fullLayout;
             return {
-                numbers: Array.from(hover?.customdata ?? [], (row) => Array.from(row)),
+                numbers: Array.from(hover?.customdata ?? []),
+                scores: Array.from(hover?.text ?? []),
                 axes: [Array.from(xaxis.range), Array.from(yaxis.range), picture.clientHeight],
                 colours: [bar.marker.cmin, bar.marker.cmax],
             };
@@ -154,10 +157,10 @@ def shown(page, name):
 
 def assert_shows(page, name, frame):
     """The numbers under the pointer are those of the frame, at every second of its grid points a side."""
-    numbers = np.array(shown(page, name)["numbers"])
-    known = {tuple(row[:3].round(5)): row[3] for row in frame.to_numpy()}
-    assert len(numbers) == 51 * 52 / 2
-    np.testing.assert_allclose(numbers[:, 3], [known[tuple(row)] for row in numbers[:, :3].round(5)], atol=1e-6)
+    now = shown(page, name)
+    known = {f"s = ({a:.2f}, {b:.2f}, {c:.2f})": value for a, b, c, value in frame.iloc[:, :4].to_numpy()}
+    assert len(now["numbers"]) == len({*now["scores"]}) == 51 * 52 / 2
+    np.testing.assert_allclose(now["numbers"], [known[scores] for scores in now["scores"]], atol=1e-6)
 
 
 def moved(page, key, times=1, arrow="ArrowRight"):
@@ -193,6 +196,26 @@ def test_a_slider_shows_exactly_what_the_library_gives_and_nothing_jumps(landsca
     assert_shows(page, "levels-0", expected)
     assert (after["axes"], after["colours"]) == (before["axes"], before["colours"])
     asks(page, NoisedTopK_epsilon=epsilon)
+
+
+@pytest.mark.browser
+def test_once_all_pictures_of_a_knob_are_made_they_follow_it_in_the_browser(landscapes):
+    page = landscapes("Level sets", loss="Top-K hinge", gradients="true")
+    arrows = itertools.cycle(("ArrowLeft", "ArrowRight"))
+
+    def follows():
+        moved(page, "TopKHinge_K", arrow=next(arrows))
+        settled(page)
+        assert page.locator(".wb-drawing[data-follows]").count()
+
+    eventually(page, follows)
+    for K, arrow in ((2, "ArrowRight"), (1, "ArrowLeft")):
+        moved(page, "TopKHinge_K", arrow=arrow)
+        said(page, "levels-0", f"K = {K}")
+        expected = wb.figures.level_sets(wb.losses.TopKHinge(K=K), gradients=True)
+        assert_shows(page, "levels-0", expected.frame)
+        assert page.locator(".st-key-figure-levels-0 .wb-spoken").first.text_content() == expected.text
+    asks(page, TopKHinge_K=1)
 
 
 @pytest.mark.browser

@@ -223,6 +223,7 @@ def test_any_pictures_of_one_kind_follow_one_another_whole():
         [wb.figures.reliability(table).plot(dark=True) for table in tables],
         [curve.marked(T).plot() for T in (0.5, 2.0)],
         [wb.figures.line_profile([loss]).plot() for loss in losses],
+        [wb.figures.level_sets(loss, steps=11, gradients=True).plot() for loss in losses],
     ):
         moves = moves_along(pictures)
         assert moves

@@ -35,8 +35,9 @@ Places = Mapping[str, Any]  # what `SetIndex.compact` gives: arrays with one ent
 class Move:
     """A property of a Plotly figure that follows a slider, and its value at every place of it.
 
-    It is that of the trace of this name or number, of the shape of this name, or of the layout. Values are a list, or an
-    array whose lines they are; a single one holds at every place: it is set once, when the picture begins to follow.
+    It is that of the trace of this name or number, of the shape of this name, or of the layout. Values are a list, of arrays
+    if each is many numbers, or an array whose lines they are; a single one holds at every place: it is set once, when the
+    picture begins to follow.
     """
 
     property: str
@@ -97,6 +98,10 @@ def _changing(parts: Sequence[Mapping[str, Any]], path: str = "") -> Iterator[tu
         values: list[Any] = [part.get(name) for part in parts]
         if all(isinstance(value, Mapping) for value in values):
             yield from _changing(values, f"{path}{name}.")
+            continue
+        if all(isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "iuf" for value in values):
+            if not all(np.array_equal(value, values[0], equal_nan=True) for value in values):
+                yield f"{path}{name}", values
             continue
         plain = [_in_json(value) if isinstance(value, np.ndarray) else value for value in values]
         if any(value != plain[0] for value in plain):

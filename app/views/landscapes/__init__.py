@@ -15,7 +15,7 @@ from streamlit.errors import StreamlitAPIException
 
 import workbench as wb
 from controls import knobs
-from drawing.loss_figures import Setting, figure, prepare, recipe, shown
+from drawing.loss_figures import Along, Setting, figure, prepare, recipe, shown
 from session import messages
 from session.address import bound, one_of, some_of, switch
 from views.landscapes.weight_space import weight_space
@@ -23,6 +23,7 @@ from workbench.catalogue import LOSSES
 from workbench.figures.base import round_range
 from workbench.figures.of_losses.evaluation import fitting_three_classes
 from workbench.knobs import Knob
+from workbench.knobs import shown as in_words
 
 STAND_INS, GALLERY, LEVELS, RISK, LINES = "Stand-ins", "Gallery", "Level sets", "Conditional risk", "Along a line"
 MOAT = "The moat"
@@ -122,16 +123,37 @@ def levels(dark: bool) -> None:
 
     pictures, ends = recipes(settings, ends_seen("levels", settings))
     keep_ends("levels", settings, ends)
-    with st.container(key="pair" if len(settings) == 2 else "single"):
-        for place, each in enumerate(pictures):
-            shown(f"levels-{place}", each, dark)
-    for name in chosen_losses:
-        about(name)
     before = st.session_state.get("levels seen", [])
     st.session_state["levels seen"] = settings
-    if [setting.loss for setting in before] == [setting.loss for setting in settings]:
+    same = [setting.loss for setting in before] == [setting.loss for setting in settings]
+    alone = len(settings) == 1 and drawing["rescale"]  # one picture, whose colours stand for the same at every place
+    along = every_picture(before[0] if same else None, settings[0], drawing | own_options[chosen]) if alone else None
+    with st.container(key="pair" if len(settings) == 2 else "single"):
+        for place, each in enumerate(pictures):
+            shown(f"levels-{place}", each, dark, along=along)
+    for name in chosen_losses:
+        about(name)
+    if same and along is None:
         further = [one_step_further(*moved) for moved in zip(before, settings, strict=True)]
         prepare(lambda: recipes(further, ends)[0], dark)
+
+
+def every_picture(before: Setting | None, now: Setting, options: dict[str, Any]) -> Along | None:
+    """The pictures along the knob that was moved last, at first along one of real numbers; None for a loss without one."""
+    limited = {name: knob for name, (knob, _) in knobs_on_triangle(now.loss).items() if knob.numeric}
+    if not options.get("sampled"):
+        limited.pop("n_samples", None)
+    moved = [name for name in limited if before is not None and before.knobs[name] != now.knobs[name]]
+    last = st.session_state.get(f"{now.loss} leads")
+    at_first = sorted(limited, key=lambda name: limited[name].kind != "real")
+    leader = next(iter([*moved, *(name for name in limited if name == last), *at_first]), None)
+    if leader is None:
+        return None
+    st.session_state[f"{now.loss} leads"] = leader
+    key = f"{now.loss}_{leader}"
+    values = knobs.options_of(limited[leader], knobs_on_triangle(now.loss)[leader][1], key=key)
+    settings = [Setting(now.loss, {**now.knobs, leader: value}) for value in values]
+    return Along(key, tuple(map(in_words, values)), tuple(recipe("level_sets", each, **options) for each in settings))
 
 
 def risk(dark: bool) -> None:
@@ -149,10 +171,12 @@ def risk(dark: bool) -> None:
         second = left
     law = (first, second, round(1 - first - second, 3) + 0.0)  # never −0
     with st.container(key="pair"):
-        clicked = shown("map", recipe("calibration_map", setting, K=K, probabilities=law), dark, clickable=True)
+        laws = recipe("calibration_map", setting, K=K, probabilities=law)
+        clicked = shown("map", laws, dark, clickable=True)
         shown("risk", recipe("conditional_risk", setting, probabilities=law, K=K), dark)
     if clicked is not None and clicked.data is not None:
-        snapped = [min(PI_STEPS, key=lambda step: abs(step - share)) for share in clicked.data[:2]]
+        shares = figure(laws).hovered().iloc[clicked.point, :2]  # type: ignore[attr-defined]
+        snapped = [min(PI_STEPS, key=lambda step: abs(step - share)) for share in shares]
         st.session_state["landscapes next"] = {"pi0": snapped[0], "pi1": snapped[1]}
         st.rerun(scope="fragment")
     about(chosen)

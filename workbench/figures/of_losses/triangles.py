@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
 from workbench.figures.base import Figure, paper
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 BANDS = len(SEQUENTIAL)
 ARROWS = 10  # along a side
 HOVERED = 50  # grid points along a side that answer the pointer: more would only slow the page down
+STRAIGHT = (
+    1e-4  # of a side: a point of an outline that is no further from the line between its neighbours is not needed
+)
 SHORTEST_ARROW = 0.03  # of the longest: a shorter one would be all head
 HEIGHT = math.sqrt(3) / 2  # of the triangle with side 1
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, HEIGHT]])  # where all of the score is on class 0, 1, 2
@@ -58,6 +62,12 @@ class LevelSets(Figure):
         values = np.ma.masked_all((self.steps, self.steps))
         values[up + right < self.steps] = self.frame[column].to_numpy()
         return (right + up / 2) / (self.steps - 1), HEIGHT * up / (self.steps - 1), values
+
+    def hovered(self) -> pd.DataFrame:
+        """The rows of the frame that answer the pointer: a click says which of them."""
+        stride = max(1, (self.steps - 1) // HOVERED)
+        up, right = np.nonzero(np.add.outer(np.arange(self.steps), np.arange(self.steps)) < self.steps)
+        return self.frame.iloc[np.flatnonzero((up % stride == 0) & (right % stride == 0))]
 
     def _plotly(self, theme: Theme) -> go.Figure:
         traces = [*bands(self, theme), border(theme), *outlined(self), *free(self), *arrows(self), hover_points(self)]
@@ -105,8 +115,25 @@ def outlines(figure: LevelSets) -> list[tuple[int, np.ndarray]]:
         filled: Any = finder.filled(low, high)
         points, offsets = filled[0][0], filled[1][0]
         if points is not None:
-            found.append((band, np.insert(points, offsets[1:-1].astype(int), np.nan, axis=0)))
+            found.append((band, fewer(np.insert(points, offsets[1:-1].astype(int), np.nan, axis=0))))
     return found
+
+
+def fewer(points: np.ndarray) -> np.ndarray:
+    """A line, (points, 2), without the points that nobody would miss: the finder gives one at every side of the grid.
+
+    >>> fewer(np.array([[0.0, 0.0], [0.1, 0.0], [0.2, 0.0], [0.2, 0.1]])).tolist()
+    [[0.0, 0.0], [0.2, 0.0], [0.2, 0.1]]
+    """
+    while True:
+        before, here, after = points[:-2], points[1:-1], points[2:]
+        (across, up), (x, y) = (after - before).T, (here - before).T
+        needed = np.ones(len(points), bool)  # and so is what stands beside a row of NaN
+        needed[1:-1] = ~(np.abs(across * y - up * x) <= STRAIGHT * np.hypot(across, up))
+        needed[::2] = True  # never two neighbours at once, so that a bend is not lost step by step
+        if needed.all():
+            return points
+        points = points[needed]
 
 
 def around_free(figure: LevelSets) -> np.ndarray:
@@ -132,10 +159,11 @@ def free(figure: LevelSets) -> list[Trace]:
 
 
 def bands(figure: LevelSets, theme: Theme) -> list[Trace]:
-    """The bands of colour, one filled shape each."""
+    """The bands of colour, one filled shape each; one without an area is an empty shape."""
     shapes = []
-    for band, outline in outlines(figure):
-        x, y = outline.astype(np.float32).T
+    found = dict(outlines(figure))
+    for band in range(BANDS):
+        x, y = found.get(band, np.full((1, 2), np.nan)).astype(np.float32).T
         line = {"color": theme.sequential[band], "width": 0.8}  # hides the seam between neighbours
         filled = {"fill": "toself", "fillcolor": theme.sequential[band], "line": line}
         shapes.append({"x": x, "y": y, "mode": "lines", **filled, "hoverinfo": "skip"})
@@ -224,9 +252,9 @@ def downhill(figure: LevelSets) -> tuple[np.ndarray, np.ndarray]:
 
 def arrows(figure: LevelSets) -> list[Trace]:
     """The arrows, dark with a pale rim: the bands below them are the same by day and by night."""
-    begins, steps = downhill(figure)
-    if not len(begins):
+    if "g0" not in figure.frame:
         return []
+    begins, steps = (each if len(each) else np.full((1, 2), np.nan) for each in downhill(figure))
     x, y = np.stack([begins, begins + steps, np.full_like(begins, np.nan)], axis=1).reshape(-1, 2).T
     heads = np.tile([0, 9, 0], len(begins))
     traces: list[Trace] = []
@@ -239,16 +267,15 @@ def arrows(figure: LevelSets) -> list[Trace]:
 
 def hover_points(figure: LevelSets) -> Trace:
     """The exact numbers under the pointer, at grid points close enough to each other that one is always near."""
-    stride = max(1, (figure.steps - 1) // HOVERED)
-    up, right = np.nonzero(np.add.outer(np.arange(figure.steps), np.arange(figure.steps)) < figure.steps)
-    chosen = np.flatnonzero((up % stride == 0) & (right % stride == 0))
+    rows = figure.hovered()
     x, y, values = figure.lattice()
+    scores = rows.iloc[:, :3].to_numpy()
     return {
-        "x": x[~values.mask][chosen].astype(np.float32),
-        "y": y[~values.mask][chosen].astype(np.float32),
-        "customdata": figure.frame.iloc[chosen, :4].to_numpy().astype(np.float32),
-        "hovertemplate": figure.symbol + " = (%{customdata[0]:.2f}, %{customdata[1]:.2f}, %{customdata[2]:.2f})"
-        f"<br>{figure.units} %{{customdata[3]:.3f}}<extra></extra>",
+        "x": x[~values.mask][rows.index].astype(np.float32),
+        "y": y[~values.mask][rows.index].astype(np.float32),
+        "text": [f"{figure.symbol} = ({a:.2f}, {b:.2f}, {c:.2f})" for a, b, c in scores.tolist()],
+        "customdata": rows["value"].to_numpy().astype(np.float32),  # alone, since a knob moves nothing else
+        "hovertemplate": f"%{{text}}<br>{figure.units} %{{customdata:.3f}}<extra></extra>",
         "mode": "lines",  # of no width: thousands of invisible markers would slow the page down
         "line": {"width": 0},
         "opacity": 0,
