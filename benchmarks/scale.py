@@ -142,8 +142,8 @@ def threshold_on_processes(shards: wb.LogitTable, one_file: wb.LogitTable, round
         f"{busiest[one_worker] / busiest[two_workers]:.2f} × in processor time (goal 1.6). Shards against one file on one "
         f"machine: {seconds[alone] / seconds[file]:.2f} × by the clock, {busiest[alone] / busiest[file]:.2f} × in processor time "
         f"(goal at most 1.3). Shards on two workers against one file on one machine: "
-        f"{seconds[two_workers] / seconds[file]:.2f} × by the clock; one worker: {busiest[one_worker] / busiest[file]:.2f} × in processor time. All four thresholds are the same "
-        f"number.",
+        f"{seconds[two_workers] / seconds[file]:.2f} × by the clock; one worker: "
+        f"{busiest[one_worker] / busiest[file]:.2f} × in processor time. All four thresholds are the same number.",
     ]
     return "\n".join(lines)
 
