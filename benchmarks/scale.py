@@ -141,8 +141,9 @@ def threshold_on_processes(shards: wb.LogitTable, one_file: wb.LogitTable, round
         f"Two workers against one: {seconds[one_worker] / seconds[two_workers]:.2f} × by the clock, "
         f"{busiest[one_worker] / busiest[two_workers]:.2f} × in processor time (goal 1.6). Shards against one file on one "
         f"machine: {seconds[alone] / seconds[file]:.2f} × by the clock, {busiest[alone] / busiest[file]:.2f} × in processor time "
-        f"(goal at most 1.3); one worker against one file: {busiest[one_worker] / busiest[file]:.2f} × in processor time. All "
-        f"four thresholds are the same number.",
+        f"(goal at most 1.3). Shards on two workers against one file on one machine: "
+        f"{seconds[two_workers] / seconds[file]:.2f} × by the clock; one worker: "
+        f"{busiest[one_worker] / busiest[file]:.2f} × in processor time. All four thresholds are the same number.",
     ]
     return "\n".join(lines)
 
@@ -203,8 +204,8 @@ def extrapolated(costs: dict[str, Cost]) -> str:
     }
     for name, passes in asked.items():
         a_score = max(costs[name][0] + costs[name][1] / n_classes, BYTES / NETWORK)
-        hours = [passes * scores * a_score / workers / 3600 for workers in (100, 1000)]
-        lines.append(f"| {name} | {passes} | {hours[0]:,.1f} h | {hours[1]:,.1f} h |")
+        minutes = [passes * scores * a_score / workers / 60 for workers in (100, 1000)]
+        lines.append(f"| {name} | {passes} | {minutes[0]:,.0f} min | {minutes[1]:,.0f} min |")
     lines += ["", f"The table itself: {scores * BYTES / 1e12:,.0f} TB in float16."]
     return "\n".join(lines)
 

@@ -6,10 +6,12 @@ different classes for the same thing. Cached objects are shared by all sessions,
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import tempfile
+import threading
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +40,7 @@ TEST_TABLE = Code(setup=["table = test"])  # that of most figures of one table
 SLIDERS: dict[str, type[Rule]] = {"K": wb.AverageK, "threshold": wb.Threshold, "confidence": wb.LAC}
 BROUGHT, UPLOADS = "brought", 16  # of a session: keys of files it brought; of all sessions: how many there are
 LOOKING = ThreadPoolExecutor(1, thread_name_prefix="training features")  # one network at a time looks at pictures
+WARNINGS = threading.Lock()  # who hears of warnings is settled for all threads at once: one at a time may change it
 FILE_TYPES = tuple(suffix.removeprefix(".") for suffix in SUFFIXES)
 FILE_HELP = (
     "Scores, one row per example and one column per class, with labels. The file stays on this machine, and is forgotten "
@@ -160,6 +163,14 @@ def sets_by(key: str, rule: str) -> wb.PredictionSets:
     return _formed(key, rule)[0]
 
 
+@contextlib.contextmanager
+def unheard() -> Iterator[None]:
+    """What is computed for later has nothing to say now."""
+    with WARNINGS, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
 def warnings_of(key: str, rule: str) -> list[str]:
     """What the library warned of when the rule was fitted."""
     return _formed(key, rule)[1]
@@ -169,15 +180,14 @@ def warnings_of(key: str, rule: str) -> list[str]:
 def sets_along(key: str, rules: tuple[str, ...]) -> list[wb.PredictionSets]:
     """The sets of the test rows by each of some rules."""
     tables = run(key).tables
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the one that is chosen says what is wrong with it
+    with unheard():  # the one that is chosen says what is wrong with it
         return [rule_from_text(rule).fit(tables["val"]).sets(tables["test"]) for rule in rules]
 
 
 @st.cache_resource(show_spinner="Forming the sets…", max_entries=16)
 def _formed(key: str, rule: str) -> tuple[wb.PredictionSets, list[str]]:
     tables = run(key).tables
-    with warnings.catch_warnings(record=True) as caught:
+    with WARNINGS, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         sets = rule_from_text(rule).fit(tables["val"]).sets(tables["test"])
     return sets, [str(warning.message) for warning in caught]

@@ -15,6 +15,7 @@ import pytest
 
 import workbench as wb
 from workbench.cluster import connected, on
+from workbench.cluster.clients import MEMORY
 from workbench.sets import order_statistics
 from workbench.tables.passes import over_parts, parts_of
 
@@ -127,3 +128,8 @@ def test_a_worker_that_is_killed_costs_time_and_changes_no_bit(one_file, in_shar
     processes.wait_for_workers(2)
     after = {worker["pid"] for worker in processes.run(lambda: {"pid": os.getpid()}).values()}
     assert len(after & before.keys()) == 1
+
+
+def test_processes_that_we_start_keep_the_memory_that_a_pass_will_want_again(processes):
+    for name, value in MEMORY.items():
+        assert set(processes.run(os.getenv, name).values()) == {str(value)}

@@ -140,7 +140,10 @@ def test_paired_differences_are_those_of_the_comparison_and_say_what_is_clear(ta
     ]
     assert error["better"].item() == ("yes" if error["difference"].item() < 0 else "no")
     dots = dict(zip(("blurred", "again"), figure.plot().data, strict=True))
-    assert set(dots["again"].marker.color) == {LIGHT.paper}
+    assert dots["again"].selectedpoints == ()  # what is not clear of 0 is not filled
+    assert dots["again"].unselected.marker.color == LIGHT.paper
+    clear = figure.frame[figure.frame["table"] == "blurred"]["clear"]
+    assert dots["blurred"].selectedpoints == tuple(np.flatnonzero(clear))
     np.testing.assert_allclose(
         dots["blurred"].x, 100 * figure.frame[figure.frame["table"] == "blurred"]["difference"]
     )  # in points

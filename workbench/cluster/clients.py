@@ -22,6 +22,9 @@ T = TypeVar("T")
 LOCAL = ("threads", "processes")  # clusters that live as long as the command
 TIMEOUT = 10  # seconds in which a cluster must answer
 AT_ONCE = 32  # results fetched together
+# Dask has its workers give memory back at once. The arrays of a pass come and go with every span of rows; made of new pages
+# each time, they would take as long again as the pass.
+MEMORY = {"MALLOC_TRIM_THRESHOLD_": 2**28, "MALLOC_MMAP_THRESHOLD_": 2**27}
 
 
 @contextlib.contextmanager
@@ -46,6 +49,7 @@ def connected(where: str, workers: int | None = None, timeout: float = TIMEOUT) 
     - `timeout`: seconds after which a scheduler that has not answered will not.
     """
     check_installed("distributed")
+    import dask
     from distributed import Client, LocalCluster
 
     if where not in LOCAL:
@@ -63,7 +67,8 @@ def connected(where: str, workers: int | None = None, timeout: float = TIMEOUT) 
     if where == "processes":
         made_of = {"processes": True, "n_workers": workers, "threads_per_worker": 1, "host": "127.0.0.1"}
     here = "127.0.0.1:0"  # where Dask shows its pages: on this machine only
-    cluster = LocalCluster(**made_of, dashboard_address=here, worker_dashboard_address=here)
+    with dask.config.set({f"distributed.nanny.pre-spawn-environ.{name}": value for name, value in MEMORY.items()}):
+        cluster = LocalCluster(**made_of, dashboard_address=here, worker_dashboard_address=here)
     with cluster, Client(cluster) as client:
         yield client
 

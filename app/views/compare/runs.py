@@ -109,7 +109,7 @@ def compared(keys: tuple[str, ...], rule: Rule, K: int) -> pd.DataFrame:
     """`wb.comparison.compare` of the sets of the runs, and of their tables, which the rule does not change."""
     of_sets, top, of_tables = (
         measured(keys, repr(each), names, K)
-        for each, names, K in ((rule, OF_SETS, None), (wb.TopK(K), (TOP,), K), (wb.TopK(1), OF_TABLES, None))
+        for each, names, K in ((rule, OF_SETS, None), (wb.TopK(1), (TOP,), K), (wb.TopK(1), OF_TABLES, None))
     )
     return pd.concat([of_sets, top, of_tables], ignore_index=True)
 
@@ -175,10 +175,16 @@ def _compared_along(key: str, along: tuple[str, ...] | None, titled: dict[str, s
     else:
         sizes = places_along(key, along, None)["mean_size"]
     of_K = [whole_size(key, float(size)) for size in sizes]
-    top = {K: _measured(titled, repr(wb.TopK(K)), (TOP,), K) for K in {*of_K}}
+    top = {K: _measured(titled, repr(wb.TopK(1)), (TOP,), K) for K in {*of_K}}
     of_tables = _measured(titled, repr(wb.TopK(1)), OF_TABLES)
-    of_sets = (_measured(titled, rule, DRAWN_OF_SETS) for rule in along)
+    of_sets = (_unheard(titled, rule) for rule in along)
     return [pd.concat([each, top[K], of_tables], ignore_index=True) for each, K in zip(of_sets, of_K, strict=True)]
+
+
+def _unheard(titled: dict[str, str], rule: str) -> pd.DataFrame:
+    """What is drawn of the sets by a rule that nobody has chosen yet."""
+    with reading.unheard():
+        return _measured(titled, rule, DRAWN_OF_SETS)
 
 
 def code_of(keys: tuple[str, ...], rule: Rule, K: int) -> Code:
