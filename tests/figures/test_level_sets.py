@@ -424,7 +424,9 @@ def test_a_loss_without_a_gradient_has_no_arrows():
 
     figure = wb.figures.level_sets(Rank(), steps=11, gradients=True)
     assert (figure.frame[["g0", "g1", "g2"]] == 0).all(axis=None)
-    assert not any(trace.marker.symbol == "arrow" for trace in figure.plot().data)
+    arrows = [trace for trace in figure.plot().data if trace.marker.symbol == "arrow"]
+    assert len(arrows) == 2  # with and without a rim, for a knob that brings the gradient back
+    assert all(np.isnan(trace.x).all() and np.isnan(trace.y).all() for trace in arrows)
 
 
 def test_the_gallery_shows_every_loss_of_the_catalogue():

@@ -251,7 +251,10 @@ def downhill(figure: LevelSets) -> tuple[np.ndarray, np.ndarray]:
 
 
 def arrows(figure: LevelSets) -> list[Trace]:
-    """The arrows, dark with a pale rim: the bands below them are the same by day and by night."""
+    """The arrows, dark with a pale rim: the bands below them are the same by day and by night.
+
+    Where nothing points downhill the traces stay, without a place: pictures that follow a knob have the same traces.
+    """
     if "g0" not in figure.frame:
         return []
     begins, steps = (each if len(each) else np.full((1, 2), np.nan) for each in downhill(figure))
