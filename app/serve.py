@@ -16,6 +16,7 @@ from starlette.middleware import Middleware
 from streamlit.web import cli
 
 from session.serving import Ahead, SameOrigin
+from session.unsent import leave_no_orphans
 from views import sets
 
 OUTSIDE_A_PAGE = "streamlit.runtime.scriptrunner_utils.script_run_context"  # who warns that a spinner has no page
@@ -36,6 +37,7 @@ def prepare() -> None:
         sets.prepare()
 
 
+leave_no_orphans()
 app = st.App(
     Path(__file__).with_name("main.py"), middleware=[Middleware(SameOrigin), Middleware(Ahead)], lifespan=open_browser
 )
