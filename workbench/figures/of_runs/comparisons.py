@@ -378,9 +378,8 @@ class PairedDifferences(Figure):
         """(run, colour, dots) of every run but the first; dots are in points and have a `place` from the top."""
         place = {metric: position for position, metric in enumerate(self.metrics())}
         others = self.tables[1:]
-        apart = min(
-            0.24, 0.6 / len(others)
-        )  # the dots of a metric stand nearer to each other than to those of the next
+        # The dots of a metric stand nearer to each other than to those of the next.
+        apart = min(0.24, 0.6 / len(others))
         drawn = []
         for position, name in enumerate(others, start=1):
             dots = self.frame[self.frame["table"] == name]

@@ -68,9 +68,8 @@ class Adam(Rule):
         mean.lerp_(gradient, 1 - BETAS[0])
         square.mul_(BETAS[1]).addcmul_(gradient, gradient, value=1 - BETAS[1])
         of_mean, of_square = (1 - beta**self.n_steps for beta in BETAS)
-        scale = square.sqrt().add_(
-            EPSILON * of_square**0.5
-        )  # √of_square times that of the formula, to spare a division
+        # √of_square times that of the formula, to spare a division.
+        scale = square.sqrt().add_(EPSILON * of_square**0.5)
         weights.addcdiv_(mean * (rates * of_square**0.5 / of_mean), scale, value=-1)
 
     def decayed(self, weights: Tensor, gradient: Tensor, rates: Tensor, decays: Tensor) -> Tensor:
