@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help app lab test test-long lint browser coverage bench demo claims docs figures views notebooks plateau clean
+.PHONY: help app lab test test-long lint browser proxy coverage fire hall sbom bench demo claims docs site student figures views notebooks plateau clean
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -26,7 +26,7 @@ IN_TWO = -n 2 --dist worksteal
 test: lint browser ## lint, types and the whole test suite, real-browser tests included
 	$(BIN)/python -m pytest $(IN_TWO)
 
-test-long: lint browser ## the suite and the tests marked long
+test-long: lint browser proxy ## the suite and the tests marked long
 	$(BIN)/python -m pytest $(IN_TWO) -m ""
 
 coverage: browser $(VENV)/.test ## which lines no test runs (the suite, with every line watched; slower)
@@ -49,6 +49,25 @@ browser:
 		echo "SKIPPED: no chromium here and no right to install one; the browser tests will be skipped (install chromium and run again)"; \
 	fi
 
+# One long test opens the app through nginx.
+proxy:
+	@if command -v nginx >/dev/null || [ -x /usr/sbin/nginx ]; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq nginx-light >/dev/null; } \
+			|| echo "SKIPPED: nginx could not be installed; the test behind a proxy will be skipped"; \
+	else \
+		echo "SKIPPED: no nginx here and no right to install one; the test behind a proxy will be skipped"; \
+	fi
+
+hall: $(VENV)/.test ## fifty people in one app, beside an empty Streamlit page under the same load (40 minutes; SECONDS=60)
+	$(BIN)/python benchmarks/hall/hall.py --seconds $(or $(SECONDS),600)
+
+sbom: $(VENV)/.test ## the packages that are installed, with versions and licences, into dist/sbom.json
+	@mkdir -p dist && $(BIN)/python docs/dependencies.py > dist/sbom.json
+
+fire: $(VENV)/.test ## kills and damaged files over every reader, counted (an hour; FILES=20000)
+	$(BIN)/python tests/fire/harness.py --files $(or $(FILES),20000)
+
 bench: $(VENV)/.test ## run every benchmark; each prints ratios measured inside one run
 	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done
 
@@ -62,20 +81,28 @@ claims: $(VENV)/.app ## try what the papers say and write docs/claims.md (DATA=f
 docs: $(VENV)/.test ## build the user guide and the reference into docs/site; open docs/site/index.html
 	cd docs && NO_MKDOCS_2_WARNING=1 ../$(BIN)/python -m mkdocs build -q
 
+site: $(VENV)/.test ## write lessons, quiz, losses, the demo, guide and reference as a static site (FOLDER=dist/site)
+	$(BIN)/workbench site $(or $(FOLDER),dist/site)
+
+student: $(VENV)/.app ## the notebooks without solutions, with a gap and a check for each exercise (FOLDER=dist/student)
+	$(BIN)/python notebooks/student.py $(or $(FOLDER),dist/student)
+
 figures: $(VENV)/.app ## draw the published figures in docs/ again
-	@set -e; for script in docs/contact_sheet.py docs/epsilon.py docs/figures.py docs/sinkhorn.py docs/glossary.py docs/catalogue.py; do echo "== $$script"; $(BIN)/python $$script; done
+	@set -e; for script in docs/contact_sheet.py docs/epsilon.py docs/figures.py docs/sinkhorn.py docs/glossary.py docs/guide_tables.py; do echo "== $$script"; $(BIN)/python $$script; done
 
-views: browser $(VENV)/.test ## photograph every view of the app on four screens, by day and by night, into docs/
+views: browser $(VENV)/.test ## photograph every view of the app on four screens, by day and by night, and film it, into docs/
 	$(BIN)/python docs/views.py
+	$(BIN)/python docs/animation.py
 
-# In a store of their own, so that what they show does not depend on the runs of whoever executes them. On a busy machine
-# the prints of a cell come in parts; the second command joins them.
+# In a store of their own, so that what they show does not depend on the runs of whoever executes them, and without widgets,
+# which need a kernel: a notebook that is only read has pictures. On a busy machine the prints of a cell come in parts; the
+# second command joins them.
 notebooks: $(VENV)/.app ## execute the notebooks again and keep what they show
-	WORKBENCH_HOME=$$(mktemp -d) BROWSER=true $(BIN)/jupyter nbconvert --to notebook --execute --inplace \
+	WORKBENCH_HOME=$$(mktemp -d) WORKBENCH_WITHOUT_WIDGETS=1 BROWSER=true $(BIN)/jupyter nbconvert --to notebook --execute --inplace \
 		--ExecutePreprocessor.record_timing=False notebooks/*.ipynb
 	$(BIN)/jupyter nbconvert --to notebook --inplace --coalesce-streams notebooks/*.ipynb
 
-plateau: $(VENV)/.app ## train again what notebook 5 compares to the end (a quarter of an hour), into notebooks/results
+plateau: $(VENV)/.app ## train again what notebook 5 compares to the end (a quarter of an hour), into workbench/teaching/results
 	$(BIN)/python notebooks/plateau.py
 
 clean: ## remove the environment and what tools left behind

@@ -23,9 +23,9 @@ from pathlib import Path
 import numpy as np
 
 import workbench as wb
-from workbench.launching import ADDRESS, RunningApp, app_command, free_port, start_server
+from workbench.app_server import ADDRESS, RunningApp, app_command, free_port, start_server
 from workbench.store import Store, StoredRun
-from workbench.store.imported import keep_tables
+from workbench.store.imported_tables import keep_tables
 
 ROWS, CLASSES = 31_112, 1_081  # the test split of Pl@ntNet-300K
 PRESSES = 40
@@ -38,10 +38,10 @@ QUIET = 1000  # milliseconds without a change after which a page has settled
 CONTROLS = {
     "Sets, RAPS": ("sets?rule=RAPS&rule_confidence=0.6", "1 − α"),
     "Samples": ("samples?K=5&size=2&size=50", "Set size"),
-    "Classes": ("classes?K=3", "K, "),
+    "Classes": ("classes?K=3", "Average size K"),
     "Calibration": ("calibration", "Temperature"),
-    "Compare": ("compare?K=3", "K, "),
-    "Labels": ("labels?K=3", "K, "),
+    "Compare": ("compare?K=3", "Average size K"),
+    "Labels": ("labels?K=3", "Average size K"),
     "Landscapes": ("landscapes?part=Level+sets", "ε"),
     "Lessons": ("lessons?lesson=3", "threshold"),
 }
@@ -222,7 +222,7 @@ def opening_train(port: int, browser, root: Path, run: StoredRun) -> tuple[float
         page.set_default_timeout(120_000)
         started = time.perf_counter()
         page.goto(f"{app.url}/train", wait_until="commit")
-        page.locator(".st-key-settings .stSlider").first.wait_for()
+        page.locator(".stMain .stSlider").first.wait_for()
         taken = 1000 * (time.perf_counter() - started)
         held = megabytes_of(app)
         page.context.close()

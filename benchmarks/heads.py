@@ -21,7 +21,7 @@ from workbench import losses
 from workbench.datasets import Dataset
 from workbench.store import Store
 from workbench.training import Run, train
-from workbench.training.stacked.heads import train_heads
+from workbench.training.stacked.train_many import train_heads
 
 MEMBERS, EPOCHS, ALONE = 20, 12, 3
 AIM = 4.0

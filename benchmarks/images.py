@@ -28,7 +28,7 @@ from PIL import Image
 from workbench.datasets import HorizontalFlip, ImageFiles, PaddedCrop
 from workbench.losses import CrossEntropy
 from workbench.networks.network import build_network
-from workbench.training.batches import Augmented
+from workbench.training.batches import EpochAugmentations
 
 SHAPES = {"640 × 480": (640, 480, 160), "3000 × 2000": (3000, 2000, 8)}  # width, height, number of files
 BATCH = 32
@@ -85,7 +85,7 @@ def waiting(batches: Iterator[np.ndarray]) -> tuple[float, float]:
 def augmenting(side: int, n: int = 128, repeats: int = 20) -> None:
     """Flips and padded crops of a batch, beside a step of the small network with it."""
     images = torch.from_numpy(np.random.default_rng(0).integers(0, 256, (n, side, side, 3), dtype=np.uint8))
-    augmented, rows = Augmented((HorizontalFlip(), PaddedCrop(4)), n, seed=0, epoch=0), torch.arange(n)
+    augmented, rows = EpochAugmentations((HorizontalFlip(), PaddedCrop(4)), n, seed=0, epoch=0), torch.arange(n)
     network, loss = build_network("cnn", CrossEntropy(), input_shape=(side, side, 3), n_classes=10), CrossEntropy()
     changing = min(seconds(lambda: augmented(images, rows)) for _ in range(repeats))
     labels = torch.zeros(n, dtype=torch.int64)

@@ -25,9 +25,9 @@ from typing import Any
 import torch
 
 import workbench as wb
-from workbench.figures.of_losses.evaluation import on_three_classes
-from workbench.figures.of_losses.landscapes import simplex_grid
-from workbench.launching import app_command, free_port, start_server
+from workbench.app_server import app_command, free_port, start_server
+from workbench.figures.losses.evaluation import on_three_classes
+from workbench.figures.losses.landscapes import simplex_grid
 
 STEPS = 101
 PRESSES = 30

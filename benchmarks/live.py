@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from workbench.launching import app_command, free_port, start_server
+from workbench.app_server import app_command, free_port, start_server
 from workbench.store import Store
-from workbench.store.shelf import Shelf
+from workbench.store.lru_store import LRUStore
 
 PRESSES = 7
 VALUES = 21  # of the slider
@@ -52,7 +52,7 @@ def moved(page: Any, key: str) -> float:
     return float(page.evaluate("() => window.seconds"))
 
 
-def measured(address: str, shelf: Shelf) -> dict[str, list[float]]:
+def measured(address: str, lru_store: LRUStore) -> dict[str, list[float]]:
     """Seconds of the first head, of one trained alone, of its epochs, of values trained ahead, and of values seen before."""
     from playwright.sync_api import sync_playwright
 
@@ -68,21 +68,21 @@ def measured(address: str, shelf: Shelf) -> dict[str, list[float]]:
         page.evaluate(PAGE)
         page.wait_for_function("() => ready('')", timeout=60_000)
         seconds["alone"] = [moved(page, "ArrowRight")]
-        seconds["epochs"] = [float(run.history["seconds"].sum()) for run in on(shelf)]
+        seconds["epochs"] = [float(run.history["seconds"].sum()) for run in on(lru_store)]
         started = time.monotonic()
-        while len(on(shelf)) < VALUES:
+        while len(on(lru_store)) < VALUES:
             page.wait_for_timeout(100)
         page.wait_for_function("() => !document.body.innerText.includes('trained together')", timeout=60_000)
-        print(f"all {len(on(shelf))} values of α: after {time.monotonic() - started:.1f} s more")
+        print(f"all {len(on(lru_store))} values of α: after {time.monotonic() - started:.1f} s more")
         seconds["new"] = [moved(page, "ArrowRight") for _ in range(PRESSES)]
         seconds["seen"] = [moved(page, "ArrowLeft") for _ in range(PRESSES)]
         browser.close()
     return seconds
 
 
-def on(shelf: Shelf) -> list[Any]:
-    """The runs that lie on the shelf itself."""
-    return [run for run in shelf.runs() if run.path.parent == shelf.root]
+def on(lru_store: LRUStore) -> list[Any]:
+    """The runs that are in the LRU store itself."""
+    return [run for run in lru_store.runs() if run.path.parent == lru_store.root]
 
 
 WORDS = {
@@ -100,7 +100,7 @@ def main() -> None:
         port = free_port(8700)
         environment = {"WORKBENCH_HOME": home, "OMP_NUM_THREADS": "1"}
         with start_server(app_command(port, headless=True), port, environment, folder=Path(home)) as app:
-            seconds = measured(app.url, Shelf(Store(home)))
+            seconds = measured(app.url, LRUStore(Store(home)))
     print(f"{'move of α':<36}{'median s':>10}{'p95 s':>8}{'limit s':>9}")
     for kind, words in WORDS.items():
         median, high = np.median(seconds[kind]), np.quantile(seconds[kind], 0.95)

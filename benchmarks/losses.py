@@ -29,6 +29,7 @@ from torch import Tensor
 
 import workbench as wb
 from workbench.losses import LOSSES, Loss
+from workbench.optional_dependencies import install_command
 
 BATCH = 64
 CLASSES = (100, 1000, 10_450)
@@ -130,7 +131,7 @@ class Peer:
 
 
 def peers() -> list[Peer]:
-    """Those that are installed: pip install workbench[bench]."""
+    """The installed peers, from the extra `bench`."""
     found = []
     if find_spec("pytopk"):
         import pytopk
@@ -163,7 +164,7 @@ def print_table(losses: Iterable[type[Loss]]) -> None:
         costs = [Race.for_loss(loss, n).cost(loss) for n in CLASSES]
         kept = Race.for_loss(loss, 1000).kept(loss)
         print(f"{loss_class.__name__:34}" + "".join(f"{cost:12.1f}" for cost in costs) + f"{kept:9.1f}", flush=True)
-    print("\npeers (pip install workbench[bench])")
+    print(f"\npeers ({install_command('bench')})")
     for peer in peers():
         costs = [Race(n).cost(peer.made(n, 5)) for n in CLASSES]
         beside = f"   ({peer.beside.__name__})"

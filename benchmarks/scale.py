@@ -28,9 +28,10 @@ import numpy as np
 
 import workbench as wb
 from workbench.calibration.temperature import summed_derivatives
-from workbench.metrics.of_probabilities import sums_of_classes
-from workbench.tables.passes import over_parts
-from workbench.tables.shards.opening import compare
+from workbench.metrics.probability_metrics import sums_by_class
+from workbench.metrics.row_facts import facts_of_part
+from workbench.tables.map_reduce import over_parts
+from workbench.tables.shards.reader import compare
 
 ROWS, CLASSES, SHARDS = 12_000, 10_450, 6
 NARROW = 500  # classes of a second table with as many scores, which tells what rows cost besides
@@ -63,7 +64,7 @@ OPERATIONS: dict[str, Callable[[wb.LogitTable], Any]] = {
     "APS quantile": lambda table: wb.APS(0.9).fit(table),
     "top-5 accuracy": lambda table: wb.metrics.top_k_accuracy(table, K=5),
     "calibration bins": lambda table: wb.metrics.reliability_bins(table),
-    "class-wise calibration": lambda table: list(over_parts(table, sums_of_classes, 15)),
+    "class-wise calibration": lambda table: list(over_parts(table, facts_of_part, (sums_by_class(15),), ())),
     "negative log-likelihood": lambda table: wb.metrics.negative_log_likelihood(table),
     "a step of the temperature": lambda table: list(over_parts(table, summed_derivatives, (0.9,))),
     "checksums": lambda table: _checksums(table),

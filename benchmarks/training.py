@@ -5,6 +5,9 @@ One thread, one run; processor time, which a busy machine does not stretch."""
 
 from __future__ import annotations
 
+import resource
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -63,10 +66,10 @@ def trained(data: Dataset, model: str, loss: Loss, epochs: int = EPOCHS) -> None
         train(run, store=Store(folder), progress=False)
 
 
-def head_on_cached_features(data: Dataset, loss: Loss, shelf: Store) -> None:
+def head_on_cached_features(data: Dataset, loss: Loss, lru_store: Store) -> None:
     """A head as the app trains it while a slider moves: the features are in the store, and the run is new each time."""
     run = Run(data, model=nn.Flatten(), features="cached", loss=loss, epochs=EPOCHS, batch_size=BATCH, device="cpu")
-    train(run, store=shelf, progress=False, again=True)
+    train(run, store=lru_store, progress=False, force=True)
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -103,6 +106,43 @@ def against_a_plain_loop(data: Dataset) -> None:
         print(
             f"{model:7} plain loop {median(plain):.2f} s   train {median(ours):.2f} s   ratio {ratio(ours, plain):.2f} (2)"
         )
+
+
+COLD_PLAIN = """
+import torch
+from torch import nn
+inputs, labels = torch.randn(1000, 64), torch.randint(10, (1000,))
+model = nn.Linear(64, 10)
+optimizer = torch.optim.AdamW(model.parameters())
+for rows in torch.randperm(1000).split(128):
+    optimizer.zero_grad()
+    nn.functional.cross_entropy(model(inputs[rows]), labels[rows]).backward()
+    optimizer.step()
+"""
+COLD_OURS = """
+import sys
+import workbench as wb
+wb.train(wb.Run("letters", model="linear", epochs=1, device="cpu"), store=wb.Store(sys.argv[1]), progress=False)
+"""
+
+
+def processor_seconds(code: str) -> float:
+    """Of a new Python process that runs the code with an empty folder as its argument."""
+    with tempfile.TemporaryDirectory() as folder:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, "-c", code, folder], check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def cold_start() -> None:
+    plain, ours = zip(
+        *((processor_seconds(COLD_PLAIN), processor_seconds(COLD_OURS)) for _ in range(REPEATS)), strict=True
+    )
+    print(
+        f"\nfirst model of a new process, processor time: plain torch {median(plain):.2f} s   train {median(ours):.2f} s   "
+        f"ratio {ratio(list(ours), list(plain)):.2f}"
+    )
 
 
 def heads(data: Dataset) -> None:
@@ -148,6 +188,7 @@ def main() -> None:
     garden = load_dataset("garden", n_train=PHOTOGRAPHS, n_val=64, n_test=64)
     trained(data, "linear", CrossEntropy())  # imports and first-time costs
     against_a_plain_loop(data)
+    cold_start()
     heads(data)
     against_cross_entropy(data, garden)
     against_K(garden)

@@ -1,6 +1,6 @@
-"""Draws docs/garden.png: one genus of the garden organ by organ, and photographs of the garden and the meadow.
+"""Draws docs/garden.webp: one genus of the garden organ by organ, and photographs of the garden and the meadow.
 
-python docs/contact_sheet.py [garden.png]
+python docs/contact_sheet.py [garden.webp]
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def draw_one_genus(axes: Axes, garden: Garden, genus: int) -> None:
         axes.text((column + 0.5) * side, picture.shape[0] + 4, organ, ha="center", va="top", fontsize=11)
 
 
-def main(path: str = str(Path(__file__).parent / "garden.png")) -> None:
+def main(path: str = str(Path(__file__).parent / "garden.webp")) -> None:
     garden = Garden()
     sizes = np.bincount(garden.flora.genus)
     figure = plt.figure(figsize=(15, 9.6), layout="constrained")
@@ -81,7 +81,7 @@ def main(path: str = str(Path(__file__).parent / "garden.png")) -> None:
         mosaic(Meadow(n_train=2000).dataset().test.inputs[:60], 12),
         "The meadow: none to three plants a photograph",
     )
-    figure.savefig(path, dpi=80, facecolor="white")
+    figure.savefig(path, dpi=80, facecolor="white", pil_kwargs={"quality": 88, "method": 6})
 
 
 if __name__ == "__main__":

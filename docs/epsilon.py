@@ -1,6 +1,6 @@
 """Trains with several kinds of noise and writes docs/epsilon.md: which settings of the noised loss leave the constant answer?
 
-The candidates for what new runs start with (`new_runs` of the knob ε), on data that is always there and has a long tail,
+The candidates for the default of ε, on data that is always there and has a long tail,
 with three seeds, at the settings of a `Run` that says nothing else. Takes about ten minutes on one core.
 
 python docs/epsilon.py [file]
@@ -25,7 +25,7 @@ from workbench.losses import CrossEntropy, ExactNoisedTopK, Loss, NoisedTopK, To
 from workbench.losses.noised import largest_calibrated_epsilon
 from workbench.metrics import top_k_accuracy
 from workbench.metrics.seeds import mean_over_seeds
-from workbench.networks.network import backbone_named
+from workbench.networks.by_name import backbone_named
 from workbench.schedules import anneal
 from workbench.store import Store
 from workbench.tables import LogitTable
@@ -107,14 +107,13 @@ that ε = 0.2 masters.
 
 {tables}
 
-## What new runs start with
+## The default
 
 {verdict}
 
-The default of the loss itself stays at ε = 0.2, which Garcin et al. 2022 use: `NoisedTopK(K=5)` in Python is what it prints,
-pictures and stored runs mean what they meant, and their keys are the same. What a person gets who names no ε is another
-question: `workbench train`, `workbench sweep` and the Train view begin with the schedule, and
-`NoisedTopK.for_new_runs(K=5)` gives the same loss in Python.
+The schedule is the default of `NoisedTopK` and `ExactNoisedTopK` everywhere: in Python, on the command line and in the Train
+view. Outside training a schedule is read at its end, so that values, facts and pictures are those of ε = 0.2, which Garcin et
+al. 2022 use; `NoisedTopK(K=5, epsilon=0.2)` trains as they did.
 
 Written by `python docs/epsilon.py`.
 """

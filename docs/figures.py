@@ -1,4 +1,4 @@
-"""Draws the published figures from library calls: docs/hero.png, docs/losses.png and docs/smoothing.png.
+"""Draws the published figures from library calls: docs/hero.webp, docs/losses.webp and docs/smoothing.webp.
 
 python docs/figures.py [folder]
 """
@@ -85,8 +85,8 @@ def smoothing() -> Image.Image:
 def main(folder: Path) -> None:
     """Draw every published figure into the folder."""
     for draw in (hero, losses, smoothing):
-        path = folder / f"{draw.__name__}.png"
-        draw().save(path, optimize=True)
+        path = folder / f"{draw.__name__}.webp"
+        draw().save(path, quality=88, method=6)
         print(f"{path}  {path.stat().st_size / 1000:.0f} kB")
 
 

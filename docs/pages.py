@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # mkdocs runs a hook from its fi
 from examples import fenced
 
 import workbench as wb
-from workbench.losses import LOSSES, catalogue
+from workbench.losses import LOSSES
 from workbench.sets import RULES
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -30,6 +30,8 @@ DOCUMENTS = {
     "docs/claims.md": "claims.md",
     "docs/epsilon.md": "epsilon.md",
     "docs/scale.md": "scale.md",
+    "docs/deploy.md": "deploy.md",
+    "docs/promises.md": "promises.md",
     "docs/sinkhorn.md": "sinkhorn.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changes.md",
@@ -52,6 +54,11 @@ def on_files(files: Files, config: Any) -> Files:
     lines = [f"- [`workbench.{package}`](reference/{package}.md): {doc}" for package, doc in packages.items()]
     files.append(File.generated(config, "reference.md", content="# Reference\n\n" + "\n".join(lines) + "\n"))
     return files
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Links of the guide to documents beside its folder, which are pages beside it on the site."""
+    return markdown.replace("](../", "](")
 
 
 def on_page_content(content: str, **_: Any) -> str:
@@ -79,6 +86,8 @@ def _linked(text: str, folder: Path) -> str:
         inside = (folder / target).as_posix()
         if inside in DOCUMENTS:
             return f"{before}({DOCUMENTS[inside]})"
+        if inside.startswith("docs/guide/"):
+            return f"{before}({inside.removeprefix('docs/guide/')})"
         return f"{before}({Path(inside).name})" if inside.endswith((".png", ".webp")) else before.lstrip("!")[1:-1]
 
     return re.sub(r"(!?\[[^\]]*\])\(([^)\s]+)\)", moved, text)
@@ -86,7 +95,7 @@ def _linked(text: str, folder: Path) -> str:
 
 def _catalogue() -> str:
     """Every loss, rule and metric in the words of its declaration."""
-    parts = ["# Losses, rules, metrics\n", "## Losses\n", catalogue.markdown()]
+    parts = ["# Losses, rules, metrics\n", "## Losses\n"]
     for loss in LOSSES:
         parts += [
             f"### {loss.title}\n",

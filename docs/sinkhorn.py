@@ -44,7 +44,7 @@ per cent, mean ± standard deviation of {n_seeds} seeds.
 
 {table}
 
-A flat sort hardly ranks: at steepness 1 top-5 accuracy is below that of cross-entropy, at 2, the default of the loss, one
+A flat sort ranks little: at steepness 1 top-5 accuracy is below that of cross-entropy, at 2, the default of the loss, one
 point above. From 10 on top-5 accuracy is within half a point of its best, at 30; top-1 accuracy falls all the way, by ten
 points from 10 to 100. So start between 10 and 30: a steeper sort gives top-1 away for nothing. At steepness 100 five iterations
 do no worse than 50 at top-5, and better at top-1, in a fraction of the time; 20 do as 50. One head, too weak for its data, on

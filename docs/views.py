@@ -20,14 +20,14 @@ from typing import Any, NamedTuple
 
 from PIL import Image, ImageDraw, ImageFont
 
+from workbench.app_server import app_command, free_port, start_server
 from workbench.figures.style import theme
-from workbench.launching import app_command, free_port, start_server
 from workbench.store import DEMO, Store
 from workbench.teaching.lessons import LESSONS
 
 HERE = Path(__file__).parent
 HIGH, GAP, ACROSS = 280, 12, 2  # of the sheet: pixels of a screen and between two, views to a line
-QUALITY = 62  # of 100
+QUALITY = 50  # of 100
 PATIENCE = 240_000  # milliseconds
 
 
@@ -62,13 +62,13 @@ VIEWS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "compare": ("compare", "garden", {}),
     "papers": ("compare", "garden", {"compare": "Papers' tables"}),
     "labels": ("labels", "meadow", {}),
-    "stand-ins": ("landscapes", "garden", {"part": "Stand-ins"}),
+    "stand-ins": ("landscapes", "garden", {"part": "Surrogates"}),
     "gallery": ("landscapes", "garden", {"part": "Gallery"}),
     "level sets": ("landscapes", "garden", {"part": "Level sets"}),
     "two losses": ("landscapes", "garden", {"part": "Level sets", "beside": "Cross-entropy"}),
     "conditional risk": ("landscapes", "garden", {"part": "Conditional risk"}),
     "along a line": ("landscapes", "garden", {"part": "Along a line"}),
-    "the moat": ("landscapes", "garden", {"part": "The moat"}),
+    "the moat": ("landscapes", "garden", {"part": "Why small ε stalls"}),
     "weight space": ("landscapes", "garden", {"part": "Weight space"}),
     **{f"lesson {number}": ("lessons", "garden", {"lesson": number}) for number in range(1, 1 + len(LESSONS))},
     "a lesson on the wall": ("lessons", "garden", {"lesson": 1, "present": "true"}),
@@ -123,13 +123,21 @@ def served() -> Iterator[str]:
             yield app.url
 
 
-def photographs(server: str, given: argparse.Namespace, scheme: str) -> Iterator[tuple[str, str, Image.Image]]:
-    """View, size and photograph; a view is visited once, and its window changes."""
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """The browser of the system."""
     from playwright.sync_api import sync_playwright
 
     program = shutil.which("chromium") or shutil.which("google-chrome")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+def photographs(server: str, given: argparse.Namespace, scheme: str) -> Iterator[tuple[str, str, Image.Image]]:
+    """View, size and photograph; a view is visited once, and its window changes."""
+    with chromium() as browser:
         page = browser.new_page(color_scheme=scheme)
         page.set_default_timeout(PATIENCE)
         for name in given.only:
@@ -139,7 +147,6 @@ def photographs(server: str, given: argparse.Namespace, scheme: str) -> Iterator
             page.keyboard.press("r")  # a lesson tells its answer
             for size in given.sizes:
                 yield name, size, photographed(page, SIZES[size], whole=given.keep is not None)
-        browser.close()
 
 
 def photograph_all(server: str, given: argparse.Namespace, scheme: str) -> None:

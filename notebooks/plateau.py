@@ -17,7 +17,7 @@ from workbench.losses import AverageKTwoHead, CrossEntropy, Loss, NoisedTopK, Sm
 from workbench.store import DEMO, Store
 from workbench.training import TrainedRun
 
-RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(__file__).parents[1] / "workbench" / "teaching" / "results"
 SEEDS = range(5)
 NAMES = {
     CrossEntropy: "cross-entropy",
@@ -88,7 +88,7 @@ def compared(
         run, again, rule=rule, metrics=metrics, progress=False
     )  # one setting of each loss, from the store
     parts = []
-    for name, group in [("accuracy", group) for group in groups] + [("top_k_accuracy, K = 1", "")]:
+    for name, group in [("accuracy", group) for group in groups] + [("top_k_accuracy@K=1", "")]:
         best = finalists.best_of_each("loss", "shot_accuracy" if group else name, group=group)
         part = best.differences().assign(data=data, metric=name, group=group)
         values = {loss: one.test["mean"] for loss, one in best.items()}

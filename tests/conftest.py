@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import shutil
+import socket
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +27,48 @@ FULL_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"  # beside th
 BROWSER_FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update"),
+    "--process-per-site",  # what one page has compiled serves the next
 )
+
+
+OUTSIDE: list[Any] = []  # addresses beyond this machine that this process connected to
+
+
+def _watch(event: str, arguments: tuple[Any, ...]) -> None:
+    if event not in ("socket.connect", "socket.sendto") or not isinstance(arguments[1], tuple):
+        return
+    # Dask connects a datagram socket to learn the address of this machine: that sends nothing.
+    sends = event == "socket.sendto" or arguments[0].type == socket.SOCK_STREAM
+    if sends and not _is_here(arguments[1][0]):
+        OUTSIDE.append(arguments[1])
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+sys.addaudithook(_watch)
+
+
+@pytest.fixture(autouse=True)
+def no_connection_leaves_this_machine() -> Iterator[None]:
+    """Every test is watched at the socket: nothing is downloaded, sent or reported."""
+    yield
+    assert OUTSIDE == []
+
+
+@pytest.fixture(autouse=True)
+def modules_of_a_test_are_forgotten(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a test imported from its own folder is not what another test finds under the same name."""
+    before = set(sys.modules)
+    yield
+    if folder := request.node.funcargs.get("tmp_path"):
+        for name in sys.modules.keys() - before:
+            if str(getattr(sys.modules[name], "__file__", None)).startswith(str(folder)):
+                del sys.modules[name]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -58,7 +102,7 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def own_port() -> Callable[[], int]:
     """`own_port()`: a free port that no other process of the tests will take while a server of ours is still starting."""
-    from workbench.launching import free_port
+    from workbench.app_server import free_port
 
     each = 50  # ports for each process, below those that the system gives away itself
     return lambda: free_port(10_000 + each * (os.getpid() % 400), tries=each)
@@ -102,6 +146,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 MAY_BE_SKIPPED = (
     "no CUDA device on this machine",
     "two ranks need two GPUs",
+    "no nginx on this machine",  # of a long test
     *("this system has no /proc", "there is no uvloop for Windows"),
     # Whoever runs all tests for others installs one.
     *(() if os.environ.get("CI") == "true" else ("no chromium on this machine",)),

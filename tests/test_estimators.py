@@ -49,6 +49,26 @@ def test_predictions_are_those_of_the_estimator_and_sets_those_of_the_rule():
     assert flowers.predict_set(X[flowers.calibration_rows_]).sizes.mean() == 1.2
 
 
+def test_the_score_depends_on_the_rule_so_a_grid_search_over_rules_chooses_one():
+    noisy = X + np.random.default_rng(0).normal(size=X.shape)
+    rules = [wb.TopK(1), wb.TopK(2), wb.LAC(0.9), wb.AverageK(1.2)]
+    search = GridSearchCV(wb.SetClassifier(GaussianNB()), {"rule": rules}, cv=3).fit(noisy, NAMES)
+    scores = search.cv_results_["mean_test_score"]
+    assert len(set(scores.round(6))) == len(rules)
+    assert search.best_params_["rule"] == rules[scores.argmax()]
+    assert scores[0] == pytest.approx(
+        cross_val_score(wb.SetClassifier(GaussianNB(), wb.TopK(1)), noisy, NAMES, cv=3, scoring="accuracy").mean()
+    )
+
+
+def test_a_set_of_two_is_worth_65_per_cent_of_the_right_class_alone():
+    flowers = wb.SetClassifier(GaussianNB(), wb.TopK(2)).fit(X, NAMES)
+    held = flowers.predict_set(X).matrix()[np.arange(150), NUMBERS]
+    assert flowers.score(X, NAMES) == pytest.approx(0.65 * held.mean())
+    weights = np.arange(150.0)
+    assert flowers.score(X, NAMES, weights) == pytest.approx(0.65 * np.average(held, weights=weights))
+
+
 class Witness(GaussianNB):
     """Remembers the rows that it was shown."""
 

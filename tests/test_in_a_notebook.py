@@ -1,4 +1,4 @@
-"""What objects look like in a notebook: cards, a living explorer in JupyterLab and in an exported page, the dashboard."""
+"""What objects look like in a notebook: cards, the explorer in JupyterLab and in an exported page, the dashboard."""
 
 from __future__ import annotations
 
@@ -21,11 +21,19 @@ from waiting import PATIENCE, eventually, next_frame
 
 import workbench as wb
 from workbench import glossary
-from workbench.launching import ADDRESS
+from workbench.app_server import ADDRESS
 from workbench.store import DEMO, Store
 
 ROOT = Path(__file__).resolve().parents[1]
 PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+CELLS = (
+    """import numpy as np, workbench as wb
+scores = np.random.default_rng(0).normal(size=(120, 5))
+explorer = wb.figures.explore(*wb.LogitTable(scores, scores.argmax(1)).split(), K_max=3, step=0.5)
+explorer""",
+    "print(explorer.K, explorer.rule)",
+)
+KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
 RAIL, LABEL = ".slider-rail-touch-rect", ".slider-label"
 
 
@@ -133,8 +141,10 @@ def explorer_only(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def lab(explorer_only: Path, own_port: Callable[[], int]) -> Iterator[str]:
-    """The address of that notebook in a JupyterLab of its own."""
+    """The address of a JupyterLab of its own that has that notebook, and one that was never run."""
     port, folder = own_port(), explorer_only.parent
+    fresh = nbformat.v4.new_notebook(cells=list(map(nbformat.v4.new_code_cell, CELLS)), metadata=KERNEL)
+    nbformat.write(fresh, folder / "fresh.ipynb")
     environment = {
         **os.environ,
         **{f"JUPYTER_{kind}_DIR": str(folder / kind) for kind in ("CONFIG", "DATA", "RUNTIME")},
@@ -156,7 +166,7 @@ def lab(explorer_only: Path, own_port: Callable[[], int]) -> Iterator[str]:
                 break
             except OSError:
                 time.sleep(0.2)
-        yield f"http://{ADDRESS}:{port}/doc/tree/{explorer_only.name}?token=open"
+        yield f"http://{ADDRESS}:{port}/doc/tree/{{}}?token=open"
     finally:
         server.terminate()
         server.wait(600)
@@ -197,8 +207,33 @@ def slide_to_the_left(page: Any) -> str:
 
 @pytest.mark.browser
 def test_the_slider_of_the_explorer_moves_in_jupyterlab(page, lab):
-    page.goto(lab)
+    page.goto(lab.format("explorer.ipynb"))
     assert "1.00 classes on average" in slide_to_the_left(page)
+
+
+@pytest.mark.browser
+def test_a_slider_that_is_moved_in_jupyterlab_is_read_by_another_cell(page, lab):
+    fetched: list[str] = []
+    page.on("request", lambda request: fetched.append(request.url))
+    page.goto(lab.format("fresh.ipynb"))
+    cells, dashboard = page.locator(".jp-CodeCell"), page.locator(".wb-in-notebook")
+    cells.nth(1).wait_for()
+    page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for(state="attached")
+    cells.first.locator(".cm-content").click()
+    page.keyboard.press("Shift+Enter")
+    dashboard.locator(".main-svg").nth(3).wait_for()
+    page.get_by_role("slider", name="Average size K").fill("2")
+    page.wait_for_function("() => document.querySelector('.wb-in-notebook').dataset.told === '2'")
+    assert dashboard.locator("output").first.text_content() == "2.00"
+    cells.nth(1).locator(".cm-content").click()
+    page.keyboard.press("Shift+Enter")
+    said = cells.nth(1).locator(".jp-OutputArea-output")
+    eventually(page, lambda: expect_text(said, "2.0 AverageK(K=2.0, min_size=0)"))
+    assert not [url for url in fetched if not url.startswith((lab.partition("/doc")[0], "data:", "blob:"))]
+
+
+def expect_text(part: Any, text: str) -> None:
+    assert part.all_text_contents() == [f"{text}\n"]
 
 
 @pytest.mark.browser
@@ -218,3 +253,14 @@ def test_the_explorer_is_alive_in_an_exported_page_and_still_without_a_network(p
         assert "1.00 classes on average" in slide_to_the_left(page)
     still = page.locator("img[alt^='Size and accuracy of average-K sets']")
     assert still.count() == (0 if online else 1)
+
+
+def test_a_page_of_a_notebook_with_the_widget_shows_the_picture_that_needs_no_kernel(explorer_only):
+    from nbconvert import HTMLExporter
+
+    notebook = nbformat.read(explorer_only, as_version=4)
+    view = {"model_id": "gone", "version_major": 2, "version_minor": 0}
+    notebook.cells[0].outputs[0].data["application/vnd.jupyter.widget-view+json"] = view
+    exported, _ = HTMLExporter().from_notebook_node(notebook)
+    assert "Size and accuracy of average-K sets" in exported
+    assert "widget-view" not in exported

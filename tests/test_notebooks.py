@@ -35,6 +35,10 @@ FACTS = {
         assert by_organ.idxmax() == "bark" and by_organ["leaf+fruit"] < min(by_organ["leaf"], by_organ["fruit"])
         assert frame[frame.organs.str.contains("flower")]["which genus"].abs().max() < 1e-5  # a flower tells the genus
         assert chances.index[:2].tolist() == list(TWINS) and 0.70 < chances.iloc[0] < 0.80 < chances.iloc[:2].sum()
+        assert abs(np.mean(languages > 1) - 0.41) < 0.01 and abs(1 - r.max(1).mean() - 0.346) < 0.001
+        assert (curve.regret > 0.2).all() and curve["best possible"].iloc[3] > 0.99
+        of_script = by_script.groupby("script").languages.mean()
+        assert of_script["Latin"] > 10 > 2 > of_script["Arabic"]
     """,
     "02_top_k_or_average_k": """
         assert (best.gap >= 0).all() and best.gap.idxmax() == 1  # K = 2
@@ -55,9 +59,9 @@ FACTS = {
         assert (few < 0.5).all() and wb.metrics.mean_size(each_class(test)) > 40
     """,
     "04_losses_as_landscapes": """
-        kept = [wb.figures.conditional_risk(loss, law).keeps_bayes_set for loss in (*at_one, *at_two)]
+        kept = [wb.figures.conditional_risk(loss, distribution).keeps_bayes_set for loss in (*at_one, *at_two)]
         assert kept == [False, True, True, False, True]
-        assert not wb.figures.conditional_risk(ExactNoisedTopK(K=2, epsilon=1.5), law).keeps_bayes_set
+        assert not wb.figures.conditional_risk(ExactNoisedTopK(K=2, epsilon=1.5), distribution).keeps_bayes_set
         assert across.pull["ε = 0.2"] < 0.01 < 0.9 < across.pull["ε = 3"] and across.push["ε = 0.2"] == 0
         assert across.pull["top-K hinge"] == across.push["top-K hinge"] == 1
         assert abs(by_hand - ours.grad[0].numpy()).max() < 1e-12

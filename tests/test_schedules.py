@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import workbench as wb
-from workbench import catalogue, schedules
+from workbench import schedules
 from workbench.knobs import knob
 from workbench.losses import (
     LDAM,
@@ -30,9 +30,9 @@ from workbench.losses import (
     from_spec,
 )
 from workbench.losses.base import FACTS
+from workbench.losses.target_size import target_K
 from workbench.schedules import COURSES, Schedule, anneal
 from workbench.store import RunRecord
-from workbench.store.record import target_K
 
 ENDS = st.floats(0.01, 100)
 SHARES = st.floats(0, 1)
@@ -144,9 +144,8 @@ def test_any_numeric_knob_of_any_loss_may_follow_a_schedule(loss_class, name):
     assert getattr(loss.at(0), name) == start
     assert getattr(loss.at(1), name) == end
     assert type(getattr(loss.at(0.3), name)) is type(end), "a knob of whole numbers is rounded on the way"
-    assert loss.at(1) == loss_class()
+    assert loss.at(1) == loss_class().at(1)
     assert from_spec(json.loads(json.dumps(loss.spec()))) == loss
-    assert catalogue.LOSSES[loss_class.__name__].spec(**{name: anneal(start, end, course="linear")}) == loss.spec()
     assert [getattr(loss, fact) for fact in FACTS] == [getattr(loss_class(), fact) for fact in FACTS]
 
 
@@ -165,6 +164,16 @@ def test_any_numeric_knob_of_any_loss_may_follow_a_schedule(loss_class, name):
             "only numbers follow a schedule; give numbers ≥ 0 that sum to 1",
         ),
         (lambda: DifferentiableTopK(m=anneal(2, 16)), "p_k reaches rank 5 and m = 2 classes are ranked"),
+    ],
+)
+def test_both_ends_are_what_the_knob_accepts_and_only_numbers_follow_a_schedule(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
         (
             lambda: wb.Run("digits", learning_rate=anneal(0.1, 0.01)),
             r"learning_rate = anneal\(0.1, 0.01\) is not allowed",
@@ -173,13 +182,13 @@ def test_any_numeric_knob_of_any_loss_may_follow_a_schedule(loss_class, name):
         (lambda: wb.load_dataset("digits", seed=anneal(5, 1)), r"seed = anneal\(5, 1\) is not allowed"),
     ],
 )
-def test_both_ends_are_what_the_knob_accepts_and_only_numbers_of_losses_follow_a_schedule(make, message):
-    with pytest.raises(ValueError, match=message):
+def test_only_knobs_of_losses_take_a_schedule(make, message):
+    with pytest.raises(TypeError, match=message):
         make()
 
 
 def test_a_loss_without_a_schedule_is_itself_at_any_time():
-    loss = NoisedTopK(K=3)
+    loss = NoisedTopK(K=3, epsilon=0.2)
     assert loss.at(0.5) is loss
     assert CrossEntropy().at(0) == CrossEntropy()
 
@@ -230,9 +239,9 @@ def test_margins_of_classes_are_filled_in_and_kept_with_a_schedule():
 def test_a_schedule_is_part_of_the_printed_loss_and_of_its_short_name():
     loss = NoisedTopK(K=3, epsilon=anneal(3, 0.2))
     assert repr(loss) == "NoisedTopK(K=3, epsilon=anneal(3.0, 0.2), n_samples=5)"
-    assert loss.short() == "NoisedTopK(K=3, epsilon=anneal(3, 0.2))"
-    assert loss != NoisedTopK(K=3)
-    assert loss == NoisedTopK(K=3, epsilon=anneal(3.0, 0.2))
+    assert NoisedTopK(K=3, epsilon=anneal(3, 0.5)).short() == "NoisedTopK(K=3, epsilon=anneal(3, 0.5))"
+    assert loss != NoisedTopK(K=3, epsilon=0.2)
+    assert loss == NoisedTopK(K=3)
 
 
 def test_the_exact_loss_follows_the_same_schedule():
@@ -241,21 +250,28 @@ def test_the_exact_loss_follows_the_same_schedule():
 
 def test_sets_of_a_run_whose_K_follows_a_schedule_are_those_of_its_end():
     loss = ROLE(K=anneal(8.0, 3.0)).spec()
-    record = RunRecord.from_json({"title": "mine", "loss": json.loads(json.dumps(loss))})
+    record = RunRecord(title="mine", run={"loss": json.loads(json.dumps(loss))})
     assert record.K == target_K({"K": anneal(8, 3)}, 10) == 3
     assert record.settings["loss.K"] == "anneal(8.0, 3.0)"
-    odd = RunRecord.from_json({"title": "mine", "loss": {"loss": "his:Loss", "knobs": {"K": "many"}}})
+    odd = RunRecord(title="mine", run={"loss": {"loss": "his:Loss", "knobs": {"K": "many"}}})
     assert odd.K == 5, "a file is only data, of anybody"
 
 
-def test_new_runs_begin_with_a_schedule_and_the_default_stays_that_of_the_paper():
-    assert NoisedTopK().epsilon == ExactNoisedTopK().epsilon == 0.2
-    assert NoisedTopK.for_new_runs(K=3) == NoisedTopK(K=3, epsilon=anneal(3, 0.2))
-    assert NoisedTopK.for_new_runs(K=3, epsilon=0.5) == NoisedTopK(K=3, epsilon=0.5)
-    assert NoisedTopK.for_new_runs(K=3).at(1) == NoisedTopK(K=3), "it ends where the paper is"
-    assert "default 0.2; new runs begin with anneal(3, 0.2)" in str(NoisedTopK.__doc__)
-    for loss in set(LOSSES) - {NoisedTopK, ExactNoisedTopK}:
-        assert loss.for_new_runs() == loss()
+def test_the_default_of_epsilon_is_a_schedule_that_ends_where_the_paper_is():
+    assert NoisedTopK().epsilon == ExactNoisedTopK().epsilon == anneal(3, 0.2)
+    assert NoisedTopK().at(1) == NoisedTopK(epsilon=0.2)
+    assert NoisedTopK.knobs()["epsilon"].default == 0.2, "where a slider stands"
+    assert NoisedTopK(K=3).short() == "NoisedTopK(K=3)"
+    assert "(default anneal(3, 0.2))" in str(NoisedTopK.__doc__)
+
+
+@pytest.mark.parametrize("K", [1, 3])
+def test_outside_training_the_default_is_read_as_the_epsilon_of_the_paper(K):
+    scores, labels = torch.randn(50, 6, generator=torch.Generator().manual_seed(0)), torch.arange(50) % 6
+    assert torch.equal(ExactNoisedTopK(K)(scores, labels), ExactNoisedTopK(K, 0.2)(scores, labels))
+    draws = torch.randn(50, 5, 6, generator=torch.Generator().manual_seed(1))
+    assert torch.equal(NoisedTopK(K)(scores, labels, noise=draws), NoisedTopK(K, 0.2)(scores, labels, noise=draws))
+    assert NoisedTopK(K).calibrated == NoisedTopK(K, 0.2).calibrated
 
 
 def test_schedules_are_public_and_need_no_torch():

@@ -7,8 +7,8 @@ import pytest
 
 import workbench as wb
 from workbench.datasets.plants.garden import Garden
-from workbench.datasets.plants.story import PHOTOGRAPH, THIRD, TWINS
 from workbench.store import DEMO, Store
+from workbench.teaching.story import PHOTOGRAPH, THIRD, TWINS
 
 
 @pytest.fixture(scope="module")

@@ -1,152 +1,61 @@
-"""A workbench for set-valued classification: train, threshold, judge and see classifiers that answer with a set.
+"""Set-valued classification: train classifiers that answer with a set of classes, choose thresholds, evaluate and plot.
 
-Names resolve when they are first used, so that `import workbench` is quick and loads no torch.
+Names are imported on first use, so `import workbench` is quick and does not load torch. The public names are those that
+the stub `__init__.pyi` imports; type checkers read the same file.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 __version__ = "0.1.0"
 
-# Public name → the module that holds it. A module maps to itself.
-_HOMES = {
-    "LogitTable": "tables",
-    "import_table": "tables.files",
-    "SetIndex": "sets",
-    "TopK": "sets",
-    "AverageK": "sets",
-    "Threshold": "sets",
-    "PredictionSets": "sets",
-    "LAC": "sets",
-    "APS": "sets",
-    "RAPS": "sets",
-    "ClassConditionalLAC": "sets",
-    "PointwiseError": "sets",
-    "SetClassifier": "estimators",
-    "TemperatureScaling": "calibration",
-    "VectorScaling": "calibration",
-    "report": "metrics.reporting",
-    "open_app": "launching",
-    "Dataset": "datasets",
-    "load_dataset": "datasets",
-    "Run": "training",
-    "train": "training",
-    "cache_features": "training.features",
-    "sweep": "training.sweeps",
-    "bayes": "metrics.bayes",
-    "claims": "claims",
-    "cluster": "cluster",
-    "comparison": "metrics.comparison",
-    "counts": "counts",
-    "exercises": "teaching.exercises",
-    "figures": "figures",
-    "glossary": "glossary",
-    "knobs": "knobs",
-    "losses": "losses",
-    "metrics": "metrics",
-    "operators": "operators",
-    "recipes": "training.recipes",
-    "schedules": "schedules",
-    "votes": "metrics.votes",
-}
 
-# The same names once more, in the one form that type checkers read.
-__all__ = [
-    "APS",
-    "LAC",
-    "RAPS",
-    "AverageK",
-    "ClassConditionalLAC",
-    "Dataset",
-    "LogitTable",
-    "PointwiseError",
-    "PredictionSets",
-    "Run",
-    "SetClassifier",
-    "SetIndex",
-    "TemperatureScaling",
-    "Threshold",
-    "TopK",
-    "VectorScaling",
-    "bayes",
-    "cache_features",
-    "claims",
-    "cluster",
-    "comparison",
-    "counts",
-    "exercises",
-    "figures",
-    "glossary",
-    "import_table",
-    "knobs",
-    "load_dataset",
-    "losses",
-    "metrics",
-    "open_app",
-    "operators",
-    "recipes",
-    "report",
-    "schedules",
-    "sweep",
-    "train",
-    "votes",
-]
+def _public_names() -> dict[str, str]:
+    """Return the module that each public name is imported from, as the stub says."""
+    stub = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    imports = (node for node in stub.body if isinstance(node, ast.ImportFrom))
+    return {alias.name: str(node.module) for node in imports for alias in node.names}
 
-if TYPE_CHECKING:
-    from workbench import claims, cluster, counts, figures, glossary, knobs, losses, metrics, operators, schedules
-    from workbench.calibration import TemperatureScaling, VectorScaling
-    from workbench.datasets import Dataset, load_dataset
-    from workbench.estimators import SetClassifier
-    from workbench.launching import open_app
-    from workbench.metrics import bayes, comparison, votes
-    from workbench.metrics.reporting import report
-    from workbench.sets import (
-        APS,
-        LAC,
-        RAPS,
-        AverageK,
-        ClassConditionalLAC,
-        PointwiseError,
-        PredictionSets,
-        SetIndex,
-        Threshold,
-        TopK,
-    )
-    from workbench.tables import LogitTable
-    from workbench.tables.files import import_table
-    from workbench.teaching import exercises
-    from workbench.training import Run, recipes, train
-    from workbench.training.features import cache_features
-    from workbench.training.sweeps import sweep
+
+_MODULES = _public_names()
+__all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        if (listed := _listed(name)) is not None:
-            return listed
+    if name not in _MODULES and (listed := _registered_class(name)) is not None:
+        return listed
+    if name not in _MODULES:
         raise AttributeError(f"module 'workbench' has no attribute {name!r}; it has {', '.join(__all__)}")
     try:
-        module = importlib.import_module(f"workbench.{_HOMES[name]}")
+        value = _import(_MODULES[name], name)
     except ModuleNotFoundError as error:
-        from workbench.lookup import with_extra
+        from workbench.optional_dependencies import with_install_command
 
-        raise with_extra(error) from None
-    found = module if _HOMES[name].split(".")[-1] == name else getattr(module, name)
-    globals()[name] = found
-    return found
+        raise with_install_command(error) from None
+    globals()[name] = value
+    return value
 
 
-def _listed(name: str) -> Any:
-    """A rule or a recalibrator that is in its tuple is public: `wb.Name` is how pictures and reports print it."""
-    if not name[:1].isupper():  # no class
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
+
+
+def _import(module_name: str, name: str) -> Any:
+    """Return `name` of a module, or its submodule of that name: `from module import name`."""
+    if module_name != __name__ and hasattr(module := importlib.import_module(module_name), name):
+        return getattr(module, name)
+    return importlib.import_module(f"{module_name}.{name}")
+
+
+def _registered_class(name: str) -> Any:
+    """Return the rule or recalibrator of that name: whatever is in RULES or RECALIBRATORS is public."""
+    if not name[:1].isupper():
         return None
     from workbench.calibration import RECALIBRATORS
     from workbench.sets import RULES
 
     return next((kind for kind in (*RULES, *RECALIBRATORS) if kind.__name__ == name), None)
-
-
-def __dir__() -> list[str]:
-    return [*__all__, "__version__"]

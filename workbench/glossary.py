@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Term:
-    """A thing, as it is written on paper, said aloud and typed."""
+    """A term: its symbol, its name and its identifier."""
 
     symbol: str  # "" where papers have none
     word: str
@@ -135,7 +135,7 @@ TERMS = (
         "",
         "pseudo-label",
         "AverageKTwoHead",
-        "a class that nobody wrote down and that training takes for a label: what the second head proposes",
+        "a class that is not annotated and that training treats as a label: proposed by the second head",
     ),
     Term(
         "α",
@@ -143,7 +143,7 @@ TERMS = (
         "alpha",
         "how much the two-head loss heeds the candidates its second head proposes; not the α of 1 − α",
     ),
-    Term("β", "weight of the promise", "beta", "how much a loss heeds the wanted number of positives"),
+    Term("β", "weight of the promise", "beta", "weight of the expected number of positives in a loss"),
     Term("P_K", "distribution of k", "p_k", "how much training heeds top-1, top-2, …: weights that sum to 1"),
     Term("P", "relaxed permutation matrix", "neural_sort, …", "entry (i, j): the degree to which class j has rank i"),
     Term("m", "classes that are sorted", "m", "only the m highest scores enter the relaxed sorting"),
@@ -153,12 +153,17 @@ TERMS = (
         "link_constant",
         "what divides exp(score) in the quasibinary link; the code keeps log C; not the C that scales margins",
     ),
-    Term("", "calibrated probabilities", "expected_calibration_error", "of what is said with 80 %, 80 % are right"),
+    Term(
+        "",
+        "calibrated probabilities",
+        "expected_calibration_error",
+        "of predictions with confidence 80 %, 80 % are correct",
+    ),
     Term(
         "ECE",
         "expected calibration error",
         "expected_calibration_error",
-        "mean distance between what is said and what is right, over bins of the confidence",
+        "mean distance between confidence and accuracy over bins of the confidence",
     ),
     Term("", "calibrated loss", "calibrated", "minimising it leads to the best top-K sets: it ranks classes rightly"),
     Term("", "proper loss", "proper", "minimising it leads to the true probabilities: also to the best average-K sets"),

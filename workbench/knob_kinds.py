@@ -1,4 +1,4 @@
-"""The kinds of knobs: what each may hold, how it is read, checked and told, and the values a control offers.
+"""Kinds of knobs: allowed values, parsing, checks, error text, and the values that a control offers.
 
 A kind more is a class here, its place in `KINDS`, and its control in `app/controls/knobs.py`.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Kind(ABC):
-    """What a knob may hold: how a value is read, checked, told and laid out. `KINDS` names them."""
+    """Kind of a knob: how values are parsed, checked, printed and spaced. `KINDS` names them."""
 
     of: ClassVar[type]  # a default of this type makes a knob of this kind
 
@@ -27,7 +27,7 @@ class Kind(ABC):
 
     @abstractmethod
     def accepts(self, knob: Knob) -> str:
-        """What may be given, in words."""
+        """Return a description of the allowed values."""
 
     @abstractmethod
     def checked(self, knob: Knob, value: Any) -> Any:
@@ -39,7 +39,7 @@ class Kind(ABC):
 
     @abstractmethod
     def values(self, knob: Knob, n: int) -> np.ndarray:
-        """What can be chosen, at most n values of a scale."""
+        """Return at most n values of the scale."""
 
     def ends(self, knob: Knob) -> tuple[Any, ...]:
         """The extreme settings."""
@@ -63,7 +63,9 @@ class Real(Kind):
         return f"{self.noun} ≥ {low:g}" if math.isinf(high) else f"{self.noun} in [{low:g}, {high:g}]"
 
     def checked(self, knob: Knob, value: Any) -> Any:
-        if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real) or not math.isfinite(value):
+        if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+            raise TypeError
+        if not math.isfinite(value):
             raise ValueError
         return float(value)
 
@@ -113,6 +115,8 @@ class Choice(Kind):
         return "one of " + ", ".join(knob.choices)
 
     def checked(self, knob: Knob, value: Any) -> str:
+        if not isinstance(value, str):
+            raise TypeError
         if value not in knob.choices:
             raise ValueError
         return str(value)
@@ -122,6 +126,22 @@ class Choice(Kind):
 
     def values(self, knob: Knob, n: int) -> np.ndarray:
         return np.array(knob.choices)
+
+
+class Suggestion(Choice):
+    """One of a few words, or something else that its owner understands: another word, a function, an object."""
+
+    of = type(None)
+
+    def accepts(self, knob: Knob) -> str:
+        return f"{', '.join(knob.choices)}, or another"
+
+    def checked(self, knob: Knob, value: Any) -> Any:
+        if not (isinstance(value, str) or callable(value)):
+            raise TypeError
+        if value == "":
+            raise ValueError
+        return value
 
 
 class Switch(Kind):
@@ -154,7 +174,7 @@ class Weights(Kind):
         return "numbers ≥ 0 that sum to 1"
 
     def checked(self, knob: Knob, value: Any) -> tuple[float, ...]:
-        if isinstance(value, str) or not isinstance(value, (Sequence, np.ndarray)) or len(value) == 0:
+        if isinstance(value, str) or not isinstance(value, (Sequence, np.ndarray)):
             raise TypeError
         weights = tuple(float(weight) for weight in value)
         if not all(weight >= 0 for weight in weights) or not math.isclose(sum(weights), 1, abs_tol=1e-6):
@@ -176,6 +196,7 @@ KINDS: dict[str, Kind] = {
     "real": Real(),
     "integer": Integer(),
     "choice": Choice(),
+    "suggestion": Suggestion(),
     "switch": Switch(),
     "weights": Weights(),
 }

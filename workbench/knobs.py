@@ -25,6 +25,7 @@ import math
 import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -62,7 +63,7 @@ class Knob:
     `low` and `high` are the ends of the slider. `minimum` and `maximum` are what is accepted; they are the ends of the
     slider unless said otherwise (a slider for K stops at 20, but K = 50 is legal). `weights` is a tuple of
     non-negative numbers that sum to 1, such as a distribution over ranks. What depends on the kind is in `knob_kinds.py`.
-    `new_runs` is what a run begins with whose author leaves the knob to us, where that is not the default: a schedule.
+    A knob whose default is a `schedule` (`wb.schedules`) has the end of it as its `default`: where a slider stands.
     """
 
     default: Any
@@ -76,7 +77,7 @@ class Knob:
     symbol: str = ""
     unit: str = ""
     meaning: str = ""
-    new_runs: str = ""  # as it is written, "anneal(3, 0.2)"; the default where it is empty
+    schedule: Any = None  # the default while a network learns, where it is not a number
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -98,27 +99,37 @@ class Knob:
         return (-math.inf if low is None else low, math.inf if high is None else high)
 
     def accepts(self) -> str:
-        """What may be given, in words: the middle of every error message and of every `--help`."""
+        """Return a description of the allowed values, for error messages and `--help`."""
         return KINDS[self.kind].accepts(self)
 
-    def told(self) -> str:
-        """What the knob means, what may be given and its default, in words."""
-        begin = f"; new runs begin with {self.new_runs}" if self.new_runs else ""
-        return f"{self.meaning}; {self.accepts()} (default {shown(self.default)}{begin})"
+    def describe(self) -> str:
+        """Return meaning, allowed values and default as text."""
+        return f"{self.meaning}; {self.accepts()} (default {format_value(self.initial)})"
+
+    @property
+    def initial(self) -> Any:
+        """The default of the field: a schedule where there is one."""
+        return self.default if self.schedule is None else self.schedule
 
     def checked(self, name: str, value: Any, owner: str = "") -> Any:
-        """The value in its own type (a NumPy integer becomes an `int`), or a `ValueError` that says what is allowed."""
+        """The value in its own type (a NumPy integer becomes an `int`).
+
+        Raises:
+            TypeError: If the value has another type; the message says what is allowed.
+            ValueError: If it is out of range.
+        """
         where = f"{owner}: " if owner else ""
-        about = f"{name} is the {self.meaning} (default {shown(self.default)})" if self.meaning else name
+        about = f"{name} is the {self.meaning} (default {format_value(self.default)})" if self.meaning else name
         try:
             given = KINDS[self.kind].checked(self, value)
-        except (TypeError, ValueError):
-            raise ValueError(f"{where}{name} = {value!r} is not allowed; give {self.accepts()}; {about}.") from None
+        except (TypeError, ValueError) as error:
+            message = f"{where}{name} = {value!r} is not allowed; give {self.accepts()}; {about}."
+            raise type(error)(message) from None
         if self.numeric and not self.accepted[0] <= given <= self.accepted[1]:
             low, high = self.accepted
             bounds = f"below {low:g}" if math.isinf(high) else f"outside [{low:g}, {high:g}]"
-            told = given if isinstance(given, int) else value
-            raise ValueError(f"{where}{name} = {told!r} is {bounds}; {about}.")
+            number = given if isinstance(given, int) else value
+            raise ValueError(f"{where}{name} = {number!r} is {bounds}; {about}.")
         return given
 
     def parsed(self, name: str, text: str) -> Any:
@@ -146,7 +157,7 @@ class Knob:
     def nearest(self, grid: np.ndarray, value: float) -> int:
         """The place of the value in a grid that lies nearest, in the logarithm on a logarithmic scale."""
         if self.scale == "log":
-            return int(np.argmin(np.abs(np.log(grid) - math.log(max(value, grid[0])))))
+            return int(np.argmin(np.abs(np.log(grid / max(value, grid[0])))))
         return int(np.argmin(np.abs(grid - value)))
 
     def ends(self) -> tuple[Any, ...]:
@@ -158,8 +169,10 @@ Default = TypeVar("Default")
 
 
 def knob(default: Default, *, meaning: str, symbol: str = "", kind: str | None = None, **facts: Any) -> Default:
-    """A dataclass field that is a knob. The kind is read off the default unless it is given."""
-    declared = Knob(default=default, kind=kind or _kind(default), meaning=meaning, symbol=symbol, **facts)
+    """A dataclass field that is a knob. The kind is read off the default, or its end, unless it is given."""
+    end = getattr(default, "end", default)  # of a schedule
+    schedule = None if end is default else default
+    declared = Knob(default=end, schedule=schedule, kind=kind or _kind(end), meaning=meaning, symbol=symbol, **facts)
     field: Default = dataclasses.field(default=default, metadata={"knob": declared})
     return field
 
@@ -174,6 +187,7 @@ class Knobbed:
         ...
     TypeError: AverageK has no knob 'k': did you mean K? It takes
       K: number of classes in a set on average; a number ≥ 0 (default 5)
+      tau: power of the class share: 0 counts rows alike, 1 counts classes alike; a number in [0, 1] (default 0)
       min_size: number of classes a set has at least; a whole number ≥ 0 (default 0)
     """
 
@@ -181,7 +195,7 @@ class Knobbed:
         taken = inspect.signature(cls.__init__).parameters if given.keys() - cls.__dataclass_fields__.keys() else given
         if unknown := {name: value for name, value in given.items() if name not in taken}:
             knobs, names = cls.knobs(), [field.name for field in dataclasses.fields(cls) if field.init]
-            lines = [f"\n  {name}: {knobs[name].told()}" if name in knobs else f"\n  {name}" for name in names]
+            lines = [f"\n  {name}: {knobs[name].describe()}" if name in knobs else f"\n  {name}" for name in names]
             raise TypeError(f"{_unknown(cls, unknown)} It takes{''.join(lines) or ' none.'}")
         return super().__new__(cls)
 
@@ -194,7 +208,7 @@ class Knobbed:
             declared |= {name: field for name, field in fields.items() if isinstance(field, dataclasses.Field)}
         knobs = {name: field.metadata["knob"] for name, field in declared.items() if "knob" in field.metadata}
         if cls.__doc__ and knobs:
-            lines = [f"- `{name}`: {one.told()}" for name, one in knobs.items()]
+            lines = [f"- `{name}`: {one.describe()}" for name, one in knobs.items()]
             cls.__doc__ = "\n".join([inspect.cleandoc(cls.__doc__), "", "Knobs:", "", *lines])
 
     @classmethod
@@ -215,45 +229,60 @@ class Knobbed:
         """
         knobs = self.knobs()
         first = next(iter(knobs), None)
-        told = {name: value for name, value in self.settings().items() if name == first or value != knobs[name].default}
-        return f"{type(self).__name__}({', '.join(f'{name}={shown(value)}' for name, value in told.items())})"
+        changed = {
+            name: value for name, value in self.settings().items() if name == first or value != knobs[name].initial
+        }
+        return f"{type(self).__name__}({', '.join(f'{name}={format_value(value)}' for name, value in changed.items())})"
 
     def __post_init__(self) -> None:
         for name, declared in self.knobs().items():
             object.__setattr__(self, name, self._checked(name, declared))
 
     def _checked(self, name: str, declared: Knob) -> Any:
-        """What was given for a knob, in its own type."""
+        """Return the given value of a knob in its own type."""
         return declared.checked(name, getattr(self, name), owner=type(self).__name__)
 
 
 Thing = TypeVar("Thing", bound=Knobbed)
 
 
+# Cached because threads of the app read the same texts hundreds of times, and in Python 3.11 two threads that parse at once,
+# such as Streamlit's compiler and one of these, may both fail (CPython gh-106905).
+@lru_cache(maxsize=4096)
+def _parsed_call(text: str) -> tuple[str, tuple[Any, ...], tuple[tuple[str, Any], ...]]:
+    """The name, the values and the keywords of a call, or of a bare name."""
+    written = ast.parse(text, mode="eval").body
+    call = written if isinstance(written, ast.Call) else ast.Call(written, [], [])
+    values = tuple(ast.literal_eval(value) for value in call.args)
+    return (
+        ast.unparse(call.func),
+        values,
+        tuple((str(each.arg), ast.literal_eval(each.value)) for each in call.keywords),
+    )
+
+
 def from_text(text: str, kinds: Sequence[type[Thing]], noun: str) -> Thing:
     """The thing of one of these kinds that a person wrote the way Python prints it; knobs left out keep their defaults."""
     known = {kind.__name__: kind for kind in kinds}
     try:
-        written = ast.parse(text.strip(), mode="eval").body
-        call = written if isinstance(written, ast.Call) else ast.Call(written, [], [])
-        name = ast.unparse(call.func)
-        if call.args:
-            raise ValueError("name the knobs")
-        knobs = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+        name, values, keywords = _parsed_call(text.strip())
     except (SyntaxError, ValueError):
-        raise ValueError(
-            f"{text!r} is not a {noun}; write it like {kinds[0]().short()}, with the knobs named"
-        ) from None
+        raise ValueError(f"{text!r} is not a {noun}; write it like {kinds[0]().short()}") from None
+    knobs = dict(keywords)
     if name not in known:
         raise ValueError(f"there is no {noun} named {name!r}; known: {', '.join(known)}")
     fields = [field.name for field in dataclasses.fields(known[name]) if field.init]
+    if len(values) > len(fields) or (twice := [field for field in fields[: len(values)] if field in knobs]):
+        wrong = f"more values than the {len(fields)} knobs" if len(values) > len(fields) else f"{twice[0]} twice"
+        raise ValueError(f"{text!r} gives {wrong}; {name} has {', '.join(fields)}")
+    knobs = dict(zip(fields, values, strict=False)) | knobs
     if unknown := {knob: value for knob, value in knobs.items() if knob not in fields}:
         raise ValueError(f"{_unknown(known[name], unknown)} It has {', '.join(fields)}")
     return known[name](**knobs)
 
 
 def _unknown(cls: type[Knobbed], given: Mapping[str, Any]) -> str:
-    """What to say of knobs that do not exist: which were meant, if that can be guessed."""
+    """Return the error message for unknown knobs, with close matches."""
     fields = [field.name for field in dataclasses.fields(cls) if field.init]
     guesses = []
     for name, value in given.items():
@@ -267,7 +296,7 @@ def _unknown(cls: type[Knobbed], given: Mapping[str, Any]) -> str:
 
 
 def _meant(name: str, fields: Sequence[str]) -> str | None:
-    """The field that someone most likely meant."""
+    """The closest field name."""
     if ALSO_CALLED.get(name) in fields:
         return ALSO_CALLED[name]
     lower = {field.lower(): field for field in fields}
@@ -280,8 +309,8 @@ def _kind(default: Any) -> str:
     return next((name for name, kind in KINDS.items() if type(default) is kind.of), "real")
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A knob's value as a reader writes it: 0.2, 5, (0.5, 0.5)."""
     if isinstance(value, tuple):
-        return f"({', '.join(shown(part) for part in value)})"
+        return f"({', '.join(format_value(part) for part in value)})"
     return f"{value:g}" if isinstance(value, float) else str(value)

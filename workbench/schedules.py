@@ -22,7 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.knobs import Knob, shown
+from workbench.knobs import Knob, format_value
 
 __all__ = ["COURSES", "Schedule", "anneal", "from_text"]
 
@@ -83,26 +83,27 @@ class Schedule:
         return self.start + (self.end - self.start) * behind
 
     def __repr__(self) -> str:
-        return self._written(repr)
+        return self._to_text(repr)
 
     def __str__(self) -> str:
-        return self._written(shown)
+        return self._to_text(format_value)
 
-    def _written(self, number: Callable[[Any], str]) -> str:
+    def _to_text(self, number: Callable[[Any], str]) -> str:
         """As Python reads it again; what stands at its default is left out."""
-        told = [number(self.start), number(self.end)]
-        told += [f"over={number(self.over)}"] * (self.over != Schedule.over)
-        told += [f"course={self.course!r}"] * (self.course != Schedule.course)
-        return f"anneal({', '.join(told)})"
+        arguments = [number(self.start), number(self.end)]
+        arguments += [f"over={number(self.over)}"] * (self.over != Schedule.over)
+        arguments += [f"course={self.course!r}"] * (self.course != Schedule.course)
+        return f"anneal({', '.join(arguments)})"
 
 
 def anneal(start: float, end: float, over: float = 0.75, course: str = "geometric") -> Any:
     """A knob that goes from `start` to `end` over the share `over` of the training and stays there.
 
-    - `course`: "geometric" (by equal factors in equal times), "linear", "cosine" (slow at both ends), or "constant", which
-      stays at `start` and then jumps.
+    Args:
+        course: "geometric" (by equal factors in equal times), "linear", "cosine" (slow at both ends), or "constant", which
+            stays at `start` and then jumps.
 
-    It stands where a number is declared, so type checkers are told nothing of it; it is a `Schedule`.
+    It stands where a number is declared, so its declared type is Any; it is a `Schedule`.
 
     >>> anneal(3, 0.2)
     anneal(3, 0.2)
@@ -162,29 +163,24 @@ def parsed(knob: Knob, name: str, text: str) -> Any:
 
 
 def value_at(knob: Knob, value: Any, done: float) -> Any:
-    """What a knob holds when the share `done` of the training is behind: a whole number is rounded."""
+    """Return the value of a knob after the share `done` of the training; whole numbers are rounded."""
     if not isinstance(value, Schedule):
         return value
     return round(value.at(done)) if knob.kind == "integer" else value.at(done)
 
 
-def of_new_runs(knob: Knob) -> Any:
-    """What a run begins with whose author leaves the knob to us."""
-    return from_text(knob.new_runs) if knob.new_runs else knob.default
-
-
-def stored(value: Any) -> Any:
+def to_spec(value: Any) -> Any:
     """The value of a knob as a file holds it: a schedule as it is written."""
     return repr(value) if isinstance(value, Schedule) else value
 
 
-def read(knob: Knob | None, value: Any) -> Any:
-    """What `stored` wrote: text where a number belongs is a schedule."""
+def from_spec(knob: Knob | None, value: Any) -> Any:
+    """Read a value written by `stored`; text in place of a number is a schedule."""
     return from_text(value) if isinstance(value, str) and knob is not None and knob.numeric else value
 
 
 def end_of(value: Any) -> Any:
-    """Where a schedule ends, also one as a file holds it; anything else as it is."""
+    """Final value of a schedule, also of one read from a file; any other value unchanged."""
     try:
         value = from_text(value) if isinstance(value, str) else value
     except ValueError:

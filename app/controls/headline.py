@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,38 +10,78 @@ import streamlit as st
 
 import live
 import workbench as wb
-from controls.places import Places, Position, compact, places
-from session import reading
+from controls.positions import Places, Position, compact, places
+from session import cached_data
 from session.address import visit
-from workbench.counts import FEW, MANY
-from workbench.sets import ConformalRule, rule_from_text
+from session.sliced_runs import whole
+from workbench.class_counts import FEW, MANY
+from workbench.figures.base import counted
+from workbench.sets.coverage_band import coverage_band
 
-TARGET = "classes in a set on average, on the validation rows"
 MEAN_SIZE = "classes in a set on average, on the test rows"
-PROMISED = "share of rows like the validation rows whose sets will contain the label, as LAC promises it"
-REACHED = "coverage reached: share of the test rows whose set contains the label"
+REACHED = "share of the test rows whose set contains the label: the coverage reached"
 MACRO = "the same, averaged over classes"
+EXPECTED = (
+    "where the coverage of new rows lies in 95 of 100 cases, for what is promised: one set of {n} is a draw, and the promise is "
+    "an average over such draws"
+)
+SHOTS = {  # shot group → its name here and its training images
+    "few": ("Rare classes", f"under {FEW}"),
+    "medium": ("Medium", f"{FEW} to {MANY}"),
+    "many": ("Frequent", f"over {MANY}"),
+}
 
 
-def strip(view: str, key: str) -> Position:
-    """Sliders and headline numbers of a view, always in sight. Returns where a slider was released last."""
-    at, (sliders, said) = places(key), at_every_place(key)
-    position = moved(key, at, sliders, said, start=at.asked, mount=f"strip of {view} {key}")
+def strip(view: str, key: str, adjusted: bool = False) -> Position:
+    """Sliders and headline numbers of a view, always in sight, with τ among them if probabilities are `adjusted` by it.
+
+    Returns where a slider was released last.
+    """
+    at, (sliders, numbers) = places(key, adjusted), at_every_place(key, adjusted)
+    mount = f"strip of {view} {channel_of(key, adjusted)}"
+    position = moved(channel_of(whole(key), adjusted), at, sliders, numbers, start=at.current, mount=mount)
     position.keep()
     return position
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
-def at_every_place(key: str) -> tuple[list[live.Slider], list[live.Number]]:
-    """The linked sliders of a run, and what is said at every place of them."""
-    return places(key).sliders(), numbers(reading.index(key, "test").table, places(key), compact(key, None))
+def at_every_place(key: str, adjusted: bool = False) -> tuple[list[live.Slider], list[live.Number]]:
+    """The linked sliders of a run, and the numbers at each of their positions."""
+    everywhere, at = compact(key, None, adjusted=adjusted), places(key, adjusted)
+    numbers = numbers_along(cached_data.index(key, "test").table, everywhere)
+    # A slice is no draw of rows like the validation rows: nothing is promised of it.
+    of_promise = expected(cached_data.run(key).tables["val"], at.confidence) if key == whole(key) else []
+    return at.sliders(), [*numbers[:2], *of_promise, *numbers[2:]]
+
+
+def expected(val: wb.LogitTable, confidences: Iterable[float]) -> list[live.Number]:
+    """The band in which coverage lies at every place, for what is promised there; none where nothing can be promised."""
+    if val.labels is None or val.chose_model:
+        return []
+    n = int(np.count_nonzero(val.labelled))
+    about = EXPECTED.format(n=counted(n, "calibration row"))
+    return [live.Number("Expected", about, [band_text(n, float(confidence)) for confidence in confidences])]
+
+
+def band_text(n: int, confidence: float) -> str:
+    """The band of a promise: `86–94%`."""
+    if not 0 < confidence <= 1:
+        return "–"
+    low, high = coverage_band(n, confidence, level=0.95)
+    digits = 0 if high - low >= 0.03 else 1
+    return f"{100 * low:.{digits}f}–{100 * high:.{digits}f}%"
+
+
+def channel_of(key: str, adjusted: bool) -> str:
+    """Channel of the parts that follow the linked sliders of a run."""
+    return f"{key} tau" if adjusted else key
 
 
 def moved(
     channel: str,
     at: Places,
     sliders: Sequence[live.Slider],
-    said: Sequence[live.Number],
+    numbers: Sequence[live.Number],
     *,
     start: Callable[[], Position],
     mount: str,
@@ -54,26 +94,13 @@ def moved(
     if mount not in st.session_state:
         st.session_state[f"{mount} start"] = start()
     position = st.session_state[f"{mount} start"]
-    released = live.sliders(channel, sliders, said, held=position.held, place=position.place, key=mount)
+    released = live.sliders(channel, sliders, numbers, held=position.held, place=position.place, key=mount)
     return position if released is None else at.nearest(**released)
 
 
-def numbers(table: wb.LogitTable, places: Places, compact: dict[str, Any]) -> list[live.Number]:
-    """The numbers that are always in sight, at every place."""
-    return [
-        live.Number(name, about, _texts(values, digits))
-        for name, (about, values, digits) in {
-            "Target K": (TARGET, places.K, ".2f"),
-            "Mean size": (MEAN_SIZE, compact["mean_size"], ".2f"),
-            **({"Promised": (PROMISED, places.confidence, ".1%")} if len(places.confidence_values) else {}),
-            **_accuracies(table, compact),
-        }.items()
-    ]
-
-
 def numbers_of(sets: wb.PredictionSets) -> list[live.Number]:
-    """The same numbers of the sets of any rule; a rule that is given no size or no promise has none."""
-    rule, table = sets.rule.rule, sets.table
+    """The same numbers of the sets of any rule."""
+    table = sets.table
     measured: dict[str, Any] = {}
     if table.labels is not None:
         measured |= {"accuracy": wb.metrics.accuracy(sets), "macro_accuracy": wb.metrics.macro_accuracy(sets)}
@@ -82,27 +109,18 @@ def numbers_of(sets: wb.PredictionSets) -> list[live.Number]:
     return [
         live.Number(name, about, _texts(np.atleast_1d(value), digits))
         for name, (about, value, digits) in {
-            **({"Target K": (TARGET, rule.K, ".2f")} if "K" in rule.knobs() else {}),
             "Mean size": (MEAN_SIZE, wb.metrics.mean_size(sets), ".2f"),
-            **({"Promised": (PROMISED, rule.confidence, ".1%")} if isinstance(rule, ConformalRule) else {}),
             **_accuracies(table, measured),
         }.items()
     ]
 
 
-def numbers_along(table: wb.LogitTable, rules: Sequence[str], compact: dict[str, Any]) -> list[live.Number]:
-    """The same numbers of a rule at every place of a slider."""
-    every = [rule_from_text(rule) for rule in rules]
+def numbers_along(table: wb.LogitTable, compact: dict[str, Any]) -> list[live.Number]:
+    """The same numbers at every place of sliders, or of the slider of a rule."""
     return [
         live.Number(name, about, _texts(np.asarray(values), digits))
         for name, (about, values, digits) in {
-            **({"Target K": (TARGET, [rule.K for rule in every], ".2f")} if "K" in every[0].knobs() else {}),  # type: ignore[attr-defined]
             "Mean size": (MEAN_SIZE, compact["mean_size"], ".2f"),
-            **(
-                {"Promised": (PROMISED, [rule.confidence for rule in every], ".1%")}  # type: ignore[attr-defined]
-                if isinstance(every[0], ConformalRule)
-                else {}
-            ),
             **_accuracies(table, compact),
         }.items()
     ]
@@ -113,13 +131,12 @@ def _accuracies(table: wb.LogitTable, measured: dict[str, Any]) -> dict[str, tup
     if table.labels is None:
         return {}
     named = {
-        "Accuracy": (REACHED, measured["accuracy"], ".1%"),
-        "Macro, by class": (MACRO, measured["macro_accuracy"], ".1%"),
+        "Correct": (REACHED, measured["accuracy"], ".1%"),
+        "Mean over classes": (MACRO, measured["macro_accuracy"], ".1%"),
     }
-    borders = {"few": f"under {FEW}", "medium": f"{FEW} to {MANY}", "many": f"over {MANY}"}
     for shot, accuracy in measured.get("shot_accuracy", {}).items():
-        about = f"the same, averaged over the classes with {borders[shot]} training images"
-        named[f"{shot.capitalize()}, by class"] = (about, accuracy, ".1%")
+        name, images = SHOTS[shot]
+        named[name] = (f"the same, averaged over the classes with {images} training images", accuracy, ".1%")
     return named
 
 

@@ -9,26 +9,27 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from session import reading
+from session import cached_data
 from session.address import came_back, drop
+from session.sliced_runs import whole
 from workbench.figures import Code
-from workbench.figures.looks import Look
-from workbench.figures.looks import looks as looks_of
-from workbench.store.checked import SHORT
+from workbench.figures.run_styles import Look
+from workbench.figures.run_styles import looks as looks_of
+from workbench.files.checksums import SHORT
 
 NONE = ""
-AT_FIRST = 6  # runs that are compared before somebody chooses
+AT_FIRST = 6  # runs that are compared by default
 
 
 def one_run(label: str, titles: dict[str, str], name: str) -> str | None:
     """One of the runs, or none, in the address as `name`."""
-    titles = {NONE: "no other run", **titles}
+    titles = {NONE: "none", **titles}
     if came_back() or st.session_state.get(name) not in titles:  # or the first visit, or another run was opened
-        asked = st.query_params.get(name, NONE)
-        if asked not in titles and name not in st.session_state:
+        requested = st.query_params.get(name, NONE)
+        if requested not in titles and name not in st.session_state:
             drop(name)
-        st.session_state[name] = asked if asked in titles else NONE
-    chosen = st.selectbox(label, list(titles), format_func=titles.__getitem__, key=name, width=480)
+        st.session_state[name] = requested if requested in titles else NONE
+    chosen = st.selectbox(label, list(titles), format_func=titles.__getitem__, key=name, width=400)
     if chosen != NONE:
         st.query_params[name] = chosen
     elif name in st.query_params:
@@ -37,8 +38,8 @@ def one_run(label: str, titles: dict[str, str], name: str) -> str | None:
 
 
 def _opened(key: str) -> bool:
-    """Whether a run that was chosen can be read; if not, it is said: only reading all of it tells."""
-    opens = reading.opens(key)
+    """Whether a chosen run can be read completely; if not, show an error."""
+    opens = cached_data.opens(key)
     if not opens:
         st.warning(f"Run {key} is left out: it is damaged or was changed.", icon=":material/report:")
     return opens
@@ -52,34 +53,34 @@ def chosen_runs(label: str, key: str, others: dict[str, str]) -> list[str]:
     first = came_back() or "with of" not in st.session_state
     if first or "with" not in st.session_state or st.session_state["with of"] != key:  # or another run
         named = st.query_params.get("with", "").split(",")
-        asked = [each for each in named if each in others]
-        if first and asked != named != [""]:
+        requested = [each for each in named if each in others]
+        if first and requested != named != [""]:
             drop("with")
         none_asked = first and st.query_params.get("with") == ""
-        st.session_state["with"] = asked if asked or none_asked else list(others)[:AT_FIRST]
+        st.session_state["with"] = requested if requested or none_asked else list(others)[:AT_FIRST]
         st.session_state["with of"] = key
     st.session_state["with"] = [each for each in st.session_state["with"] if each in others]
-    chosen = st.multiselect(label, list(others), format_func=others.__getitem__, key="with")
+    chosen = st.multiselect(label, list(others), format_func=others.__getitem__, key="with", width=560)
     st.query_params["with"] = ",".join(chosen)
     return [each for each in chosen if _opened(each)]
 
 
 def titles(keys: Sequence[str]) -> dict[str, str]:
     """Short key → name, of runs on the same rows."""
-    named = reading.on_the_same_rows(keys[0])
-    return {key: named[key] for key in keys}
+    named = cached_data.on_the_same_rows(keys[0])
+    return {key: named[whole(key)] for key in keys}
 
 
 def looks(key: str) -> dict[str, Look]:
     """Name → colour and mark of the runs on the same rows."""
-    names = reading.on_the_same_rows(key)
+    names = cached_data.on_the_same_rows(key)
     return {names[short]: look for short, look in looks_by_key(key).items()}
 
 
 def looks_by_key(key: str) -> dict[str, Look]:
     """Short key → colour and mark of the runs on the same rows: the oldest keeps its own, whatever comes later."""
-    names = reading.on_the_same_rows(key)
-    oldest = sorted((run for run in reading.runs() if run.short in names), key=lambda run: (run.finished, run.key))
+    names = cached_data.on_the_same_rows(key)
+    oldest = sorted((run for run in cached_data.runs() if run.short in names), key=lambda run: (run.finished, run.key))
     return {of[:SHORT]: look for of, look in looks_of(run.key for run in oldest).items()}
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -12,17 +13,26 @@ import streamlit as st
 
 import live
 from drawing.handout import handout
-from session import messages, reading
+from session import cached_data, messages
 from workbench.figures import Code, Figure
-from workbench.figures.base import Click, Places, moves_along
+from workbench.figures.base import Click, Places
+from workbench.figures.film import moves_along
 
 HEIGHT, PANEL = 320, 80  # pixels of a figure, and of each further panel in it
 Look = tuple[str | None, bool, int]  # title, by night, height
 _sent: WeakKeyDictionary[Figure, dict[Look, dict[str, Any]]] = WeakKeyDictionary()
 
 
+@contextmanager
+def pictures() -> Iterator[None]:
+    """A grid of pictures. The last one, if it is alone on its line, has the line for itself once all are there."""
+    with st.container(key="pictures"):
+        yield
+        st.html('<i class="wb-end"></i>')
+
+
 @messages.friendly
-def drawn(
+def draw(
     name: str,
     key: str,
     make: Callable[[], Figure],
@@ -31,7 +41,7 @@ def drawn(
     title: str | None = None,
     height: int = HEIGHT,
     other: str | None = None,
-    table: Code = reading.TEST_TABLE,
+    table: Code = cached_data.TEST_TABLE,
     clickable: bool | None = None,
 ) -> Click | None:
     """Draw the figure that `make` gives; if it fails, the others stay. Returns what was clicked just now, or None.
@@ -42,14 +52,16 @@ def drawn(
     with st.container(key=f"figure-{name}"):
         made = make()
         opens = made.opens_rows if clickable is None else clickable
-        clicked = live.prepared_drawing(sent(made, dark, title, height), key=f"drawing {name}", clickable=opens)
-        code = reading.code(key, made, other, table)
+        clicked = live.prepared_drawing(
+            browser_content(made, dark, title, height), key=f"drawing {name}", clickable=opens
+        )
+        code = cached_data.code(key, made, other, table)
         handout(name, None, lambda: replace(made, title=title or made.title, code=code), dark)
     return clicked
 
 
-def sent(figure: Figure, dark: bool, title: str | None = None, height: int = HEIGHT) -> dict[str, Any]:
-    """What the browser needs to draw the figure. It is written once for as long as somebody keeps the figure."""
+def browser_content(figure: Figure, dark: bool, title: str | None = None, height: int = HEIGHT) -> dict[str, Any]:
+    """The figure as the browser needs it, written once for as long as the figure is kept."""
     written = _sent.setdefault(figure, {})
     look = title, dark, height
     if look not in written:
@@ -68,7 +80,7 @@ def following(
     height: int = HEIGHT,
     **others: Places | None,
 ) -> dict[str, Any]:
-    """What `live.figure` needs to draw a figure that follows the sliders; `others` are further places that it is about.
+    """The arguments of `live.figure` for a figure that follows the sliders; `others` are further positions it depends on.
 
     Ranges change in few, large steps, so that a picture stands still under a moving slider. Of a picture whose subtitle
     moves, that says what there is to see.
@@ -88,7 +100,7 @@ def following(
 def at_each_place(
     figures: Sequence[Figure], dark: bool, *, title: str | None = None, height: int = HEIGHT, clickable: bool = False
 ) -> dict[str, Any]:
-    """What `live.figure` needs to draw one of some figures of a kind at each place of a slider."""
+    """The arguments of `live.figure` that draw one of several figures of a kind at each position of a slider."""
     plots = [untitled(figure.plot(dark)) for figure in figures]
     first, subtitles = figures[0], [figure.subtitle for figure in figures]
     return {
@@ -105,7 +117,9 @@ def at_each_place(
 def untitled(drawn: go.Figure, *, keep_height: bool = False) -> go.Figure:
     """A Plotly figure without its title, which the page writes, as it does the legend: so both can move and wrap."""
     height = drawn.layout.height if keep_height else None
-    return drawn.update_layout(title=None, height=height, margin={"l": 64, "r": 20, "t": top_margin(drawn), "b": 52})
+    return drawn.update_layout(
+        title=None, height=height, margin={"l": left_margin(drawn), "r": 20, "t": top_margin(drawn), "b": 52}
+    )
 
 
 def top_margin(drawn: go.Figure) -> int:
@@ -114,3 +128,8 @@ def top_margin(drawn: go.Figure) -> int:
         note for note in drawn.layout.annotations if note.yanchor == "bottom" and note.y is not None and note.y >= 1
     ]
     return 36 if above else 12
+
+
+def left_margin(drawn: go.Figure) -> int:
+    """Pixels left of the axes: few, if nothing is written there."""
+    return 8 if drawn.layout.yaxis.visible is False else 64

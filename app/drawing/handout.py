@@ -1,4 +1,4 @@
-"""What a person takes away from a picture: the code that makes it, what it says in words, its data, its own page."""
+"""The downloads of a picture: its code, its description, its data, its own page."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from session import reading
+from session import cached_data, save_page
+from session.messages import plain
 from workbench.figures import Figure
 
 
 def handout(name: str, key: str | None, make: Callable[[], Figure], dark: bool) -> None:
     """A quiet button below a picture; the figure is made when it is pressed. `key` is the run it is about, if any."""
+    save_page.add(name, key, make)
     shown = st.popover(
         "Code and download", icon=":material/code:", type="tertiary", key=f"handout {name}", on_change="rerun"
     )
@@ -20,8 +22,8 @@ def handout(name: str, key: str | None, make: Callable[[], Figure], dark: bool) 
         return
     with shown:
         figure = make()
-        st.code(figure.code if key is None else reading.code(key, figure), language="python", wrap_lines=True)
-        st.caption(figure.text)
+        st.code(figure.code if key is None else cached_data.code(key, figure), language="python", wrap_lines=True)
+        st.caption(plain(figure.text))
         with st.container(horizontal=True):
             _download("Data (CSV)", f"{name}.csv", "text/csv", lambda: figure.frame.to_csv(index=False))
             _download("Picture (HTML)", f"{name}.html", "text/html", lambda: figure.page(dark))

@@ -18,12 +18,17 @@ import live
 import workbench as wb
 from drawing.figures import top_margin
 from drawing.handout import handout
-from session import reading
-from session.serving import AHEAD, loaded
+from session import cached_data
+from session.films import if_ready
+from session.serving import AHEAD
 from workbench.figures import Figure
 from workbench.figures.base import Click
+from workbench.figures.losses.ternary import LevelSets, marked
+from workbench.figures.style import theme
+from workbench.trusted_imports import allowed_modules
 
-OF_MANY = ("line_profile", "gradient_sparsity")  # figures that take a list of losses
+OF_MANY = ("line_profile", "gradient_sparsity", "probe")  # figures that take a list of losses
+TRIANGLE = 760  # pixels of a triangle with its names and colour bar, where the window is high enough
 
 
 class Setting(NamedTuple):
@@ -42,46 +47,55 @@ def recipe(figure: str, *settings: Setting, run: str | None = None, **options: A
 @st.cache_resource(show_spinner=False, max_entries=1000)
 def figure(recipe: str) -> Figure:
     """The figure of a recipe."""
-    asked = json.loads(recipe)
-    losses = [wb.losses.class_named(each["loss"])(**_tuples(each["knobs"])) for each in asked["losses"]]
-    things: list[Any] = [losses] if asked["figure"] in OF_MANY else losses
-    if asked["run"] is not None:
-        things.append(reading.run(asked["run"]).tables["test"])
-    made = getattr(wb.figures, asked["figure"])(*things, **_tuples(asked["options"]))
-    loaded(asked["figure"])
+    request = json.loads(recipe)
+    kinds = [wb.losses.class_named(each["loss"], allowed=allowed_modules()) for each in request["losses"]]
+    losses = [kind(**_tuples(each["knobs"])) for kind, each in zip(kinds, request["losses"], strict=True)]
+    things: list[Any] = [losses] if request["figure"] in OF_MANY else losses
+    if request["run"] is not None:
+        things.append(cached_data.run(request["run"]).tables["test"])
+    made: Figure = getattr(wb.figures, request["figure"])(*things, **_tuples(request["options"]))
     return made
 
 
 class Along(NamedTuple):
-    """The slider of a knob, what it says at each of its places, and the recipe of the picture that is wanted there."""
+    """The slider of a knob, its text at each position, and the recipe of the picture there."""
 
     widget: str
     texts: tuple[str, ...]
     recipes: tuple[str, ...]
 
 
-def shown(name: str, recipe: str, dark: bool, *, clickable: bool = False, along: Along | None = None) -> Click | None:
-    """Draw the figure of a recipe with what one may take away from it. Returns what was clicked just now, or None.
+def draw_recipe(
+    name: str,
+    recipe: str,
+    dark: bool,
+    *,
+    clickable: bool = False,
+    along: Along | None = None,
+    point: Sequence[float] | None = None,
+) -> Click | None:
+    """Draw the figure of a recipe with its code and downloads. Returns what was clicked just now, or None.
 
-    What changes `along` a slider is made while nobody waits; once it is there, the picture follows in the browser.
+    Pictures `along` a slider are made in the background; once all are there, the picture follows in the browser. A `point`
+    of a triangle is drawn above it, so that those pictures stay the same when it moves.
     """
-    film = None if along is None else _film_if_made(along, dark, along.recipes.index(recipe))
+    film = None if along is None else if_ready(_begun(along, dark, along.recipes.index(recipe)))
     parts = _sent(recipe, dark) if film is None else film
+    if point is not None:
+        parts = live.with_overlay(parts, marked(_with_point(figure(recipe), point), theme(dark))[-1:])
     with st.container(key=f"figure-{name}"):
         clicked = live.prepared_drawing(parts, clickable=clickable, key=f"picture {name}")
-        handout(name, None, lambda: figure(recipe), dark)
+        handout(name, None, lambda: _with_point(figure(recipe), point), dark)
     return clicked
 
 
+def _with_point(figure: Any, point: Sequence[float] | None) -> Any:
+    return figure if point is None else figure.with_point(point)
+
+
 def prepare(recipes: Callable[[], Sequence[str]], dark: bool) -> None:
-    """Make pictures that are likely to be asked for next, while nobody waits for them."""
+    """Draw in the background the pictures that are likely to be needed next."""
     AHEAD.submit(lambda: [_sent(recipe, dark) for recipe in recipes()])
-
-
-def _film_if_made(along: Along, dark: bool, at: int) -> dict[str, Any] | None:
-    """What the browser needs to follow the slider, once it is there; None where one of the pictures cannot be made."""
-    film = _begun(along, dark, at)
-    return film.result() if film.done() and film.exception() is None else None
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
@@ -107,12 +121,13 @@ def _film(along: Along, dark: bool, at: int) -> dict[str, Any]:
 def _untitled(figure: Figure, dark: bool) -> go.Figure:
     """A Plotly figure without its title, which the page writes."""
     drawn = figure.plot(dark).update_layout(title=None)
-    return drawn.update_layout(margin={"t": top_margin(drawn)})
+    height = TRIANGLE if isinstance(figure, LevelSets) else drawn.layout.height
+    return drawn.update_layout(margin={"t": top_margin(drawn)}, height=height)
 
 
 @st.cache_resource(show_spinner=False, max_entries=200)
 def _sent(recipe: str, dark: bool) -> dict[str, Any]:
-    """What the browser needs to draw the figure."""
+    """The figure as the browser needs it."""
     made = figure(recipe)
     drawn, narrow = (_untitled(each, dark) for each in (made, made.narrow()))
     words = {"title": made.title, "subtitle": made.subtitle, "text": made.text}

@@ -12,22 +12,22 @@ import streamlit as st
 import live
 from controls.rules import ChosenRule
 from drawing import photos
-from session import reading
+from session import cached_data
 from session.address import drop, one_of
 from session.messages import friendly, plain, without_places
 from workbench.figures import Code
 from workbench.figures.base import counted
-from workbench.figures.of_data.sprites import data_url, sprite_sheet
+from workbench.figures.data.sprites import data_url, sprite_sheet
 from workbench.figures.style import theme
-from workbench.knobs import shown
+from workbench.knobs import format_value
 from workbench.metrics.rows import suggestions
-from workbench.sets import RULES, ConformalRule, Rule
-from workbench.workers.similar import most_similar
+from workbench.sets import RULES, Rule
+from workbench.workers.nearest_neighbours import most_similar
 
 MOST = 5  # similar pictures of a class
 COLUMNS = 10  # of the sheet that holds them
 ROW = "row in the dialog"  # of a session
-NOTHING = "nothing"
+NOTHING = "none"
 POLL = 1.0  # seconds between two looks whether they are there
 BARS = {"probability": "network", "posterior": "exact probability", "votes": "share of votes"}
 
@@ -39,18 +39,18 @@ class Similar(NamedTuple):
     sheet: str
 
 
-def open_where_asked(chosen_rule: ChosenRule, clicked: int | None, rows: np.ndarray, dark: bool) -> None:
+def open_from_address(chosen_rule: ChosenRule, clicked: int | None, rows: np.ndarray, dark: bool) -> None:
     """Open, over the page one is on, the row that was clicked just now or that the address asks for as `row`.
 
     `rows` are those that previous and next go through. Closing it takes the row out of the address and leaves the page.
     """
     if clicked is not None:
         st.query_params["row"] = str(clicked)
-    asked = st.query_params.get_all("row")
-    if one_of(range(chosen_rule.sets.table.n))(asked):
-        st.session_state[ROW] = int(asked[0])
+    numbers = st.query_params.get_all("row")
+    if one_of(range(chosen_rule.sets.table.n))(numbers):
+        st.session_state[ROW] = int(numbers[0])
         st.dialog("One row", width="large", on_dismiss=_forget)(_body)(chosen_rule, rows.tolist(), dark)
-    elif asked:
+    elif numbers:
         drop("row")
         del st.query_params["row"]
 
@@ -69,7 +69,7 @@ def _turn_to(row: int) -> None:
 @friendly
 def _body(chosen_rule: ChosenRule, rows: list[int], dark: bool) -> None:
     row = st.session_state[ROW]
-    _neighbours(row, rows)
+    _neighbours(row, rows, chosen_rule.sets.table.row_ids[row])
     frame = suggestions(chosen_rule.sets, row)
     _draw(chosen_rule, row, frame, dark)
     _beside(chosen_rule, row, dark)
@@ -84,7 +84,7 @@ def _body(chosen_rule: ChosenRule, rows: list[int], dark: bool) -> None:
 def _draw(chosen_rule: ChosenRule, row: int, frame: pd.DataFrame, dark: bool) -> None:
     """The row at once; where its similar pictures are still looked for, they come later, in places that are kept free."""
     try:
-        awaited = reading.awaits_features(chosen_rule.key)
+        awaited = cached_data.awaits_features(chosen_rule.key)
     except OSError as error:
         st.caption(plain(f"The most similar training pictures are not shown: {without_places(str(error))}"))
         _table(chosen_rule, row, frame, None, dark)
@@ -95,14 +95,14 @@ def _draw(chosen_rule: ChosenRule, row: int, frame: pd.DataFrame, dark: bool) ->
 
     @st.fragment(run_every=POLL)
     def watched() -> None:
-        if not reading.awaits_features(chosen_rule.key):
+        if not cached_data.awaits_features(chosen_rule.key):
             st.rerun()
         _table(chosen_rule, row, frame, None, dark, awaited=MOST)
 
     watched()
 
 
-def _neighbours(row: int, rows: list[int]) -> None:
+def _neighbours(row: int, rows: list[int], called: object) -> None:
     """The way to the rows before and after it among those of the page."""
     at = rows.index(row) if row in rows else None
     previous, following = (
@@ -112,13 +112,13 @@ def _neighbours(row: int, rows: list[int]) -> None:
         for label, icon, to in (("Previous", "arrow_back", previous), ("Next", "arrow_forward", following)):
             st.button(label, icon=f":material/{icon}:", disabled=to is None, on_click=_turn_to, args=(to,))
         place = "" if at is None else f", {at + 1} of {counted(len(rows), 'row')} here"
-        st.markdown(f"**Test row {row}**{place}", width="content")
+        st.markdown(f"**Test row {plain(str(called))}**{place}", width="content")
 
 
 def _beside(chosen_rule: ChosenRule, row: int, dark: bool) -> None:
     """The set of the row beside the one that another rule makes, or another run."""
     others = {**_other_rules(chosen_rule), **_other_runs(chosen_rule.key)}
-    chosen = st.selectbox("Its set beside that of", [NOTHING, *others], key="row beside")
+    chosen = st.selectbox("Compare this set with", [NOTHING, *others], key="row beside")
     if chosen == NOTHING:
         return
     key, rule = others[chosen]
@@ -137,31 +137,31 @@ def _other_rules(chosen_rule: ChosenRule) -> dict[str, tuple[str, Rule | None]]:
     """In words → the run and each further rule, where it can be asked for the same size, or the same promise."""
     size = max(1, round(float(chosen_rule.sets.sizes.mean())))
     confidence = getattr(chosen_rule.rule, "confidence", 0.9)
-    labelled = reading.run(chosen_rule.key).tables["val"].labels is not None
+    val = cached_data.run(chosen_rule.key).tables["val"]
     found: dict[str, tuple[str, Rule | None]] = {}
     for kind in RULES:
-        asked = (
+        knobs = (
             {"K": size} if "K" in kind.knobs() else {"confidence": confidence} if "confidence" in kind.knobs() else None
         )
-        if asked is None or (issubclass(kind, ConformalRule) and not labelled):
+        if knobs is None or kind(**knobs).missing(val):
             continue
-        rule = kind(**asked)
+        rule = kind(**knobs)
         if rule != chosen_rule.rule:
-            (name, value), *_ = asked.items()
-            found[f"{kind.title}, {kind.knobs()[name].symbol} = {shown(value)}"] = chosen_rule.key, rule
+            (name, value), *_ = knobs.items()
+            found[f"{kind.title}, {kind.knobs()[name].symbol} = {format_value(value)}"] = chosen_rule.key, rule
     return found
 
 
 def _other_runs(key: str) -> dict[str, tuple[str, Rule | None]]:
     """Title → the other runs on the same rows, under the same rule."""
-    return {title: (other, None) for other, title in reading.comparable(key).items()}
+    return {title: (other, None) for other, title in cached_data.comparable(key).items()}
 
 
 def similar_pictures(chosen_rule: ChosenRule, row: int, frame: pd.DataFrame) -> Similar | None:
     """The training pictures of the suggested classes that are nearest to the row; None where they are not known (yet)."""
-    if (training := reading.training_features(chosen_rule.key)) is None:
+    if (training := cached_data.training_features(chosen_rule.key)) is None:
         return None
-    data, features = reading.dataset(chosen_rule.key), chosen_rule.sets.table.features
+    data, features = cached_data.dataset(chosen_rule.key), chosen_rule.sets.table.features
     if data is None or features is None or data.train.inputs.ndim != 4:
         return None
     found = most_similar(features[row], training, data.train.labels, frame["class"].tolist(), MOST)
@@ -186,6 +186,7 @@ def _table(
                 texts=[photos.percent(float(line[bar])) for bar in bars],
                 pictures=near.index.tolist(),
                 captions=[f"{line['name']}, at distance {distance:.3g}" for distance in near.get("distance", ())],
+                glyph=photos.glyph(chosen_rule.sets.table, line["name"]),
             )
         )
     here = chosen_rule.sets.table.rows([row])
@@ -196,10 +197,12 @@ def _table(
     if chosen_rule.sets.sizes[row] == 0:
         facts.append("its set is empty")
     live.suggestions(
-        f"test row {row}",
+        f"test row {here.row_ids[0]}",
         [BARS[name] for name in bars],
         lines,
         photo=photos.photo(chosen_rule.key, row),
+        text=next(iter(cached_data.row_texts(chosen_rule.key, np.array([row]))), ""),
+        sound=photos.sound(chosen_rule.key, row),
         facts=facts,
         sheet=None if similar is None else similar.sheet,
         columns=COLUMNS,
@@ -217,9 +220,9 @@ def _code(chosen_rule: ChosenRule, row: int) -> Code:
         f"sets = wb.{chosen_rule.rule!r}.fit(val)(test)",
         f"suggested = suggestions(sets, {row})",
     ]
-    if reading.training_features(chosen_rule.key) is not None:
+    if cached_data.training_features(chosen_rule.key) is not None:
         imports.append("from workbench.datasets import load_spec")
-        imports.append("from workbench.workers.similar import most_similar, training_features")
+        imports.append("from workbench.workers.nearest_neighbours import most_similar, training_features")
         lines += [
             "train = load_spec(run.dataset_spec).train",
             'classes = suggested["class"]',

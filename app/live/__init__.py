@@ -9,14 +9,17 @@ from live.live import (
     Suggestion,
     cards,
     drawing,
+    explorable,
     figure,
     prepared,
     prepared_drawing,
     prepared_film,
+    row_map,
     side_by_side,
     sliders,
     suggestions,
     table,
+    with_overlay,
 )
 
 __all__ = [
@@ -28,12 +31,15 @@ __all__ = [
     "Suggestion",
     "cards",
     "drawing",
+    "explorable",
     "figure",
     "prepared",
     "prepared_drawing",
     "prepared_film",
+    "row_map",
     "side_by_side",
     "sliders",
     "suggestions",
     "table",
+    "with_overlay",
 ]

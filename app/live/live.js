@@ -54,37 +54,52 @@ function move(channel, place) {
   });
 }
 
-const KINDS = { sliders, figure, cards, drawing, suggestions, table, beside };
+// While a slider is dragged, axes only grow, and a ghost shows where it began.
+function hold(channel, dragged) {
+  channel.dragged = dragged;
+  for (const draw of channel.listeners) draw(channel.place);
+}
+
+const KINDS = { sliders, figure, cards, drawing, suggestions, table, beside, explorable, map };
 const MOVING_KEYS = /^(Home|End|Page(Up|Down)|Arrow(Left|Right|Up|Down))$/;
+const NAMES_ON_CARD = 5; // where more are at hand
+const WORDS = { hit: "correct", miss: "missed" };
 const SIGNS = { hit: "✓ ", miss: "✗ ", "": "" };
 
 // Sliders that say the same in different words. The one that was moved last says it exactly; the others follow.
 function sliders(root, data, channel, live) {
   let held = data.held;
+  const outer = data.sliders.find((slider) => slider.outer); // moves from block to block of the places
+  const block = outer ? outer.places[1] : Infinity;
   root.hidden = data.sliders.length + data.numbers.length === 0;
   root.style.setProperty("--sliders", Math.max(1, data.sliders.length));
   const drawn = data.sliders.map((slider) => {
     const box = add(root, "label", "wb-slider");
     box.title = slider.help;
-    const [symbol, ...meaning] = slider.label.split(","); // where there is little room, the symbol stands alone
-    const name = add(box, "span", "wb-name", symbol);
-    add(name, "span", "wb-meaning", `,${meaning.join(",")}`);
+    const [, words, symbol] = /^(.*?)(\S+(?: − \S+)?)$/.exec(slider.label); // where there is little room, the symbol stands alone
+    const name = add(box, "span", "wb-name");
+    add(name, "span", "wb-meaning", words);
+    name.append(symbol);
     const output = add(box, "output", "wb-value");
     const input = add(box, "input");
     Object.assign(input, { type: "range", min: 0, max: slider.places.length - 1, step: 1, name: slider.name });
     input.setAttribute("aria-label", slider.label);
     input.setAttribute("aria-description", slider.help);
     const take = () => {
+      const [place, start] = [channel.place ?? data.place, slider.places[input.value]];
+      if (slider.outer) return move(channel, start + (place % block));
       held = slider.name;
-      move(channel, slider.places[input.value]);
+      move(channel, start + place - (place % block));
     };
     input.addEventListener("input", take);
-    input.addEventListener("change", () => tellSoon(slider));
+    input.addEventListener("change", tellSoon);
+    input.addEventListener("pointerdown", () => hold(channel, true));
+    for (const end of ["pointerup", "pointercancel"]) input.addEventListener(end, () => hold(channel, false));
     // A key that moves nothing, as Home does at the end, tells of no input, and yet this slider was chosen.
     input.addEventListener("keyup", ({ key }) => {
-      if (held === slider.name || !MOVING_KEYS.test(key)) return;
+      if (slider.outer || held === slider.name || !MOVING_KEYS.test(key)) return;
       take();
-      tellSoon(slider);
+      tellSoon();
     });
     return { slider, box, output, input };
   });
@@ -96,17 +111,22 @@ function sliders(root, data, channel, live) {
     return { texts, output: add(tile, "dd") };
   });
 
-  // Python is told when the slider rests: soon after a single move; later while one follows another, since a held arrow key
+  // Python gets the position when the slider rests: soon after a single move; later while one follows another, since a held arrow key
   // is one move and not forty, and Python would be in the way of pictures that follow by themselves.
   let [timer, moved] = [null, -Infinity];
-  function tellSoon(slider) {
-    const { name, values, nearest } = slider;
+  const forget = () => clearTimeout(timer); // after Back or Forward it would ask for the page that was left
+  addEventListener("popstate", forget);
+  function tellSoon() {
     const now = performance.now();
     clearTimeout(timer);
-    timer = setTimeout(
-      () => live.tell("position", { held: name, value: values[nearest[channel.place]] }), now - moved < 500 ? 250 : 30,
-    );
+    timer = setTimeout(() => live.tell("position", position()), now - moved < 500 ? 250 : 30);
     moved = now;
+  }
+
+  function position() {
+    const valueOf = ({ values, nearest }) => values[nearest[channel.place]];
+    const inner = data.sliders.find(({ name }) => name === held);
+    return { held, value: valueOf(inner), ...(outer && { [outer.name]: valueOf(outer) }) };
   }
 
   function draw(place) {
@@ -136,7 +156,8 @@ function sliders(root, data, channel, live) {
     draw,
     look: leader?.look,
     stop: () => {
-      clearTimeout(timer);
+      forget();
+      removeEventListener("popstate", forget);
       leader?.stop();
     },
   };
@@ -180,7 +201,7 @@ function table(root, data) {
 // each place.
 function figure(root, data, channel, live) {
   const heading = add(root, "h2", "wb-title", data.title);
-  const subtitle = add(root, "p", "wb-subtitle");
+  const subtitle = add(root, "p", "wb-subtitle", data.subtitles[0]); // as many lines at once as it has later
   const picture = add(root, "div", "wb-picture");
   const setHeight = () => (picture.style.height = `${roomFor(data.height)}px`);
   setHeight();
@@ -194,12 +215,14 @@ function figure(root, data, channel, live) {
     return channel.seek?.(data.seeks, Number(point.customdata?.[0] ?? picture._fullData[point.curveNumber].x[point.pointNumber]));
   };
   const frame = framed(root, picture, chosen);
+  frame.expects(data.figure);
 
   const moves = data.moves.map(readable);
   let begun = false;
   let shown = null; // null until Plotly has drawn the figure
   let visible = null; // null until it is known
   let busy = false;
+  let ghost = null; // where a drag began
 
   // Drawn once, where the sliders stand: not before they are there, and those in sight first.
   async function begin() {
@@ -224,10 +247,16 @@ function figure(root, data, channel, live) {
     if (place === null) return;
     subtitle.textContent = data.subtitles[data.subtitles.length > 1 ? place : 0];
     if (shown === null) return void begin();
-    if (!visible || busy || shown === place) return;
+    const dragged = Boolean(channel.dragged);
+    if (visible && dragged && !ghost) ghost = ghostOf(picture);
+    if (!visible || busy || (shown === place && (dragged || !ghost))) return;
+    if (!dragged && ghost) {
+      ghost.forEach((layer) => layer.remove());
+      ghost = null;
+    }
     shown = place;
     busy = true;
-    unlessGone(root, redraw(picture, moves, place)).finally(() => {
+    unlessGone(root, redraw(picture, moves, place, data.config, dragged && (() => ghost?.forEach((layer) => layer.remove())))).finally(() => {
       busy = false;
       root.dataset.place = place;
       draw(channel.place); // where the slider has gone meanwhile; the places between are skipped
@@ -249,7 +278,7 @@ function figure(root, data, channel, live) {
     stop: () => {
       sight.disconnect();
       size.disconnect();
-      globalThis.Plotly?.purge(picture);
+      frame.gone();
     },
   };
 }
@@ -285,14 +314,16 @@ function drawing(root, data, channel, live) {
     say();
     setHeight();
     area.classList.toggle("wb-clickable", next.clickable);
+    if (!area.data) frame.expects(next.figure);
     const Plotly = await loadPlotly(next.plotly);
     if (wanted.given !== given || !root.isConnected) return; // a newer one came meanwhile
     if (area.data && next.narrow && root.dataset.narrow !== String(narrow)) Plotly.purge(area); // another width, other axes
     root.dataset.narrow = narrow;
     const first = !area.data;
     if (slider.place !== null) write(next.figure, film.moves, (film.shown = slider.place));
+    say(); // the slider may have moved while Plotly was loaded, and be heard only in the next frame
     const drawn = root.dataset.wanted;
-    const suited = frame.suited(next.figure);
+    const suited = frame.suited({ ...next.figure, data: [...next.figure.data, ...(given.overlay ?? [])] });
     await unlessGone(root, Plotly.react(area, suited.data, suited.layout, next.config));
     if (!root.isConnected) return;
     frame.dressed();
@@ -303,7 +334,7 @@ function drawing(root, data, channel, live) {
     catchUp();
   }
 
-  // The words of the picture that is wanted, and its name.
+  // The text of the selected picture, and its name.
   function say() {
     const { place } = slider;
     const still = place === null;
@@ -320,7 +351,7 @@ function drawing(root, data, channel, live) {
     busy = true;
     const [following, drawn] = [film, root.dataset.wanted];
     film.shown = slider.place;
-    unlessGone(root, redraw(area, film.moves, film.shown)).finally(() => {
+    unlessGone(root, redraw(area, film.moves, film.shown, wanted.config)).finally(() => {
       if (film !== following) return;
       root.dataset.drawn = drawn;
       busy = false;
@@ -349,7 +380,7 @@ function drawing(root, data, channel, live) {
     stop: () => {
       leader?.stop();
       size.disconnect();
-      globalThis.Plotly?.purge(area);
+      frame.gone();
     },
   };
 }
@@ -365,19 +396,22 @@ function cards(root, data, channel, live) {
     if (left) photoFrom(data.sheet, position, data.columns, data.lines, card.photo, left);
     const body = add(item, "div", "wb-body");
     if (card.head) add(body, "p", "wb-head", card.head);
+    if (card.text) add(body, "p", "wb-row-text", card.text).title = card.text;
     const verdict = add(body, "p", "wb-verdict");
     const sign = add(verdict, "span", "wb-sign");
     const words = add(verdict, "span");
     add(body, "p", "wb-truth", card.truth);
     const classes = add(body, "ol", "wb-classes");
-    const suggested = card.classes.map(({ name, text, probability, right, rank }) => {
+    const suggested = card.classes.map(({ name, glyph, text, probability, right, rank, inside, likeliest }) => {
       const line = add(classes, "li", right ? "wb-right" : "");
-      add(line, "span", "wb-class", name).title = name;
+      classTitle(line, "span", name, glyph);
       add(line, "span", "wb-probability", text);
       line.style.setProperty("--probability", probability);
-      return { line, right, rank };
+      line.dataset.likeliest = likeliest;
+      return { line, right, rank, moving: Boolean(inside), isIn: (place) => (inside ? inside[place] === "1" : rank < card.sizes[place]) };
     });
-    const more = add(body, "p", "wb-more");
+    const more = add(classes, "li", "wb-more"); // where the list leaves some out: before what stands further down, if that is right
+    suggested.find(({ rank }, index) => rank > index)?.line.before(more);
     if (data.opens) {
       const open = add(left ?? body, "button", "wb-open", `open row ${card.number}`);
       open.addEventListener("click", () => live.trigger("clicked", { point: position, data: card.number }));
@@ -392,13 +426,16 @@ function cards(root, data, channel, live) {
       item.dataset.verdict = verdict;
       item.dataset.size = size;
       sign.textContent = SIGNS[verdict];
-      words.textContent = `${verdict && `${verdict} · `}${size} ${size === 1 ? "class" : "classes"}`;
-      for (const { line, right, rank } of suggested) {
-        line.hidden = rank >= size && !right;
-        line.classList.toggle("wb-outside", rank >= size);
+      words.textContent = `${verdict && `${WORDS[verdict]} · `}${size} ${size === 1 ? "class" : "classes"}`;
+      let told = 0;
+      for (const { line, right, moving, isIn } of suggested) {
+        const shown = isIn(place) && (right || !moving || told < NAMES_ON_CARD);
+        line.hidden = !shown && !right;
+        line.classList.toggle("wb-outside", !isIn(place));
+        told += shown;
       }
-      const told = suggested.filter(({ rank }) => rank < size).length;
-      more.textContent = size > told ? `and ${size - told} more` : "";
+      more.textContent = size > told ? `… ${size - told} more` : "";
+      more.hidden = size <= told;
     }
     root.dataset.place = place;
   }
@@ -417,6 +454,8 @@ function suggestions(root, data) {
   root.style.setProperty("--miss", data.colours.miss);
   const side = add(root, "div", "wb-side");
   if (data.photo) photoFrom(data.photo, 0, 1, 1, data.about, side).classList.add("wb-large");
+  if (data.text) add(side, "p", "wb-row-text wb-whole", data.text);
+  if (data.sound) Object.assign(add(side, "audio", "wb-sound"), { controls: true, src: data.sound });
   const facts = add(side, "ul", "wb-facts");
   for (const fact of data.facts) add(facts, "li", "", fact);
   const table = add(root, "table", "wb-suggestions-table");
@@ -428,11 +467,10 @@ function suggestions(root, data) {
   }
   const n = Math.max(...data.lines.flatMap(({ pictures }) => pictures), 0) + 1;
   const body = add(table, "tbody");
-  for (const { name, in_set: inSet, right, shares, texts, pictures, captions } of data.lines) {
+  for (const { name, glyph, in_set: inSet, right, shares, texts, pictures, captions } of data.lines) {
     const line = add(body, "tr", `${right ? "wb-right" : ""} ${inSet ? "" : "wb-outside"}`);
-    const title = add(line, "th", "wb-class", name);
+    const title = classTitle(line, "th", name, glyph);
     title.scope = "row";
-    title.title = name;
     if (!inSet) add(title, "span", "wb-note", "not in the set");
     shares.forEach((value, place) => {
       const cell = add(line, "td", "wb-bar");
@@ -450,6 +488,20 @@ function suggestions(root, data) {
   return { draw: () => {} };
 }
 
+// A class by its name, and before it what is drawn so, where it is a symbol.
+function classTitle(parent, tag, name, glyph) {
+  const title = add(parent, tag, "wb-class", name);
+  title.title = name;
+  if (!glyph) return title;
+  const [x, y, width, height] = glyph.box;
+  const side = Math.max(width, height, 60) + 10; // a small symbol stays small
+  const viewBox = [x + width / 2 - side / 2, y + height / 2 - side / 2, side, side].join(" ");
+  const outline = shape("svg", { viewBox, class: "wb-glyph", "aria-hidden": true });
+  outline.append(shape("path", { d: glyph.path }));
+  title.prepend(outline);
+  return title;
+}
+
 // One photograph of a sheet that holds many, `columns` to a line.
 function photoFrom(sheet, position, columns, lines, words, parent) {
   const photo = add(parent, "div", "wb-photo");
@@ -462,100 +514,10 @@ function photoFrom(sheet, position, columns, lines, words, parent) {
   return photo;
 }
 
-// Python is told which point of which trace, by its name, was clicked, and what it carries.
-function clicked(live, picture, { curveNumber, pointNumber: point, customdata = null }) {
-  const trace = picture.data[curveNumber].name ?? null;
-  live.trigger("clicked", { trace, point, data: ArrayBuffer.isView(customdata) ? Array.from(customdata) : customdata });
-}
-
-// Tells of a size that is another than now: an observer of its own also tells of the first one.
-function onResize(element, changed) {
-  const size = () => `${element.clientWidth} ${element.clientHeight}`;
-  let before = size();
-  const observer = new ResizeObserver(() => {
-    if (size() === before) return;
-    before = size();
-    changed();
-  });
-  observer.observe(element);
-  return observer;
-}
+// Sends a click to Python.
+const clicked = (live, picture, point) => live.trigger("clicked", pointOf(picture, point));
 
 // Safari knows no idle time.
 const idle = () => new Promise((resolve) => (globalThis.requestIdleCallback ?? setTimeout)(resolve));
 
 const share = (index, count) => `${count > 1 ? (100 * index) / (count - 1) : 0}%`;
-
-// A move as it is sent, ready to be read at any place.
-const readable = (item) => ({ ...item, at: reader(item.values), last: undefined });
-
-// Write the values of a place into a figure that is not drawn yet.
-function write({ data, layout }, moves, place) {
-  for (const item of moves) {
-    item.last = item.at(place);
-    put(item.trace === null ? layout : data[item.trace], item.property, item.last);
-  }
-}
-
-// Write a value at a path: "shapes[0].x1" is shapes, 0, x1.
-function put(within, path, value) {
-  const names = path.match(/\w+/g);
-  const last = names.pop();
-  names.reduce((inner, name) => (inner[name] ??= {}), within)[last] = value;
-}
-
-// `Plotly.update` draws axes and legend again, which takes most of its time. Where they stay, an animation of no duration
-// moves the marks alone; the cells of a heat map it leaves as they are.
-const AT_ONCE = { mode: "immediate", frame: { duration: 0, redraw: false }, transition: { duration: 0 } };
-async function redraw(picture, moves, place) {
-  const { Plotly } = globalThis;
-  const traces = [];
-  const inData = {};
-  const inLayout = {};
-  for (const item of moves) {
-    const value = item.at(place);
-    if (value === item.last) continue;
-    item.last = value;
-    if (item.trace === null) {
-      setInLayout(picture.layout, inLayout, item.property, value);
-      continue;
-    }
-    if (!traces.includes(item.trace)) traces.push(item.trace);
-    (inData[item.property] ??= [])[traces.indexOf(item.trace)] = value;
-  }
-  const names = [...Object.keys(inData), ...Object.keys(inLayout)];
-  for (const values of Object.values(inData)) values.length = traces.length; // Plotly would give the rest the first ones
-  if (names.some((name) => name.includes(".") || name === "z")) return Plotly.update(picture, inData, inLayout, traces);
-  const data = traces.map((_, place) => Object.fromEntries(Object.keys(inData).map((name) => [name, inData[name][place]])));
-  if (traces.length) await Plotly.animate(picture, { data, traces }, AT_ONCE);
-  return Plotly.relayout(picture, inLayout);
-}
-
-// What Plotly is still doing with a picture fails when the page moves on and takes the picture away; nobody minds.
-function unlessGone(root, doing) {
-  return Promise.resolve(doing).catch((error) => {
-    if (root.isConnected) throw error;
-  });
-}
-
-// Plotly is quick when it is given all shapes or all annotations anew; told of one property of one of them, it draws the
-// whole figure again.
-function setInLayout(layout, changes, property, value) {
-  const [, list, index, inner] = /^(shapes|annotations)\[(\d+)\]\.(.+)$/.exec(property) ?? [];
-  if (!list) return void (changes[property] = value);
-  changes[list] ??= layout[list].map((item) => ({ ...item }));
-  changes[list][index][inner] = value;
-}
-
-// One value for every place: the lines of a matrix as plotly.py writes it, or of one matrix after the other; what lies between
-// two ends of a long line; or a number in a list of distinct values.
-function reader({ dtype, shape, bdata, ends, distinct, at }) {
-  if (distinct) return (place) => distinct[at[place]];
-  const bytes = Uint8Array.from(atob(bdata), (character) => character.charCodeAt(0));
-  const numbers = new { f4: Float32Array, f8: Float64Array, i4: Int32Array }[dtype](bytes.buffer);
-  if (ends) return (place) => numbers.subarray(ends[place - 1] ?? 0, ends[place]);
-  const [lines, columns] = shape.length === 3 ? shape.slice(1) : [1, shape[1]];
-  const line = (number) => numbers.subarray(number * columns, (number + 1) * columns);
-  if (shape.length === 2) return line;
-  return (place) => Array.from({ length: lines }, (_, number) => line(place * lines + number));
-}

@@ -1,9 +1,9 @@
-"""What moves with a slider while it moves, with no word to the server until it is released.
+"""Elements that move with a slider while it moves; the server hears of it when it is released.
 
 One generic element (Streamlit components v2) is mounted once per moving part of a page: a strip of linked sliders and
 headline numbers, a Plotly figure of the library, a wall of photographs. The parts of a page share a *channel*, which
 holds one number: the place at which every array and every text of the page is read. Moving a slider chooses a place, and
-each part redraws itself with the values of that place. On release Python is told, so that the address can follow.
+each part redraws itself with the values of that place. On release the position is sent to Python, so that the address can follow.
 
 Everything a part needs is sent once. Streamlit does not send an unchanged message again, so a move costs the network
 nothing and a release a few hundred bytes.
@@ -11,10 +11,9 @@ nothing and a release a few hundred bytes.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,10 +24,13 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from session.serving import plotly_address
-from workbench.figures.base import Click, Move, moved, moves_along
+from workbench.figures.base import Click
+from workbench.figures.browser import ELEMENTS, FILM
+from workbench.figures.film import Move, as_json, encoded, moved, moves_along
 from workbench.figures.style import PLOTLY_CONFIG
 
 HERE = Path(__file__).parent
+SCRIPTS = ("live.js", "pictures.js", "explorable.js", "map.js")
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,8 @@ class Slider:
     """One way to say where we are, such as a mean size K or a threshold.
 
     `values` are what a person can choose and `places` the place of each. `nearest` is, for every place, the position of the
-    nearest of those values, and `texts` what to write there: so a slider that is not held shows what it becomes.
+    nearest of those values, and `texts` what to write there: so a slider that is not held shows what it becomes. Places may
+    come in blocks: an `outer` slider moves from block to block, and `places` of it are where blocks begin.
     """
 
     name: str
@@ -46,6 +49,7 @@ class Slider:
     places: Sequence[int]
     nearest: Sequence[int]
     texts: Sequence[str]
+    outer: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,9 @@ class Number:
 class Suggestion:
     """A class that may be in a set: its name, its probability as a number and as a text, whether it is right.
 
-    It is in the set when that is larger than its `rank`.
+    It is in the set when that is larger than its `rank`; where the order of classes moves, at the places whose letter of
+    `inside` is 1. `likeliest` says of a right class how many are at least as probable, itself included: where a set leaves it
+    out, how far. `glyph` is the class itself where it is a symbol that is drawn: the fields of its `Symbol`.
     """
 
     name: str
@@ -80,6 +86,9 @@ class Suggestion:
     text: str
     right: bool
     rank: int
+    inside: str = ""
+    likeliest: int = 0
+    glyph: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -87,7 +96,8 @@ class Card:
     """A row of a table: its photograph in words, its truth, its classes by falling probability, its set at every place.
 
     `number` is that of the row in its table. `classes` may stop before the largest set does, but hold what is right;
-    `sizes` does not. `hits` is None where the truth is not known. `head` says whose set it is, if there are several.
+    `sizes` does not. `hits` is None where the truth is not known. `head` says whose set it is, if there are several. `text` is
+    the row itself, where it is a text.
     """
 
     number: int
@@ -97,6 +107,7 @@ class Card:
     sizes: Sequence[int]
     hits: Sequence[bool] | None
     head: str = ""
+    text: str = ""
 
 
 @dataclass(frozen=True)
@@ -110,6 +121,7 @@ class SuggestedClass:
     texts: Sequence[str]
     pictures: Sequence[int]
     captions: Sequence[str]  # what each picture is, in words
+    glyph: Mapping[str, Any] | None = None  # as of a `Suggestion`
 
 
 def sliders(
@@ -124,6 +136,7 @@ def sliders(
 ) -> dict[str, Any] | None:
     """Draw linked sliders and headline numbers. Returns where a slider was released, `{"held", "value"}`, or None.
 
+    With an outer slider, its value stands there too, under its name.
     What `follows` a slider of Streamlit's needs none of its own, and `place` is only where it begins.
     """
     parts: dict[str, Any] = {
@@ -171,12 +184,12 @@ _kept: dict[int, tuple[ReferenceType[go.Figure], dict[str, Any], dict[str, Any]]
 
 
 def _written(figure: go.Figure, moves: Sequence[Move], words: dict[str, Any]) -> dict[str, Any]:
-    """A figure with its moves as it is sent, written once for as long as somebody keeps the figure."""
+    """A figure with its moves as it is sent, cached for as long as the figure lives."""
     number = id(figure)
     of, said, parts = _kept.get(number, (None, None, {}))
     if of is None or of() is not figure or said != words:
         begun = moved(figure, [move for move in moves if move.set_once()], 0)
-        moving = [_sent(move, figure) for move in moves if not move.set_once()]
+        moving = [as_json(move, figure) for move in moves if not move.set_once()]
         parts = _with_id({"figure": json.loads(begun.to_json()), "config": PLOTLY_CONFIG, "moves": moving, **words})
         _kept[number] = ref(figure, lambda _: _kept.pop(number, None)), words, parts
     return parts
@@ -197,7 +210,7 @@ def drawing(
 def prepared(
     figure: go.Figure, *, title: str, subtitle: str, text: str, height: int, narrow: go.Figure | None = None
 ) -> dict[str, Any]:
-    """What `drawing` sends. It takes longer to write than to send, so whoever draws the same again may keep it.
+    """The parts that `drawing` sends. They take longer to write than to send, so that they are worth keeping.
 
     `narrow` is the same picture for a narrow screen, of a height of its own.
     """
@@ -224,10 +237,18 @@ def prepared_film(
 ) -> dict[str, Any]:
     """As `prepared`, of pictures of one kind: the one that a slider asks for is shown while it moves."""
     first = prepared(figures[0], title=title, subtitle=subtitles[0], text=texts[0], height=height)
-    moves = [_sent(move, figures[0]) for move in moves_along(figures)]
+    moves = [as_json(move, figures[0]) for move in moves_along(figures)]
     return _with_id(
         {**first, "film": {"moves": moves, "subtitles": subtitles, "texts": texts, "follows": vars(follows)}}
     )
+
+
+def with_overlay(parts: dict[str, Any], traces: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What `prepared` or `prepared_film` gave, with traces above the picture that do not change along its slider."""
+    overlay = json.loads(
+        go.Figure([{**trace, "hoverinfo": "skip", "hovertemplate": None} for trace in traces]).to_json()
+    )
+    return {**parts, "overlay": overlay["data"], "id": _with_id({"of": parts["id"], "overlay": overlay["data"]})["id"]}
 
 
 def prepared_drawing(parts: dict[str, Any], *, key: str, clickable: bool = False) -> Click | None:
@@ -235,16 +256,10 @@ def prepared_drawing(parts: dict[str, Any], *, key: str, clickable: bool = False
     return _clicked(_mount("drawing", key, {**parts, "clickable": clickable}, key))
 
 
-def _clicked(told: Any) -> Click | None:
-    """What the browser says was clicked just now."""
-    clicked = told.get("clicked")
+def _clicked(message: Any) -> Click | None:
+    """The click that the browser reports, if there is one."""
+    clicked = message.get("clicked")
     return None if clicked is None else Click(**clicked)
-
-
-def _sent(move: Move, figure: go.Figure) -> dict[str, Any]:
-    """A move as the browser reads it, which goes by numbers."""
-    trace, path = move.found_in(figure)
-    return {"trace": trace, "property": path, "values": _encoded(move.values)}
 
 
 def _shape(figure: go.Figure) -> dict[str, float]:
@@ -284,6 +299,59 @@ def _of_card(card: Card) -> dict[str, Any]:
     return {**vars(card), "classes": [vars(suggestion) for suggestion in card.classes]}
 
 
+def explorable(
+    channel: str, cards: Sequence[Card], *, sheet: str | None, columns: int, colours: dict[str, str], key: str
+) -> None:
+    """Draw one row large, its classes as bars with those of its set lit, and a strip of all rows ordered by set size.
+
+    A click in the strip shows that row.
+    """
+    parts = {"cards": [_of_card(card) for card in cards], "sheet": sheet, "columns": columns}
+    _mount("explorable", channel, {**parts, "lines": -(-len(cards) // columns), "colours": colours}, key)
+
+
+def row_map(
+    channel: str,
+    positions: np.ndarray,
+    *,
+    entries: np.ndarray,
+    ranks: Sequence[int],
+    colour: str,
+    codes: np.ndarray | None,
+    palette: Sequence[str],
+    names: Sequence[str],
+    islands: Sequence[tuple[str, float, float]],
+    chosen: np.ndarray | None,
+    lasso: Sequence[tuple[float, float]] | None,
+    title: str,
+    key: str,
+) -> list[list[float]] | int | None:
+    """Draw rows as points that follow the sliders.
+
+    Returns what was done just now: the lasso that was drawn, as a polygon (empty: all rows again), or the row that was
+    clicked; or None.
+
+    `positions` (n, 2) are in [0, 1]. `entries` (n, T) says when the classes of a row enter its set, the label last: a class
+    is in at a place whose rank (`ranks`) is below its entry. `colour` is "size", "correct" or "group"; a group has `codes`
+    (n,). `palette` and `names` are those of sizes, verdicts or groups. `islands` are names with their places.
+    `chosen` (n,) bool are the rows that are selected; the others are drawn as ghosts.
+    """
+    arrays = {"positions": positions.astype("f4"), "entries": entries.astype("i4")}
+    further = {"codes": codes, "chosen": chosen}
+    arrays |= {name: values.astype("i4")[None] for name, values in further.items() if values is not None}
+    parts: dict[str, Any] = {name: encoded(values) for name, values in arrays.items()}
+    words: dict[str, Any] = {
+        "colour": colour,
+        "palette": list(palette),
+        "names": list(names),
+        "title": title,
+        "lasso": lasso,
+    }
+    words |= {"islands": list(islands), "ranks": list(ranks)}
+    clicked = _mount("map", channel, {**parts, **words}, key).get("clicked")
+    return None if clicked is None else clicked["data"]
+
+
 def side_by_side(cards: Sequence[Card], *, colours: dict[str, str], key: str) -> None:
     """Draw the sets of one row, each at its only place."""
     parts = {"cards": [_of_card(card) for card in cards], "sheet": None, "columns": 1, "lines": 1}
@@ -296,6 +364,8 @@ def suggestions(
     lines: Sequence[SuggestedClass],
     *,
     photo: str | None,
+    text: str,
+    sound: str | None,
     facts: Sequence[str],
     sheet: str | None,
     columns: int,
@@ -313,6 +383,8 @@ def suggestions(
         "head": list(head),
         "lines": [vars(line) for line in lines],
         "photo": photo,
+        "text": text,
+        "sound": sound,
         "facts": list(facts),
     }
     pictures = {"sheet": sheet, "columns": columns, "awaited": awaited}
@@ -332,29 +404,7 @@ def _with_id(parts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _keep() -> None:
-    """Streamlit keeps a value that a component sends only if somebody listens."""
-
-
-def _encoded(values: np.ndarray | list[Any]) -> dict[str, Any]:
-    """A matrix in few characters, as plotly.py writes them, and arrays of any length likewise, with the end of each; another
-    list as its distinct values and where each stands.
-    """
-    if isinstance(values, list) and all(isinstance(value, np.ndarray) for value in values):
-        joined = np.concatenate(values)
-        whole = {"i": "i4", "u": "i4"}.get(joined.dtype.kind, joined.dtype)
-        bdata = base64.b64encode(joined.astype(whole).tobytes()).decode()
-        ends = np.cumsum([len(value) for value in values]).tolist()
-        return {"dtype": np.dtype(whole).str[1:], "ends": ends, "bdata": bdata}
-    if isinstance(values, list):
-        written = [json.dumps(value) for value in values]
-        place = {text: position for position, text in enumerate(dict.fromkeys(written))}
-        return {"distinct": [json.loads(text) for text in place], "at": [place[text] for text in written]}
-    numbers = np.ascontiguousarray(values, dtype="i4" if values.dtype.kind in "iu" else "f4")
-    return {
-        "dtype": numbers.dtype.str[1:],
-        "shape": numbers.shape,
-        "bdata": base64.b64encode(numbers.tobytes()).decode(),
-    }
+    """Callback without effect: Streamlit keeps the value of a component only with one."""
 
 
 @st.cache_resource(show_spinner=False)
@@ -362,7 +412,7 @@ def _element() -> Any:
     """The component."""
     return st.components.v2.component(
         "live",
-        js="\n".join((HERE / name).read_text(encoding="utf-8") for name in ("elements.js", "live.js", "pictures.js")),
+        js="\n".join(file.read_text(encoding="utf-8") for file in (ELEMENTS, FILM, *(HERE / name for name in SCRIPTS))),
         css=(HERE / "live.css").read_text(encoding="utf-8"),
         isolate_styles=False,
     )

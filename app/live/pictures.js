@@ -6,10 +6,13 @@ const DASHES = { solid: "", dash: "7 4", dot: "2 3", dashdot: "7 3 2 3", longdas
 const SYMBOLS = { star: "★", diamond: "◆", square: "■", "triangle-up": "▲", "triangle-down": "▼", x: "✕", cross: "✚" };
 const LINE = 18; // pixels of a line there
 const LEFT = 64; // pixels beside a picture for the numbers of its axis and their name
+const BELOW = 52; // pixels below it
 const LETTER = 6.6; // pixels of a letter beside an axis, about
+const TYPE = 14; // pixels of the type in a picture
+const FAR = 1.4; // times as large as that, on the full screen
 const NARROW = 560; // pixels below which a picture is that of a narrow screen, if it has one
 const LEAST = { plain: 240, scaled: 330 }; // pixels of a picture, however low the window is
-const SHEET = { plain: 500, scaled: 640 }; // pixels from which on a picture is a sheet, which one scrolls
+const SHEET = { plain: 500, scaled: 780 }; // pixels from which on a picture is a sheet, which one scrolls
 const ABOVE = 110; // pixels of a window that its head and the words above a picture take
 const STAYS = "[class*=st-key-headline], [class*=st-key-stays]"; // controls that stay in sight
 const HOW = "Arrow keys go from point to point, Enter opens what stands behind one, F fills the screen";
@@ -20,7 +23,7 @@ function framed(root, picture, chosen) {
   picture.before(legend);
   const told = add(root, "p", "wb-spoken");
   told.setAttribute("aria-live", "polite");
-  const fill = () => (document.fullscreenElement ? document.exitFullscreen() : root.requestFullscreen());
+  const fill = () => (root.classList.contains("wb-filled") ? leaveFull() : fillScreen(root));
   const button = add(root, "button", "wb-fill");
   const corners = shape("svg", { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": true });
   const look = { fill: "none", stroke: "currentColor", "stroke-width": 1.75 };
@@ -30,13 +33,18 @@ function framed(root, picture, chosen) {
   button.setAttribute("aria-label", "Full screen");
   button.addEventListener("click", fill);
   byKeyboard(picture, chosen, told, fill);
-  let [titles, left] = [{}, LEFT]; // the names of its axes and the room beside them, as Python gave them
+  let [titles, left, below] = [{}, LEFT, BELOW]; // the names of its axes and the room beside them, as Python gave them
 
   return {
+    // Whether there will be a legend is known before there is a picture: room for it is there from the beginning.
+    expects({ data, layout }) {
+      legend.hidden = !(layout.showlegend ?? data.filter(named).length > 1);
+    },
     // A figure as it is drawn here: its legend is ours, a finger scrolls the page, and the names of its axes fit.
     suited({ data, layout }) {
       titles = Object.fromEntries(axes(layout).map((name) => [name, layout[name].title?.text ?? ""]));
       left = layout.margin?.l ?? LEFT;
+      below = layout.margin?.b ?? BELOW;
       const ours = { ...layout, margin: { ...layout.margin }, showlegend: false };
       for (const name of axes(layout)) {
         ours[name] = { ...layout[name], title: { ...layout[name].title } };
@@ -51,32 +59,57 @@ function framed(root, picture, chosen) {
       legend.replaceChildren(...(picture.wantsLegend ? entries(picture) : []));
       legend.hidden = !legend.children.length;
     },
-    resized() {
-      if (!picture.data) return null;
+    gone() {
+      if (root.classList.contains("wb-filled")) leaveFull();
+      globalThis.Plotly?.purge(picture);
+    },
+    async resized() {
+      if (!picture.data || !picture.clientWidth) return null; // Plotly refuses a picture that is not on the page
       const changed = Object.entries(fitted(picture.layout)).filter(([path, value]) => value !== at(picture.layout, path));
       const { Plotly } = globalThis;
-      return changed.length ? Plotly.relayout(picture, Object.fromEntries(changed)) : Plotly.Plots.resize(picture);
+      if (changed.length) await Plotly.relayout(picture, Object.fromEntries(changed));
+      return Plotly.Plots.resize(picture);
     },
   };
 
-  // The name of every axis in as many lines as its length allows, and room for them beside the axis, or below it.
+  // The name of every axis in as many lines as its length allows, and room for them beside the axis, or below it. On the
+  // full screen letters are larger, for those in the last row.
   function fitted(layout) {
-    const { r = 20, t = 12, b = 52 } = layout.margin ?? {};
-    const [width, height] = [picture.clientWidth - left - r, picture.clientHeight - t - b];
-    const changes = { "margin.l": left };
+    const scale = root.classList.contains("wb-filled") ? FAR : 1;
+    const { r = 20, t = 12 } = layout.margin ?? {};
+    const [width, height] = [picture.clientWidth - scale * left - r, picture.clientHeight - t - scale * below];
+    const changes = { "font.size": scale * TYPE, "margin.l": scale * left, "margin.b": scale * below };
     for (const [name, title] of Object.entries(titles)) {
+      changes[`${name}.title.font.size`] = scale * TYPE;
       if (!title) continue;
       const [low, high] = layout[name].domain ?? [0, 1];
-      const text = lines(title, ((high - low) * (name[0] === "x" ? width : height)) / LETTER);
+      const text = lines(title, ((high - low) * (name[0] === "x" ? width : height)) / (scale * LETTER));
       const further = text.split("<br>").length - 1;
       changes[`${name}.title.text`] = text;
-      if (name[0] === "y") changes["margin.l"] = Math.max(changes["margin.l"], LEFT + LINE * further);
+      if (name[0] === "y") changes["margin.l"] = Math.max(changes["margin.l"], scale * (LEFT + LINE * further));
       if (name[0] === "y" || !(further || layout[name].automargin)) continue;
-      Object.assign(changes, { [`${name}.automargin`]: true, [`${name}.title.standoff`]: apart(text) });
+      Object.assign(changes, { [`${name}.automargin`]: true, [`${name}.title.standoff`]: scale * apart(text) });
     }
     return changes;
   }
 }
+
+// A picture fills the screen below the bar, whose sliders still move it. A telephone that gives no page its whole screen
+// gives it the window.
+function fillScreen(root) {
+  leaveFull();
+  root.classList.add("wb-filled");
+  document.documentElement.classList.add("wb-full"); // `:root:has(.wb-filled)` would be looked for after every change of the page
+  document.documentElement.requestFullscreen?.().catch(() => {});
+}
+
+function leaveFull() {
+  document.querySelector(".wb-filled")?.classList.remove("wb-filled");
+  document.documentElement.classList.remove("wb-full");
+  if (document.fullscreenElement) document.exitFullscreen();
+}
+
+document.addEventListener("fullscreenchange", () => document.fullscreenElement ?? leaveFull());
 
 const apart = (text) => (text.includes("<br>") ? LINE + 6 : 10); // pixels between the numbers of an axis and its name
 const axes = (layout) => Object.keys(layout).filter((name) => /^[xy]axis\d*$/.test(name));
@@ -96,7 +129,7 @@ function lines(text, most) {
 
 // How high a picture may be, so that it is on one screen with the controls that stay in sight above it.
 function roomFor(height, scaled = false) {
-  if (document.fullscreenElement || height > (scaled ? SHEET.scaled : SHEET.plain)) return height;
+  if (document.querySelector(".wb-filled") || height > (scaled ? SHEET.scaled : SHEET.plain)) return height;
   const controls = Math.max(0, ...[...document.querySelectorAll(STAYS)].map((e) => e.offsetHeight));
   return Math.min(height, Math.max(scaled ? LEAST.scaled : LEAST.plain, innerHeight - controls - ABOVE));
 }
@@ -164,7 +197,7 @@ function shape(tag, attributes) {
 }
 
 // One stop of the Tab key for a picture. Arrows go along a line or along bars, up and down from one to the next; of a heat
-// map they go through its cells. What is said of a point is what the pointer would find there.
+// map they go through its cells. The text of a point is that of its hover label.
 function byKeyboard(picture, chosen, told, fill) {
   picture.tabIndex = 0;
   picture.setAttribute("role", "application");
@@ -240,7 +273,7 @@ function reachable(picture) {
     .filter(({ points }) => points.length);
 }
 
-// Of a point Plotly is told the number, of a cell the middle: a little before it, since the last one of a contour is its end.
+// Plotly needs the number of a point, and the middle of a cell: a little before it, since the last one of a contour is its end.
 function spot(picture, { trace, point }) {
   if (!Array.isArray(point)) return { pointNumber: point };
   const { x, y, z } = picture.calcdata[trace][0];

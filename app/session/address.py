@@ -1,27 +1,27 @@
-"""What the address of a page asks for: widgets that read it and write it, and what is said where it cannot be read."""
+"""The address of a page: widgets that read it and write it, and messages where it cannot be read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import contextlib
+from collections.abc import Callable, Iterable
 from typing import Any
-from urllib.parse import parse_qs
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from session.messages import plain
+from streamlit_patches import address_went_back, default_of_widget, in_fragment
 
 CAME_BACK, ONCE_MORE = "came back", "came back, once more"  # of a session: see `look_back`
 BOUND, VISIT = "names in the address", "times begun anew"  # of a session: see `reset`
 POSITION = "position"  # of a session: the slider that is held, and its value
 KEPT = "kept rule"  # of a session: the rule that was chosen last with its knobs, as the widgets are named; None: one threshold
-DROPPED = "dropped from the address"  # of a session: name → what was asked for and cannot be, until it is said
-LONGEST = 64  # letters of a value that are repeated to whoever followed the link
+DROPPED = "dropped from the address"  # of a session: name → value that cannot be used, until it is reported
+LONGEST = 64  # letters of a value that a message repeats
 Readable = Callable[[list[str]], bool]  # whether these values of a name can be read
 
 
 def bound(name: str, readable: Readable) -> dict[str, Any]:
-    """What makes a widget read its first value from the address, under its name, and write it there.
+    """The arguments that make a widget read its first value from the address, under its name, and write it there.
 
     A value that cannot be read is taken out of the address before the widget sees it, and the page begins anew: Streamlit
     would read an empty one as nothing at all, and one bad end of a range as the default of that end. What could be read
@@ -40,18 +40,25 @@ def bound(name: str, readable: Readable) -> dict[str, Any]:
 
 def reset() -> None:
     """Bring the defaults of all controls of the page back: its sliders, and every widget that stands in the address."""
-    context, by_widgets = get_script_run_ctx(), st.session_state.get(BOUND, set())
+    by_widgets = st.session_state.get(BOUND, set())
     for name in [name for name in st.query_params if name not in (*by_widgets, "run")]:
         st.session_state.pop(name, None)
         del st.query_params[name]
-    if context is not None:
-        state = context.session_state._state
-        for name in by_widgets & set(st.session_state.keys()):
-            widget = state._key_id_mapper.get_id_from_key(str(name)) or ""
-            if (known := state._new_widget_state.widget_metadata.get(widget)) is not None:
-                st.session_state[name] = known.deserializer(None)  # what a widget says that nobody has touched
+    for name in by_widgets & set(st.session_state.keys()):
+        with contextlib.suppress(KeyError):
+            st.session_state[name] = default_of_widget(str(name))
     st.session_state.pop(KEPT, None)
     anew()
+
+
+def forget(names: Iterable[str]) -> None:
+    """Bring widgets back to their defaults, and take what no widget asks for out of the address."""
+    for name in names:
+        if name in st.session_state:
+            with contextlib.suppress(KeyError):
+                st.session_state[name] = default_of_widget(name)  # which takes it out of the address
+        else:
+            st.query_params.pop(name, None)
 
 
 def anew() -> None:
@@ -65,71 +72,55 @@ def visit() -> int:
     return st.session_state.get(VISIT, 0)
 
 
-def translate(words: Mapping[str, str]) -> None:
-    """Words in the address that mean something else today, alone or between commas, are translated: old links work.
-
-    The page then begins anew: a widget that is bound to a name reads the address as it was when the page began.
-    """
-    asked = st.query_params.to_dict()
-    meant = {name: ",".join(words.get(each, each) for each in value.split(",")) for name, value in asked.items()}
-    if changed := {name: value for name, value in meant.items() if value != asked[name]}:
-        st.query_params.update(changed)
-        st.rerun()
-
-
 def look_back(page: Any) -> None:
-    """Find out, before a page is drawn, whether somebody went back or forward to it.
+    """Detect, before a page is drawn, a Back or Forward of the browser.
 
     Streamlit then takes out of the address what widgets of the other view are bound to, though this one has such widgets
     too; so the page is asked for once more, with all of it.
     """
-    context = get_script_run_ctx()
-    gone_back = context is not None and context.is_history_navigation
-    st.session_state[CAME_BACK] = gone_back or st.session_state.pop(ONCE_MORE, False)
-    if gone_back:
-        anew()
-    if context is not None and gone_back:
-        whole = parse_qs(context.query_string, keep_blank_values=True)
-        if whole.keys() - st.query_params.keys():
-            st.session_state[ONCE_MORE] = True
-            st.switch_page(page, query_params=whole)
+    whole, once_more = address_went_back(), st.session_state.pop(ONCE_MORE, False)
+    st.session_state[CAME_BACK] = whole is not None or once_more
+    if whole is None:
+        return
+    anew()
+    if whole.keys() - st.query_params.keys():
+        st.session_state[ONCE_MORE] = True
+        st.switch_page(page, query_params=whole)
 
 
 def came_back() -> bool:
-    """Whether the page is drawn because somebody went back or forward: then all that the address says holds again."""
-    context = get_script_run_ctx()
-    a_part = context is not None and bool(context.fragment_ids_this_run)
-    return not a_part and st.session_state.get(CAME_BACK, False)
+    """Whether the page is drawn because of Back or Forward: then the whole address applies again."""
+    return not in_fragment() and st.session_state.get(CAME_BACK, False)
 
 
 def one_of(options: Iterable[Any]) -> Readable:
     """One of these, as they are written."""
     texts = set(map(str, options))
-    return lambda asked: len(asked) == 1 and asked[0] in texts
+    return lambda values: len(values) == 1 and values[0] in texts
 
 
 def some_of(options: Iterable[Any]) -> Readable:
     """Some of these, or none."""
     texts = {"", *map(str, options)}
-    return lambda asked: texts.issuperset(asked)
+    return lambda values: texts.issuperset(values)
 
 
-def any_text(asked: list[str]) -> bool:
+def any_text(values: list[str]) -> bool:
     """One text."""
-    return len(asked) == 1
+    return len(values) == 1
 
 
-def switch(asked: list[str]) -> bool:
+def switch(values: list[str]) -> bool:
     """On or off."""
-    return len(asked) == 1 and asked[0].lower() in ("true", "false")
+    return len(values) == 1 and values[0].lower() in ("true", "false")
 
 
-def number(asked: list[str]) -> bool:
+def number(values: list[str]) -> bool:
     """One number."""
-    return len(asked) == 1 and _finite(asked[0]) is not None
+    return len(values) == 1 and _finite(values[0]) is not None
 
 
-def number_asked(name: str) -> float | None:
+def number_in_address(name: str) -> float | None:
     """The number that the address has under a name, if it has one."""
     if name not in st.query_params:
         return None
@@ -139,9 +130,9 @@ def number_asked(name: str) -> float | None:
     return float(st.query_params[name])
 
 
-def two_numbers(asked: list[str]) -> bool:
+def two_numbers(values: list[str]) -> bool:
     """The ends of a range, the lower one first."""
-    ends = [_finite(text) for text in asked]
+    ends = [_finite(text) for text in values]
     return len(ends) == 2 and None not in ends and ends[0] <= ends[1]  # type: ignore[operator]
 
 
@@ -159,12 +150,12 @@ def drop(name: str) -> None:
 
 
 def say_what_was_dropped() -> None:
-    """Tell whoever followed the link what of it is not shown."""
+    """Report the parts of the link that are not shown."""
     dropped = st.session_state.pop(DROPPED, {})
     if dropped:
-        told = "; ".join(f"{name} = {value[:LONGEST] or 'nothing'}" for name, value in dropped.items())
+        summary = "; ".join(f"{name} = {value[:LONGEST] or 'nothing'}" for name, value in dropped.items())
         st.warning(
-            f"The link asks for what is not here; the usual is shown instead: {plain(told)}.",
+            f"Part of this link is not available, so defaults are shown: {plain(summary)}.",
             icon=":material/link_off:",
         )
 

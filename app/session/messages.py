@@ -1,4 +1,4 @@
-"""What a person reads when something is missing or went wrong. The app lives on; the details go to the terminal."""
+"""Messages for what is missing or went wrong. The app goes on; the details go to the terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from workbench.lookup import EXTRAS
+from workbench.optional_dependencies import EXTRAS, install_command
 from workbench.store import DEMO, Store
 
 log = logging.getLogger("workbench.app")
@@ -65,7 +65,7 @@ def torch_is_missing() -> bool:
         st.info(
             "Losses and networks are computed by PyTorch, which is not installed here.", icon=":material/extension:"
         )
-        st.code(f"pip install 'workbench[{EXTRAS['torch']}]'", language=None)
+        st.code(install_command(EXTRAS["torch"]), language=None)
         st.caption("Then start the app anew. Every view of scores that exist already works without it.")
     return missing
 
@@ -80,3 +80,8 @@ def without_places(text: str) -> str:
 def plain(text: str) -> str:
     """Text that Markdown leaves as it is: an error may quote a file name or a class name of the user."""
     return "".join(f"\\{character}" if character in r"\`*_{}[]<>()#+-.!|$~:" else character for character in text)
+
+
+def inert(name: str) -> str:
+    """A name of the user as the label of a control: as it is, or with marks escaped where Markdown would see some."""
+    return name if re.fullmatch(r"[\w ,.%()/-]*", name) and "](" not in name else plain(name)

@@ -1,6 +1,6 @@
 """From one view to another: what was chosen stays chosen, and what is clicked in one view opens another.
 
-What is asked of a new page is put into its address and into the state of its widgets. The address alone would not do:
+The state of a new page is put into its address and into the state of its widgets. The address alone would not do:
 Streamlit keeps out of it what widgets of the old page are bound to, and a default in it does not undo an earlier choice.
 """
 
@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import streamlit as st
 
-from session import reading
+from session import cached_data
 from session.address import came_back
 
 # Of a session: address → page, as Streamlit has them; the pages of the table; the page that is shown; what is asked of the next.
@@ -27,7 +27,8 @@ class Page:
     """A view: its address, its name, its symbol (of Google's Material Symbols) and the function that draws it.
 
     `parts` are what can be chosen between at its top. `rules` says whether a rule can be chosen in it, which is then taken
-    along; `opens_runs` whether a run that was trained just now can be opened in it, `of_run` whether it is about a run at all.
+    along, and `slices` whether it can show the rows of a slice alone; `opens_runs` whether a run that was trained just now
+    can be opened in it, `of_run` whether it is about a run at all. `group` is its heading in the navigation.
     """
 
     url: str
@@ -36,8 +37,10 @@ class Page:
     draw: Callable[[], None]
     parts: tuple[str, ...] = ()
     rules: bool = False
+    slices: bool = False
     opens_runs: bool = False
     of_run: bool = True
+    group: str = ""
 
     def made(self, **more: Any) -> Any:
         """The page as Streamlit has it."""
@@ -45,14 +48,14 @@ class Page:
 
 
 def choose(pages: Sequence[Page]) -> tuple[Page, Any]:
-    """The navigation of the app, made from the table of its pages: the page that is asked for, as we and as Streamlit have it.
+    """The navigation of the app, made from the table of its pages: the requested page, as we and as Streamlit have it.
 
-    The first page of the table is shown where none is asked for, and by its name. A link without a view that names a run is
+    The first page of the table is the default, and has a name, too. A link without a view that names a run is
     older than that page, and means its sets.
     """
     first = pages[0]
     shown = {first.url: first.made(url_path=RESERVED, default=True), **{page.url: page.made() for page in pages[1:]}}
-    chosen = st.navigation([*shown.values(), first.made(icon=None, visibility="hidden")])
+    chosen = st.navigation([*shown.values(), first.made(icon=None, visibility="hidden")], expanded=True)
     st.session_state[MADE], st.session_state[TABLE] = shown, pages
     found = next(page for page in pages if page.title == chosen.title)
     if chosen.url_path == "" and "run" in st.query_params:
@@ -61,36 +64,49 @@ def choose(pages: Sequence[Page]) -> tuple[Page, Any]:
     return found, chosen
 
 
-def arrive(page: Any, kept: tuple[Mapping[str, Any], Mapping[str, Any]] | None) -> None:
-    """Take over, before a page is drawn, what another page asked of it, or else what was `kept` from the last such view.
+def group_headings(pages: Sequence[Page]) -> str:
+    """Style that writes the heading of each group above its first page (Streamlit's own sections are not valid lists)."""
+    first = {page.group: place for place, page in reversed(list(enumerate(pages, 1))) if page.group}
+    return "".join(
+        f'[data-testid="stSidebarNavItems"] > li:nth-child({place}) {{ --group: "{group}"; }}'
+        for group, place in first.items()
+    )
+
+
+def arrive(page: Any, *kept: tuple[Mapping[str, Any], Mapping[str, Any]] | None) -> None:
+    """Take over, before a page is drawn, what another page asked of it, or else what was `kept` from the last such views.
 
     What is kept is the state of widgets, and what of it stands in the address. Who goes back finds what was chosen there.
     """
     before, st.session_state[VIEW] = st.session_state.get(VIEW), page.url_path
-    asked, address = st.session_state.pop(ASKED, None), {}
+    state, address = st.session_state.pop(ASKED, None), {}
     arrived = before not in (None, page.url_path) and not came_back()
-    if asked is None and kept is not None and arrived:
-        asked, address = kept[0], dict(kept[1])
-    if asked is not None:
-        st.session_state.update(asked)
+    if state is None and any(kept) and arrived:
+        state = {name: value for each in kept if each for name, value in each[0].items()}
+        address = {name: value for each in kept if each for name, value in each[1].items()}
+    if state is not None:
+        st.session_state.update(state)
         # Once more: Streamlit writes into the address only what it knows from an earlier run.
         address |= {name: st.query_params.get_all(name) for name in st.query_params}
         st.switch_page(page, query_params=address)
 
 
-def go_to(url: str, query: Mapping[str, Any], asked: Mapping[str, Any]) -> NoReturn:
-    """Show another page: `query` stands in its address, and `asked` is the state of its widgets."""
-    st.session_state[ASKED] = dict(asked)
+def go_to(url: str, query: Mapping[str, Any], widgets: Mapping[str, Any]) -> NoReturn:
+    """Show another page: `query` stands in its address, and `widgets` is the state of its widgets."""
+    st.session_state[ASKED] = dict(widgets)
     st.switch_page(st.session_state[MADE][url], query_params=dict(query))
 
 
 def open_elsewhere(key: str) -> None:
-    """Buttons that show a run of the store in other views."""
+    """Buttons that show a run of the store in other views; in Compare only where there is a run to compare it with."""
+    alone = not cached_data.comparable(key[: cached_data.SHORT])
     for page in st.session_state[TABLE]:
+        why = "No other run has the same test rows." if alone and page.url == "compare" else None
         if page.opens_runs and st.button(
-            f"Open in {page.title}", icon=f":material/{page.icon}:", on_click=choose_run, args=(key,)
-        ):
-            query = {"run": key[: reading.SHORT]}
+            f"Open in {page.title}", icon=f":material/{page.icon}:", on_click=choose_run, args=(key,),
+            disabled=why is not None, help=why,
+        ):  # fmt: skip
+            query = {"run": key[: cached_data.SHORT]}
             st.switch_page(st.session_state[MADE][page.url], query_params=query)
 
 
@@ -98,9 +114,9 @@ def show_run(key: str) -> None:
     """Show a run: where we are, if this view is of a run, or else its sets."""
     here = next(page for page in st.session_state[TABLE] if page.url == (st.session_state[VIEW] or FIRST))
     if not here.of_run:
-        go_to(OF_SETS, {"run": key[: reading.SHORT]}, {"run": key[: reading.SHORT]})
+        go_to(OF_SETS, {"run": key[: cached_data.SHORT]}, {"run": key[: cached_data.SHORT]})
 
 
 def choose_run(key: str) -> None:
     """The run that every view is about from now on."""
-    st.session_state["run"] = key[: reading.SHORT]
+    st.session_state["run"] = key[: cached_data.SHORT]

@@ -1,8 +1,7 @@
-"""What our server does beside what Streamlit's does: it sends ahead, refuses pages from elsewhere, and keeps what it loaded.
+"""Additions to Streamlit's server: it sends ahead, and refuses pages from elsewhere.
 
 plotly.js is asked for in the head of every page; otherwise the browser would begin to read it when the first picture has
-arrived. It is the cartesian bundle, 1.5 MB in place of the 4.8 MB in the plotly package: it has all that our figures use
-and is read in a third of the time. It comes from npm, plotly.js-cartesian-dist-min, in the version that plotly.py has.
+arrived.
 
 Streamlit's own scripts are a hundred files. Past the layers of its server they are there a quarter of a second sooner.
 Starlette's `StaticFiles` in their place takes 170 to 270 ms for them, 75 ms of it at work, where `Ahead` takes 4 to 9: it
@@ -11,7 +10,6 @@ looks at the disk for every file in a thread of its own, while these are read on
 
 from __future__ import annotations
 
-import gc
 import mimetypes
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -22,36 +20,30 @@ from urllib.parse import urlsplit
 import streamlit as st
 from starlette.datastructures import Headers, MutableHeaders
 
-PLOTLY = Path(__file__).parents[1] / "live" / "plotly-cartesian.min.js"
-RECONNECT = Path(__file__).with_name("reconnect.js")
+from streamlit_patches import HISTORY, server_script, theme_script
+from workbench.drawings import pad
+from workbench.figures.browser import PLOTLY
+
+CHOSEN_THEME = "workbench theme"  # in the storage of a browser: "Light" or "Dark"; nothing: as the machine has it
+# In the head of every page: nothing moves when the first words arrive.
+FRAME = Path(__file__).parents[1] / "frame.css"
+LOADING = Path(__file__).with_name("loading.css")
+SCRIPTS = tuple(Path(__file__).with_name(name) for name in ("reconnect.js", "loading.js"))
 OF_STREAMLIT = Path(st.__file__).parent / "static" / "static"  # their names hold a hash of their content
 TYPES = {".js": "text/javascript", ".css": "text/css", ".woff2": "font/woff2"}  # what a machine calls them may differ
 A_DAY, FOR_EVER = "public, max-age=86400", "public, immutable, max-age=31536000"
-# Back undoes the last move of a person. Streamlit makes an entry in the history for some changes of the address and none for
-# others, as of a bound widget: here the first change after a touch or a key makes one, and what completes it does not. The
-# address of another view comes a moment before its path: both are one entry, and the one before it keeps the address it had
-# when somebody left it.
-BACK = """
-let left = location.href, moved = false, entered = false;
-for (const input of ["pointerdown", "keydown"])
-    addEventListener(input, () => { left = location.href; moved = true; entered = false; }, true);
-const push = history.pushState.bind(history), replace = history.replaceState.bind(history);
-history.pushState = history.replaceState = (state, title, url) => {
-    const to = new URL(url ?? "", location), here = to.pathname === location.pathname;
-    if (to.href === location.href) return replace(state, title, url);
-    if (!here && !entered && new URL(left).pathname === location.pathname) replace(history.state, "", left);
-    (here ? !moved : entered) ? replace(state, title, url) : push(state, title, url);
-    entered = here && (moved || entered);
-    moved = false;
-};
-"""
 Message = dict[str, Any]
 AHEAD = ThreadPoolExecutor(1, thread_name_prefix="ahead")  # one: the person in front of the page comes first
 
 
 def plotly_address() -> str:
-    """Where the browser finds plotly.js."""
+    """Address of plotly.js."""
     return f"{_base()}/{PLOTLY.name}"
+
+
+def pad_addresses() -> tuple[str, str]:
+    """Addresses of the weights of the network for drawn symbols, and of the symbols."""
+    return f"{_base()}/{pad.WEIGHTS.name}", f"{_base()}/{pad.SYMBOLS.name}"
 
 
 def _base() -> str:
@@ -73,7 +65,8 @@ class Ahead:
             for file in OF_STREAMLIT.rglob("*")
             if file.is_file()
         }
-        return of_streamlit | {plotly_address(): PLOTLY}
+        weights, symbols = pad_addresses()
+        return of_streamlit | {plotly_address(): PLOTLY, weights: pad.WEIGHTS, symbols: pad.SYMBOLS}
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] == "http" and scope["method"] == "GET":
@@ -97,7 +90,7 @@ async def _send_file(file: Path, send: Any) -> None:
     headers = {
         "content-type": TYPES.get(file.suffix) or mimetypes.guess_type(file.name)[0] or "application/octet-stream",
         "content-length": str(len(content)),
-        "cache-control": A_DAY if file == PLOTLY else FOR_EVER,
+        "cache-control": FOR_EVER if file.is_relative_to(OF_STREAMLIT) else A_DAY,
         "x-content-type-options": "nosniff",
     }
     encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
@@ -128,9 +121,12 @@ class _Announcing:
 
 
 def _scripts() -> str:
-    """A shorter history, the way back to a server that was started anew, and plotly.js."""
-    own = f"<script>{BACK}</script><script>{RECONNECT.read_text(encoding='utf-8')}</script>"
-    return f'{own}<script async src="{plotly_address()}" onerror="this.remove()"></script>'
+    """The frame, the chosen theme, a shorter history, the way back to a server that was started anew, and plotly.js."""
+    frame, loading, *scripts = (file.read_text(encoding="utf-8") for file in (FRAME, LOADING, *SCRIPTS))
+    styles = f'<style>{frame}</style><style id="wb-loading">{loading}</style>'
+    patches = server_script(_base()) + theme_script(CHOSEN_THEME) + HISTORY
+    own = "".join(f"<script>{script}</script>" for script in (patches, *scripts))
+    return f'{styles}{own}<script async src="{plotly_address()}" onerror="this.remove()"></script>'
 
 
 def _is_html(start: Message) -> bool:
@@ -158,14 +154,3 @@ def _from_elsewhere(headers: Headers) -> bool:
     """Whether a browser says that another page than ours is asking; who says nothing is no browser."""
     origins = headers.getlist("origin")
     return any(urlsplit(origin).netloc != headers.get("host") for origin in origins)
-
-
-@st.cache_resource(show_spinner=False)
-def loaded(what: str) -> None:
-    """Says, once for each `what`, that everything loaded so far stays.
-
-    Streamlit collects garbage after every run of a page, and the collector looks at all that was ever loaded: with torch
-    that takes longer than drawing a landscape does. What is frozen it leaves alone.
-    """
-    gc.collect()
-    gc.freeze()

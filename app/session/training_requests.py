@@ -1,126 +1,96 @@
-"""What a person asks to be trained: who trains it, what it is called, the code that does the same, where to see it.
-
-A run is described here as in its `run.json`: making a `Run` would need torch, which only the workers load.
-"""
+"""Training requests of the pages: the queue and the workers of the server, the title of a run, and the code that trains it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
-from workbench import words
-from workbench.datasets import ImageTransform, recipe_class, transforms
+from workbench import display_names
+from workbench.app_balancer import SERVER
+from workbench.datasets import DatasetSpec, ImageTransform, recipe_class
 from workbench.figures import Code
-from workbench.lookup import allowed_modules
-from workbench.workers.heads import WarmWorker
-from workbench.workers.sweeps import WatchedSweep
+from workbench.runs import Run
+from workbench.workers.client import Worker
+from workbench.workers.queue import LiveQueue, Visitor
 
-# What a page asks about a run besides its data, model and loss.
+# Settings of a run that the pages have controls for, besides its data, model and loss.
 SETTINGS = ("epochs", "batch_size", "optimizer", "learning_rate", "schedule", "weight_decay", "seed")
-SET_BY_RECIPES = ("drops", "monitor", "patience")  # what it never asks about, and a recipe may set
 
 
 @st.cache_resource(show_spinner=False)
-def live_worker() -> WarmWorker:
-    """The worker of live heads, one for the whole server."""
-    return WarmWorker()
+def live_queue() -> LiveQueue:
+    """The queue of live heads of all sessions, with one worker for every four processors and at least one.
+
+    Where several servers share the address and the machine, each of them has one.
+    """
+    workers = 1 if SERVER in os.environ else max(1, (os.cpu_count() or 1) // 4)
+    return LiveQueue([Worker() for _ in range(workers)])
+
+
+@st.cache_resource(show_spinner=False, scope="session", on_release=Visitor.cancel)
+def live_visitor() -> Visitor:
+    """The place of this session in the queue; when the session ends, so does its request."""
+    return live_queue().visitor()
 
 
 @st.cache_resource(show_spinner=False)
-def long_worker() -> WarmWorker:
-    """The worker of everything that takes longer. It goes on when the page is closed."""
-    return WarmWorker()
+def long_worker() -> Worker:
+    """The worker of runs and sweeps, one request at a time. It goes on when the page is closed."""
+    return Worker()
 
 
-@st.cache_resource(show_spinner=False)
-def long_sweep() -> WatchedSweep:
-    """The sweep that was asked for last. It is trained by the worker of everything that takes longer."""
-    return WatchedSweep(long_worker())
+def title(run: Run) -> str:
+    """A short name: `garden · CNN · Noised top-K, K = 3, ε = 0.9`."""
+    assert isinstance(run.dataset, DatasetSpec)
+    model = display_names.of_model(run.model_name)
+    network = model if run.features is None else f"head of {model}"
+    changes = [display_names.of_thing(each) for each in run.transforms if isinstance(each, ImageTransform)]
+    return " · ".join([run.dataset.name, network, display_names.of_thing(run.loss), *changes])
 
 
-def busy() -> bool:
-    """Whether something that takes longer is being trained: one run, or one sweep, at a time."""
-    return long_worker().progress.working or long_sweep().progress.working
-
-
-def title(described: Mapping[str, Any]) -> str:
-    """A short name for people: `garden · CNN · Noised top-K, K = 3, ε = 0.9`."""
-    model = words.of_model(described["model"])
-    changes = [words.of_thing(each) for each in of_images(described.get("transforms", ()))]
-    network = model if described.get("features") is None else f"head of {model}"
-    return " · ".join([described["dataset"]["name"], network, words.of_spec(described["loss"]), *changes])
-
-
-def code(described: Mapping[str, Any]) -> Code:
-    """The lines that train the same run: they give `trained`, `val` and `test`."""
+def code(run: Run) -> Code:
+    """The lines that train a run: they define `trained`, `val` and `test`."""
     trained = ["trained = wb.train(run)", 'val, test = trained.tables["val"], trained.tables["test"]']
-    return Code(setup=trained).after(_run_in_code(described))
+    return Code(setup=trained).after(_run_code(run))
 
 
-def sweep_code(described: Mapping[str, Any], over: Mapping[str, Sequence[Any]]) -> Code:
-    """The lines that train the same sweep: they give `found`."""
-    return Code(setup=[f"found = wb.sweep(run, {dict(over)!r})"]).after(_run_in_code(described))
+def sweep_code(run: Run, over: Mapping[str, Sequence[Any]]) -> Code:
+    """The lines that train a sweep: they define `found`."""
+    return Code(setup=[f"found = wb.sweep(run, {dict(over)!r})"]).after(_run_code(run))
 
 
-def _run_in_code(described: Mapping[str, Any]) -> Code:
-    """The lines that give `run`."""
-    imports: list[str] = []
-    data = _data_in_code(described["dataset"], imports)
-    loss = _loss_in_code(described["loss"], imports)
-    fields = [data, f"model={described['model']!r}", f"loss={loss}"]
-    if changes := of_images(described.get("transforms", ())):
-        fields.append(f"transforms=({', '.join(map(repr, changes))},)")
-        imports.append(_import_of(changes))
-    told = ("features", *SETTINGS, *SET_BY_RECIPES)
-    fields += [f"{name}={_tuple(described[name])!r}" for name in told if described.get(name) is not None]
-    lines = [
-        "run = wb.Run(",
-        *(f"    {field}," for field in fields),
-        ")",
-    ]
-    return Code(setup=lines, imports=imports)
+def _run_code(run: Run) -> Code:
+    """The lines that define `run`: its fields that differ from their defaults."""
+    given = {field.name: getattr(run, field.name) for field in dataclasses.fields(run)}
+    defaults = {field.name: field.default for field in dataclasses.fields(run)}
+    changed = [name for name in given if given[name] != defaults[name] or name in ("model", "loss")]
+    lines = [f"    {name}={_expression(given[name])}," for name in changed]
+    home, name = type(run.loss).__module__, type(run.loss).__name__
+    imports = [] if home.startswith("workbench.") else [f"from {home} import {name}"]
+    return Code(setup=["run = wb.Run(", *lines, ")"], imports=imports)
 
 
-def of_images(specs: Iterable[Mapping[str, Any]]) -> list[ImageTransform]:
-    """The transforms of a run that change images on their way into the network; its data tell of the others."""
-    made = [transforms.from_spec(spec, allowed=allowed_modules()) for spec in specs]
-    return [each for each in made if isinstance(each, ImageTransform)]
+def _expression(value: Any) -> str:
+    """A field of a run as code, from its repr; classes of the workbench after `wb`."""
+    match value:
+        case DatasetSpec():
+            return _dataset_expression(value)
+        case tuple():
+            return f"({', '.join(map(_expression, value))}{',' if len(value) == 1 else ''})"
+    home = type(value).__module__.split(".")
+    prefix = f"wb.{home[1]}." if home[0] == "workbench" else ""
+    return prefix + repr(value).replace("anneal(", "wb.schedules.anneal(")
 
 
-def _import_of(changes: Iterable[transforms.Transform]) -> str:
-    return f"from workbench.datasets import {', '.join(sorted({type(each).__name__ for each in changes}))}"
-
-
-def _data_in_code(spec: Mapping[str, Any], imports: list[str]) -> str:
-    knobs = recipe_class(spec["name"]).knobs()
-    changed = [f"{name}={value!r}" for name, value in spec["knobs"].items() if value != knobs[name].default]
-    changes = [transforms.from_spec(transform) for transform in spec.get("transforms", ())]
-    if not changed and not changes:
-        return repr(spec["name"])
-    data = f"wb.load_dataset({', '.join([repr(spec['name']), *changed])})"
-    if changes:
-        imports.append(_import_of(changes))
-        data += f".transformed({', '.join(map(repr, changes))})"
-    return data
-
-
-def _loss_in_code(spec: Mapping[str, Any], imports: list[str]) -> str:
-    module, _, name = spec["loss"].rpartition(":")
-    knobs = ", ".join(f"{knob}={_value_in_code(value)}" for knob, value in spec["knobs"].items())
-    if not module:
-        return f"wb.losses.{name}({knobs})"
-    imports.append(f"from {module} import {name}")
-    return f"{name}({knobs})"
-
-
-def _value_in_code(value: Any) -> str:
-    """The value of a knob as Python writes it; a schedule is stored as it is written."""
-    is_schedule = isinstance(value, str) and value.startswith("anneal(")
-    return f"wb.schedules.{value}" if is_schedule else repr(_tuple(value))
-
-
-def _tuple(value: Any) -> Any:
-    """JSON knows no tuples."""
-    return tuple(value) if isinstance(value, list) else value
+def _dataset_expression(spec: DatasetSpec) -> str:
+    defaults = {name: knob.default for name, knob in recipe_class(spec.name).knobs().items()}
+    changed = [f"{name}={value!r}" for name, value in spec.knobs.items() if value != defaults[name]]
+    if not changed and not spec.transforms:
+        return repr(spec.name)
+    data = f"wb.load_dataset({', '.join([repr(spec.name), *changed])})"
+    changes = ", ".join(map(_expression, spec.transforms))
+    return f"{data}.transformed({changes})" if changes else data

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -11,18 +12,25 @@ import streamlit as st
 
 import live
 import workbench as wb
-from controls import rules
-from controls.places import along, compact, places
+from controls import rules, slices
+from controls.bar import WORDS_OF_SETS, introduce, tools
+from controls.positions import along, compact, places
 from controls.runs import from_to, one_run
-from controls.words import WORDS_OF_SETS, explained
-from drawing.figures import HEIGHT, drawn, following
+from drawing.figures import HEIGHT, draw, following, pictures
 from drawing.handout import handout
-from session import messages, reading
+from session import cached_data, messages
 from session.address import any_text, bound, one_of
-from views.samples import open_rows, open_samples
+from session.sliced_runs import sliced
+from views.samples import open_rows
 from workbench.figures import Figure
-from workbench.figures.of_sets.neighbours import co_members, co_members_at, companions
+from workbench.figures.sets.class_matrix import similar_order
+from workbench.figures.sets.neighbours import co_members, co_members_at, companions
+from workbench.metrics.rows import RowFilter
 
+ABOUT = (
+    "An average hides the classes that are missed. Move K and see which classes are correct last, and with which others they "
+    "share their sets."
+)
 OF_CLASSES: dict[str, Callable[[wb.PredictionSets], Figure]] = {
     "classes": wb.figures.per_class,
     "rarity": wb.figures.accuracy_against_count,
@@ -42,15 +50,10 @@ COLUMNS = {
 
 def page() -> None:
     """The view."""
-    st.title("Classes", anchor=False)
+    introduce("Classes", ABOUT, *WORDS_OF_SETS)
     if st.session_state["run"] is None:
         messages.no_runs()
         return
-    st.markdown(
-        "A mean hides who pays for it. A class is found when the set of its row contains it; move K and see which classes "
-        "are found last, and with whom they share their sets."
-    )
-    explained(*WORDS_OF_SETS)
     body(st.session_state["run"], st.context.theme.type == "dark")
 
 
@@ -58,6 +61,9 @@ def page() -> None:
 @messages.friendly
 def body(key: str, dark: bool) -> None:
     """All that follows the sliders; the table, and what is compared with another run, when one is released."""
+    line = tools()
+    with line:
+        key = slices.choose(key)
     chosen_rule = rules.choose("classes", key)
     sets = chosen_rule.sets
     labelled = sets.table.labels is not None
@@ -66,25 +72,68 @@ def body(key: str, dark: bool) -> None:
             "These rows have no labels: there is no accuracy, but who shares a set with whom can be seen.",
             icon=":material/label_off:",
         )
-    titles = reading.comparable(key)
-    other = one_run("Compared with", titles, "other") if titles else None
-    with st.container(key="figures"):
+    titles = cached_data.comparable(key)
+    with line:
+        around = chosen_class(sets)
+        other = one_run("Compare with", titles, "other") if titles else None
+    other = None if other is None else sliced(other, key)
+    with pictures():
         if labelled:
             of_classes("classes", chosen_rule, dark)
             if sets.table.class_counts is not None:
                 of_classes("rarity", chosen_rule, dark)
-            table(chosen_rule, other)
-        with st.container(key="company"):
-            around = chosen_class(sets)
-            company(chosen_rule, around, dark)
+                gains(chosen_rule, dark)
         if other is not None:
             improved(key, other, sets, chosen_rule.of(other), dark)
+        matrix(chosen_rule, dark)
+        with st.container(key="company"):
+            company(chosen_rule, around, dark)
         if sets.table.class_counts is not None:
-            drawn("lorenz", key, lambda: wb.figures.lorenz(sets.table.class_counts), dark)
+            draw("lorenz", key, lambda: wb.figures.lorenz(sets.table.class_counts), dark)
+        if labelled:
+            table(chosen_rule, other)
+
+
+def matrix(chosen_rule: rules.ChosenRule, dark: bool) -> None:
+    """All pairs of classes; a cell opens the rows with both, one on the diagonal those of its block."""
+    key = chosen_rule.key
+
+    def make() -> Figure:
+        return wb.figures.class_matrix(chosen_rule.sets, among=in_order_of_similarity(key))
+
+    def moving() -> dict[str, Any]:
+        return matrix_at_every_place(key, chosen_rule.along, dark)
+
+    picture("matrix", chosen_rule, make, None if chosen_rule.adjusted else moving, dark, height=TALL)
+
+
+@st.cache_data(show_spinner=False, max_entries=32)
+def in_order_of_similarity(key: str) -> tuple[int, ...]:
+    """The classes of the matrix of a run."""
+    return similar_order(cached_data.run(key).tables["test"])
+
+
+@st.cache_resource(show_spinner="Drawing…", max_entries=8)
+def matrix_at_every_place(key: str, rules: tuple[str, ...] | None, dark: bool) -> dict[str, Any]:
+    """The matrix as it is sent to the browser, with all its moves."""
+    order = in_order_of_similarity(key)
+    first, together = co_members_along(key, order, rules)
+    return following(wb.figures.class_matrix(first, among=order), {"co_members": together}, dark, height=TALL)
+
+
+def co_members_along(
+    key: str, classes: tuple[int, ...], rules: tuple[str, ...] | None
+) -> tuple[wb.PredictionSets, np.ndarray]:
+    """The sets at the first place, and how often some classes share a set at every place, of the sliders or of a rule."""
+    if rules is not None:
+        sets = cached_data.sets_along(key, rules)
+        return sets[0], np.array([co_members(each, classes) for each in sets])
+    table = cached_data.run(key).tables["test"]
+    return first_sets(key), co_members_at(table, classes, places(key).thresholds)
 
 
 def company(chosen_rule: rules.ChosenRule, around: int, dark: bool) -> None:
-    """Who shares the sets of a class; a cell opens the rows whose sets hold both classes."""
+    """Classes that share the sets of a class; a cell opens the rows whose sets hold both classes."""
     key, sets = chosen_rule.key, chosen_rule.sets
 
     def make() -> Figure:
@@ -93,25 +142,21 @@ def company(chosen_rule: rules.ChosenRule, around: int, dark: bool) -> None:
     def moving() -> dict[str, Any]:
         return company_at_every_place(key, around, chosen_rule.along, dark)
 
-    picture("shared", chosen_rule, make, moving, dark, of=f"class {around}", height=TALL)
-    name = sets.table.named_classes()[around]
+    picture(
+        "shared", chosen_rule, make, None if chosen_rule.adjusted else moving, dark, of=f"class {around}", height=TALL
+    )
     with st.container(horizontal=True):
         if sets.table.labels is not None and st.button("Its rows", icon=":material/photo_library:", type="tertiary"):
-            open_samples(key, label=name)
-        if st.button("Rows whose sets hold it", icon=":material/photo_library:", type="tertiary"):
-            open_samples(key, holds=[name])
+            open_rows(key, RowFilter(label=around), sets.table)
+        if st.button("Rows whose sets contain it", icon=":material/photo_library:", type="tertiary"):
+            open_rows(key, RowFilter(holds=(around,)), sets.table)
 
 
 @st.cache_resource(show_spinner="Drawing…", max_entries=32)
 def company_at_every_place(key: str, around: int, rules: tuple[str, ...] | None, dark: bool) -> dict[str, Any]:
     """The company of a class as it is sent to the browser, with all its moves."""
-    table = reading.run(key).tables["test"]
-    classes = companions(table, around)
-    if rules is not None:
-        sets = reading.sets_along(key, rules)
-        together, first = np.array([co_members(each)[np.ix_(classes, classes)] for each in sets]), sets[0]
-    else:
-        together, first = co_members_at(table, classes, places(key).thresholds), first_sets(key)
+    classes = companions(cached_data.run(key).tables["test"], around)
+    first, together = co_members_along(key, classes, rules)
     figure = wb.figures.shared_sets(first, around, among=classes)
     return following(figure, {"co_members": together}, dark, height=TALL)
 
@@ -120,7 +165,7 @@ def improved(key: str, other: str, before: wb.PredictionSets, after: wb.Predicti
     """Which classes gain and which lose from this run to the other; a bar opens the rows of its class that only one gets."""
     figure = wb.figures.most_improved(before, after)
     title = f"{from_to(key, other)}: which classes gain, which lose"
-    clicked = drawn("improved", other, lambda: figure, dark, title=title, height=TALL, other=key)
+    clicked = draw("improved", other, lambda: figure, dark, title=title, height=TALL, other=key)
     if clicked is not None and (rows := figure.rows_behind(clicked)) is not None:
         open_rows(key, rows, before.table, other=other)
 
@@ -131,8 +176,8 @@ def chosen_class(sets: wb.PredictionSets) -> int:
     found = wb.metrics.class_accuracy(sets) if sets.table.labels is not None else np.zeros(len(names))
     in_sets = np.bincount(sets.classes, minlength=len(names)) > 0
     first = int(np.where(in_sets, np.nan_to_num(found, nan=1.0), 2.0).argmin())
-    label = "Class" if sets.table.labels is None else "Class (also by choosing a line of the table)"
-    return names.index(st.selectbox(label, names, first, **bound("class", one_of(names))))
+    about = "Its company is shown; also by choosing a line of the table."
+    return names.index(st.selectbox("Class", names, first, width=280, help=about, **bound("class", one_of(names))))
 
 
 def of_classes(name: str, chosen_rule: rules.ChosenRule, dark: bool) -> None:
@@ -142,22 +187,55 @@ def of_classes(name: str, chosen_rule: rules.ChosenRule, dark: bool) -> None:
         return OF_CLASSES[name](chosen_rule.sets)
 
     def moving() -> dict[str, Any]:
-        return at_every_place(name, chosen_rule.key, chosen_rule.along, dark)
+        return at_every_place(name, chosen_rule.key, chosen_rule.along, dark, chosen_rule.adjusted)
 
     picture(name, chosen_rule, make, moving, dark)
 
 
+def gains(chosen_rule: rules.ChosenRule, dark: bool) -> None:
+    """Which classes gain and which pay, against one threshold at the same mean size; nothing for one threshold itself."""
+    if chosen_rule.place is not None and not chosen_rule.adjusted:
+        return
+
+    def make() -> Figure:
+        return wb.figures.gains_by_count(one_threshold(chosen_rule), chosen_rule.sets)
+
+    def moving() -> dict[str, Any]:
+        return gains_at_every_place(chosen_rule.key, dark)
+
+    picture("gains", chosen_rule, make, moving if chosen_rule.adjusted else None, dark)
+
+
+def one_threshold(chosen_rule: rules.ChosenRule) -> wb.PredictionSets:
+    """The sets that a rule is compared with: at τ = 0, or of one threshold at its mean size."""
+    if chosen_rule.adjusted:
+        return cached_data.sets_by(chosen_rule.key, repr(replace(cast(Any, chosen_rule.rule), tau=0.0)))
+    size = max(wb.metrics.mean_size(chosen_rule.sets), 0.1)
+    return cached_data.sets_by(chosen_rule.key, repr(wb.AverageK(round(size, 2))))
+
+
+@st.cache_resource(show_spinner="Drawing…", max_entries=8)
+def gains_at_every_place(key: str, dark: bool) -> dict[str, Any]:
+    """Gains and payments with all their moves: each place against that of τ = 0."""
+    everywhere, at = compact(key, None, adjusted=True), places(key, adjusted=True)
+    before = np.tile(everywhere["class_hits"][: at.block], (len(at.taus), 1))
+    figure = wb.figures.gains_by_count(first_sets(key), first_sets(key))
+    return following(figure, {**everywhere, "hits_before": before}, dark)
+
+
 @st.cache_resource(show_spinner="Drawing…", max_entries=32)
-def at_every_place(name: str, key: str, rules: tuple[str, ...] | None, dark: bool) -> dict[str, Any]:
+def at_every_place(
+    name: str, key: str, rules: tuple[str, ...] | None, dark: bool, adjusted: bool = False
+) -> dict[str, Any]:
     """A picture as it is sent to the browser, with all its moves: along the linked sliders, or along that of a rule."""
     if rules is not None:
-        return following(OF_CLASSES[name](reading.sets_by(key, rules[0])), along(key, rules, None), dark)
-    return following(OF_CLASSES[name](first_sets(key)), compact(key, None), dark)
+        return following(OF_CLASSES[name](cached_data.sets_by(key, rules[0])), along(key, rules, None), dark)
+    return following(OF_CLASSES[name](first_sets(key)), compact(key, None, adjusted=adjusted), dark)
 
 
 def first_sets(key: str) -> wb.PredictionSets:
     """The sets at the first place of the linked sliders."""
-    return reading.sets(key, "K", float(places(key).K_values[0]))
+    return cached_data.sets(key, "K", float(places(key).K_values[0]))
 
 
 @messages.friendly
@@ -165,16 +243,16 @@ def picture(
     name: str,
     chosen_rule: rules.ChosenRule,
     make: Callable[[], Figure],
-    moving: Callable[[], dict[str, Any]],
+    moving: Callable[[], dict[str, Any]] | None,
     dark: bool,
     *,
     of: str = "classes",
     height: int = HEIGHT,
 ) -> None:
-    """A picture that follows the sliders while they move, if the rule does; what is clicked in it opens its rows."""
+    """A picture that follows the sliders while they move, if the rule and it can; what is clicked in it opens its rows."""
     key, channel = chosen_rule.key, chosen_rule.channel
-    if not chosen_rule.moves:
-        clicked = drawn(name, key, make, dark, height=height)
+    if not chosen_rule.moves or moving is None:
+        clicked = draw(name, key, make, dark, height=height)
     else:
         with st.container(key=f"figure-{name}"):
             clicked = live.figure(channel, **moving(), key=f"{name} of {of} {channel}")
@@ -216,10 +294,10 @@ def choose_line(found: pd.DataFrame) -> None:
 @st.cache_data(show_spinner=False, max_entries=32)
 def every_class(key: str, rule: str, other: str | None) -> pd.DataFrame:
     """The frame of `per_class`, with the change to another run in points if there is one, the least accurate first."""
-    sets = reading.sets_by(key, rule)
+    sets = cached_data.sets_by(key, rule)
     frame = wb.figures.per_class(sets).frame
     if other is not None:
-        changes = wb.figures.most_improved(sets, reading.sets_by(other, rule)).frame
+        changes = wb.figures.most_improved(sets, cached_data.sets_by(other, rule)).frame
         changes = changes.assign(points=100 * changes["difference"])
         frame = frame.merge(changes[["class", "points"]], on="class", how="left")
     return frame.sort_values("accuracy", kind="stable", ignore_index=True)

@@ -10,62 +10,57 @@ import streamlit as st
 
 import live
 import workbench as wb
+from controls.bar import bar, introduce, tools
 from controls.headline import strip
-from controls.places import places
+from controls.positions import places
 from controls.runs import chosen_runs, code_opening, looks_by_key, titles
-from controls.words import explained
-from drawing.figures import drawn, following
+from drawing.figures import draw, following, pictures
 from drawing.handout import handout
-from session import messages, reading
+from session import cached_data, messages
 from session.address import in_address
 from session.navigation import choose_run
 from views.samples import open_rows
-from workbench.figures.of_sets.agreement import F1AgainstThreshold
+from workbench.figures.sets.agreement import F1AgainstThreshold
 from workbench.metrics.comparison import zero_and_many
 
+ABOUT = (
+    "A row may show none of the classes, or several at once. Where no class reaches the threshold the set is empty: the answer "
+    "is “none of these”. Softmax must hand out a total of 1, whatever is there; sigmoids judge each class alone; quasibinary "
+    "shares one constant between all rows."
+)
+WORDS = (
+    *("none of these", "threshold", "mean maximum confidence"),
+    *("area under the curve", "agreement with many labels", "link"),
+)
 TALL = 420  # pixels of a picture
 TOP, BINS = 4, 10  # of the reliability of many labels (Liao et al., Fig. 3)
-COLUMNS = {
-    "table": st.column_config.TextColumn("Run"),
-    "in_accuracy": st.column_config.NumberColumn(
-        "Right with label", format="%.3f", help="how often the most probable class of a row with a label is one"
-    ),
-    "mmc_with": st.column_config.NumberColumn(
-        "MMC with label", format="%.3f", help="mean of the largest probability of rows with a label"
-    ),
-    "mmc_without": st.column_config.NumberColumn(
-        "MMC without", format="%.3f", help="the same of rows without a label: low is good"
-    ),
-    "auroc": st.column_config.NumberColumn("AU-ROC", format="%.3f", help=wb.metrics.auroc.definition),
-    "fpr_at_95": st.column_config.NumberColumn("FPR at 95 %", format="%.3f", help=wb.metrics.fpr_at_95.definition),
-    "micro_f1": st.column_config.NumberColumn("Micro F1", format="%.3f", help=wb.metrics.micro_f1.definition),
-    "macro_f1": st.column_config.NumberColumn("Macro F1", format="%.3f", help=wb.metrics.macro_f1.definition),
-    "exact_match": st.column_config.NumberColumn("Exact match", format="%.3f", help=wb.metrics.exact_match.definition),
-    "calibration_error": st.column_config.NumberColumn(
-        "Calibration error", format="%.3f", help=wb.metrics.top_k_calibration_error.definition
-    ),
+
+
+def in_per_cent(title: str, about: str) -> Any:
+    """A column of shares, as they are written everywhere."""
+    return st.column_config.NumberColumn(title, format="%.1f%%", help=about)
+
+
+SHARES = {
+    "in_accuracy": in_per_cent("Right with label", "how often the most probable class of a row with a label is one"),
+    "mmc_with": in_per_cent("MMC with label", "mean of the largest probability of rows with a label"),
+    "mmc_without": in_per_cent("MMC without", "the same of rows without a label: low is good"),
+    "auroc": in_per_cent("AU-ROC", wb.metrics.auroc.definition),
+    "fpr_at_95": in_per_cent("FPR at 95 %", wb.metrics.fpr_at_95.definition),
+    "micro_f1": in_per_cent("Micro F1", wb.metrics.micro_f1.definition),
+    "macro_f1": in_per_cent("Macro F1", wb.metrics.macro_f1.definition),
+    "exact_match": in_per_cent("Exact match", wb.metrics.exact_match.definition),
+    "calibration_error": in_per_cent("Calibration error", wb.metrics.top_k_calibration_error.definition),
 }
+COLUMNS = {"table": st.column_config.TextColumn("Run"), **SHARES}
 
 
 def page() -> None:
     """The view."""
-    st.title("Labels", anchor=False)
+    introduce("Labels", ABOUT, *WORDS)
     if st.session_state["run"] is None:
         messages.no_runs()
         return
-    st.markdown(
-        "A row may show none of the classes, or several at once. Where no class reaches the threshold the set is empty: "
-        "the answer is “none of these”. Softmax must hand out a total of 1, whatever is there; sigmoids judge each class "
-        "alone; quasibinary shares one constant between all rows."
-    )
-    explained(
-        "none of these",
-        "threshold",
-        "mean maximum confidence",
-        "area under the curve",
-        "agreement with many labels",
-        "link",
-    )
     body(st.session_state["run"], st.context.theme.type == "dark")
 
 
@@ -74,27 +69,27 @@ def page() -> None:
 def body(key: str, dark: bool) -> None:
     """All that follows the sliders; the table follows when a slider is released."""
     in_address(key)
-    with st.container(key="headline"):
+    with bar(), st.container(key="headline"):
         position = strip("labels", key)
     threshold = float(places(key).thresholds[position.place])
-    test = reading.run(key).tables["test"]
+    test = cached_data.run(key).tables["test"]
     if not test.many_labels:
         say_what_is_missing(test)
         offer_one_that_fits()
-        with st.container(key="figures"):
+        with pictures():
             moving_picture(key, key, threshold, "How sure is the network?", dark)
         return
-    others = reading.comparable(key)
-    chosen = chosen_runs("On the same rows", key, others) if others else []
-    names = short_names((key, *chosen))
-    numbers(names, threshold)
-    with st.container(key="figures"):
+    others = cached_data.comparable(key)
+    with tools():
+        chosen = chosen_runs("Compare with", key, others) if others else []
+    names = titles((key, *chosen))
+    with pictures():
         for each, name in names.items():
             moving_picture(key, each, threshold, headed(names, name, "which rows are told “none of these”?"), dark)
         f1_picture(key, names, threshold, dark)
         for each, name in names.items():
-            table = reading.run(each).tables["test"]
-            drawn(
+            table = cached_data.run(each).tables["test"]
+            draw(
                 f"reliability-{each}",
                 each,
                 lambda table=table: wb.figures.reliability(table, bins=BINS, K=min(TOP, table.n_classes)),
@@ -102,6 +97,7 @@ def body(key: str, dark: bool) -> None:
                 title=headed(names, name, f"are the {min(TOP, table.n_classes)} largest probabilities right?"),
                 height=TALL,
             )
+    numbers(names, threshold)
 
 
 def say_what_is_missing(test: wb.LogitTable) -> None:
@@ -128,16 +124,11 @@ def say_what_is_missing(test: wb.LogitTable) -> None:
 
 def offer_one_that_fits() -> None:
     """A button that shows a run whose rows have none or several labels, if there is one."""
-    fitting = [run for run in reading.runs() if run.many_labels]
+    fitting = [run for run in cached_data.runs() if run.many_labels]
     for run in fitting[:1]:
-        name = reading.named(reading.runs())[run.short]
-        st.button(f"Show {messages.plain(name)}", icon=":material/label:", on_click=choose_run, args=(run.key,))
-
-
-def short_names(keys: tuple[str, ...]) -> dict[str, str]:
-    """Short key → what a run is called here: its link where that tells several runs apart, else its title."""
-    links = {key: reading.run(key).tables["test"].link.capitalize() for key in keys}
-    return links if len(set(links.values())) == len(keys) > 1 else titles(keys)
+        name = cached_data.named(cached_data.runs())[run.short]
+        if st.button(f"Show {messages.plain(name)}", icon=":material/label:", on_click=choose_run, args=(run.key,)):
+            st.rerun()  # all of the page: this fragment alone would run again with the run it was called with
 
 
 def headed(names: dict[str, str], name: str, question: str) -> str:
@@ -155,14 +146,15 @@ def numbers(names: dict[str, str], threshold: float) -> None:
             f'<div class="wb-live"><h2 class="wb-title">{title}</h2>'
             f'<p class="wb-subtitle">Sets at the threshold {threshold:.3g}; the other columns need none</p></div>'
         )
-        st.dataframe(frame, column_config=COLUMNS, column_order=list(COLUMNS), hide_index=True)
+        shown = frame.assign(**{name: 100 * frame[name] for name in SHARES})
+        st.dataframe(shown, column_config=COLUMNS, column_order=list(COLUMNS), hide_index=True, placeholder="")
         st.download_button("Table (CSV)", lambda: frame.to_csv(index=False), "labels.csv", "text/csv", type="tertiary")
 
 
 @st.cache_data(show_spinner="Judging the sets…", max_entries=64)
 def side_by_side(names: dict[str, str], threshold: float) -> pd.DataFrame:
     """`wb.comparison.zero_and_many` of the runs."""
-    return zero_and_many({name: reading.run(key).tables["test"] for key, name in names.items()}, threshold)
+    return zero_and_many({name: cached_data.run(key).tables["test"] for key, name in names.items()}, threshold)
 
 
 @messages.friendly
@@ -171,7 +163,7 @@ def moving_picture(channel: str, key: str, threshold: float, title: str, dark: b
     with st.container(key=f"figure-confidence-{key}"):
         made = at_every_place(channel, key, title, dark)
         clicked = live.figure(channel, **made, key=f"confidence {channel} {key}")
-        test = reading.run(key).tables["test"]
+        test = cached_data.run(key).tables["test"]
         handout(f"confidence-{key}", key, lambda: wb.figures.none_of_these(test, threshold), dark)
     if clicked is not None and (rows := wb.figures.none_of_these(test).rows_behind(clicked)) is not None:
         open_rows(key, rows, test, of_sliders=True)
@@ -180,7 +172,7 @@ def moving_picture(channel: str, key: str, threshold: float, title: str, dark: b
 @st.cache_resource(show_spinner="Drawing…", max_entries=32)
 def at_every_place(channel: str, key: str, title: str, dark: bool) -> dict[str, Any]:
     """The confidences of a run as they are sent to the browser, with the line at every threshold of the page."""
-    figure = wb.figures.none_of_these(reading.run(key).tables["test"])
+    figure = wb.figures.none_of_these(cached_data.run(key).tables["test"])
     return following(figure, {"thresholds": places(channel).thresholds}, dark, title=title, height=TALL)
 
 
@@ -202,7 +194,7 @@ def f1_picture(channel: str, names: dict[str, str], threshold: float, dark: bool
 def f1_curves(names: dict[str, str]) -> F1AgainstThreshold:
     """The curves of the runs."""
     known = looks_by_key(next(iter(names)))
-    tables = {name: reading.run(key).tables["test"] for key, name in names.items()}
+    tables = {name: cached_data.run(key).tables["test"] for key, name in names.items()}
     return wb.figures.f1_against_threshold(tables, looks={name: known[key] for key, name in names.items()})
 
 

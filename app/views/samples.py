@@ -9,24 +9,24 @@ import numpy as np
 import streamlit as st
 
 import workbench as wb
-from controls import rules
-from controls.runs import one_run
-from drawing import photos, row_detail
-from session import messages, reading
-from session.address import Readable, bound, one_of, some_of, two_numbers
+from controls import row_filters, rules, slices
+from controls.bar import WORDS_OF_SETS, introduce, tools
+from controls.row_filters import HITS, LABELLED, MISSES, NO_LABEL, size_in_words
+from drawing import photos, row_detail, row_map, row_pictures
+from drawing.annotate import annotate
+from session import cached_data, messages
+from session.address import bound, one_of
 from session.navigation import go_to
+from session.sliced_runs import slice_of, whole
 from workbench.figures import Code
 from workbench.figures.base import counted
-from workbench.metrics.rows import DISAGREEMENTS, OF_LABELS, ORDERS, RowFilter, in_order, listed
+from workbench.metrics.row_map import description
+from workbench.metrics.rows import OF_LABELS, ORDERS, RowFilter, in_order, listed
 from workbench.sets.index import LARGEST_SIZE
-from workbench.tables.groups import mean_of_present, means, rows_by
+from workbench.tables.groups import mean_of_present, means
 
-VERDICTS = ANY, HITS, MISSES = ("any", "hit", "miss")
-ALL, ALL_ROWS = "all", "all rows"
-NO_LABEL, LABELLED, SEVERAL = "none", "at least one", "several"
-FEWEST = {NO_LABEL: 0, LABELLED: 1, SEVERAL: 2}  # labels of a row
+ABOUT = "The test rows themselves. Filter them, and open one to see what the network confuses it with."
 SHARED = ("by", "other")  # names of widgets here that other views have too
-MOST_GROUPS = 200  # of a grouping that can be chosen from
 
 
 def open_samples(
@@ -43,6 +43,11 @@ def open_samples(
     other: str | None = None,
     disagreement: str | None = None,
     row: int | None = None,
+    text: str | None = None,
+    quadrant: str | None = None,
+    answer: Sequence[int] | None = None,
+    two_of: Sequence[int] | None = None,
+    pair: Sequence[int] | None = None,
     of_sliders: bool = False,
 ) -> NoReturn:
     """Go to this view of a run with these rows chosen: `open_samples(key, sizes=(3, 3))` for the bar of size 3.
@@ -51,7 +56,9 @@ def open_samples(
     `labels` how many there are ("none", "at least one" or "several") and `holds` names of classes in the set; `by` and
     `group` are a grouping of the rows and one of its groups, such as "organ" and "leaf"; `sure` are the bounds of the
     largest probability, as of a bin of a reliability diagram; `other` is the short key of another run and `disagreement`
-    one of `workbench.metrics.rows.DISAGREEMENTS`; `row` opens one row. The sets are those of the rule that was chosen
+    one of `workbench.metrics.rows.DISAGREEMENTS`; `row` opens one row; `text` is a part of the text of a row and `quadrant`
+    one of `workbench.metrics.against_bayes.QUADRANTS`; `answer`, `two_of` and `pair` are numbers of classes: all of the set,
+    those of which it holds two, and the two likeliest. The sets are those of the rule that was chosen
     last, or `of_sliders` where the present page knows no other.
     """
     given = {
@@ -65,27 +72,40 @@ def open_samples(
         "sure": sure,
         "other": other,
         "disagreement": disagreement,
+        "quadrant": quadrant,
+        "text": text,
     }
     for name, value in {**given, "page": None}.items():
         if value is None:
-            st.session_state.pop(name, None)  # what was asked for at an earlier visit
-    sliders = {name: st.query_params[name] for name in reading.SLIDERS if name in st.query_params}
+            st.session_state.pop(name, None)  # from an earlier visit
+    sliders = {name: st.query_params[name] for name in (*cached_data.SLIDERS, "tau") if name in st.query_params}
     kept = st.session_state.get(rules.KEPT)
     rule = {"rule": rules.ONE_THRESHOLD} if of_sliders or kept is None else kept
-    asked = {name: value for name, value in given.items() if value is not None}
-    written = {name: _written(name, value) for name, value in asked.items() if name not in SHARED}
+    filled = {name: value for name, value in given.items() if value is not None}
+    written = {name: _written(name, value) for name, value in filled.items() if name not in SHARED}
     query = {"run": key, **sliders, **written, **({} if row is None else {"row": str(row)})}
-    go_to("samples", query, asked={"run": key, **rule, **asked})
+    numbers = {"answer": answer, "two_of": two_of, "pair": pair}
+    query |= {name: row_filters.numbers_in_words(of) for name, of in numbers.items() if of is not None}
+    go_to("samples", query, widgets={"run": key, **rule, **filled})
 
 
 def open_rows(
     key: str, rows: RowFilter, table: wb.LogitTable, *, other: str | None = None, of_sliders: bool = False
 ) -> NoReturn:
-    """Go to this view of a run with the rows that stand behind a part of a picture of its table."""
+    """Go to this view of a run with the rows that stand behind a part of a picture of its table.
+
+    Of a run that is seen through a slice, these are the rows of the slice.
+    """
+    if (chosen := slice_of(key)) is not None:
+        try:
+            rows = rows.within(chosen[2])
+        except ValueError as error:
+            st.warning(messages.plain(f"These rows cannot be opened: {error}"), icon=":material/filter_alt_off:")
+            st.stop()
     names = table.named_classes()
     by, group = rows.groups[0] if rows.groups else (None, None)
     open_samples(
-        key,
+        whole(key),
         sizes=rows.sizes,
         label=None if rows.label is None else names[rows.label],
         labels=None if rows.n_labels is None else NO_LABEL if rows.n_labels == (0, 0) else LABELLED,
@@ -93,8 +113,14 @@ def open_rows(
         by=by,
         group=group,
         sure=rows.sure,
-        other=other,
+        other=None if other is None else whole(other),
         disagreement=rows.disagreement,
+        verdict=None if rows.hit is None else HITS if rows.hit else MISSES,
+        text=rows.text,
+        quadrant=rows.quadrant,
+        answer=rows.exactly,
+        two_of=rows.two_of,
+        pair=rows.pair,
         of_sliders=of_sliders,
     )
 
@@ -106,148 +132,90 @@ def _written(name: str, value: Any) -> str | list[str]:
     return [f"{each:g}" for each in value] if isinstance(value, tuple) else value
 
 
-def size_in_words(size: int) -> str:
-    """The size of a set as it is chosen: the last stands for all larger ones."""
-    return f"{size}+" if size == LARGEST_SIZE else str(size)
-
-
 def page() -> None:
     """The view."""
-    st.title("Samples", anchor=False)
+    introduce("Samples", ABOUT, *WORDS_OF_SETS)
     if st.session_state["run"] is None:
         messages.no_runs()
         return
-    st.markdown(
-        "Numbers are about many rows; these are the rows. Choose which to see, and open one to see what the network "
-        "confuses it with."
-    )
     body(st.session_state["run"], st.context.theme.type == "dark")
+    with st.expander("Label rows as sets", icon=":material/edit_note:"):
+        annotate(st.session_state["run"], st.context.theme.type == "dark")
 
 
 @st.fragment
 @messages.friendly
 def body(key: str, dark: bool) -> None:
     """All that follows the controls."""
+    row_filters.take_next()
     chosen_rule = rules.choose("samples", key)
-    asked, other = wanted(chosen_rule)
     sets = chosen_rule.sets
-    rows = asked.rows(sets, None if other is None else chosen_rule.of(other))
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        names = [name for name in ORDERS if sets.table.labels is not None or name not in OF_LABELS]
-        order = st.selectbox("Order", names, width=220, **bound("order", one_of(names)))
-        ordered = in_order(sets, rows, order)
-        shown = photos.one_page(ordered)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(found(sets, rows), width="content")
-        take_away(chosen_rule, asked, order, other, rows, shown)
-    if len(shown) == 0:
-        st.info("No test row is like that. Ask for less, or move K.", icon=":material/search_off:")
-        return
-    opened = photos.on_cards(chosen_rule, shown, dark, key=f"samples {chosen_rule.channel}")
-    row_detail.open_where_asked(chosen_rule, opened, ordered, dark)
-
-
-def wanted(chosen_rule: rules.ChosenRule) -> tuple[RowFilter, str | None]:
-    """Which rows are asked for, all of it in the address, and the other run if they are those of a disagreement."""
-    table = chosen_rule.sets.table
-    names = table.named_classes()
+    line = tools()
+    with line:
+        picture = row_pictures.choose(sets.table)
+        st.toggle("Filter", key="show filters")
     with st.container(key="filters"):
-        last = min(table.n_classes, LARGEST_SIZE)
-        low, high = st.select_slider(
-            "Set size", list(range(last + 1)), (0, last), format_func=size_in_words, **bound("size", sizes_up_to(last))
-        )
-        hit = label = n_labels = None
-        if table.labels is not None:
-            verdict = st.segmented_control(
-                "Hit or miss", VERDICTS, default=ANY, required=True, **bound("verdict", one_of(VERDICTS))
-            )
-            hit = {HITS: True, MISSES: False}.get(verdict)
-            label = st.selectbox("Truth", [ALL, *names], **bound("label", one_of([ALL, *names])))
-        if table.many_labels:
-            n_labels = number_of_labels(table)
-        holds = st.multiselect("The set holds", names, placeholder="any classes", **bound("holds", some_of(names)))
-        groups = group(table)
-        sure = st.slider(
-            "Largest probability", 0.0, 1.0, (0.0, 1.0), 0.01, format="percent", **bound("sure", two_numbers)
-        )
-        disagreement, other = disagreeing(chosen_rule)
-    whole = (low, high) == (0, last)
-    return RowFilter(
-        sizes=None if whole else (low, table.n_classes if high == last else high),
-        hit=hit,
-        label=names.index(label) if label not in (None, ALL) else None,
-        n_labels=n_labels,
-        holds=tuple(names.index(name) for name in holds),
-        groups=groups,
-        sure=None if sure == (0, 1) else sure,
-        disagreement=disagreement,
-    ), other
-
-
-def number_of_labels(table: wb.LogitTable) -> tuple[int, int] | None:
-    """The fewest and the most labels of a row, where rows can have several or none; in the address as `labels`."""
-    chosen = st.selectbox(
-        "Labels of the row", [ANY, *FEWEST], **bound("labels", one_of([ANY, *FEWEST])),
-        help="a row without a label shows none of the classes",
-    )  # fmt: skip
-    return None if chosen == ANY else (FEWEST[chosen], 0 if chosen == NO_LABEL else table.n_classes)
-
-
-def sizes_up_to(last: int) -> Readable:
-    """The smallest and the largest set."""
-    texts = [size_in_words(size) for size in range(last + 1)]
-    return lambda asked: len(asked) == 2 and {*asked} <= {*texts} and texts.index(asked[0]) <= texts.index(asked[1])
-
-
-def group(table: wb.LogitTable) -> tuple[tuple[str, str], ...]:
-    """One group of the rows by shots, by groups of classes or by an attribute, in the address as `by` and `group`."""
-    names = list(table.attributes or {})
-    if table.labels is not None and not table.many_labels:
-        names = ["shots"] * (table.class_counts is not None) + ["groups"] * (table.groups is not None) + names
-    few = [name for name in names if 1 < len(rows_by(table, name)[1]) <= MOST_GROUPS]
-    if not few:
-        return ()
-    by = st.selectbox("Group by", [ALL_ROWS, *few], **bound("by", one_of([ALL_ROWS, *few])))
-    if by == ALL_ROWS:
-        return ()
-    names = list(rows_by(table, by)[1])
-    name = st.selectbox("Group", names, **bound("group", one_of(names)))
-    return ((by, name),)
-
-
-def disagreeing(chosen_rule: rules.ChosenRule) -> tuple[str | None, str | None]:
-    """How the run disagrees with another, and with which."""
-    titles = reading.comparable(chosen_rule.key)
-    other = one_run("Against another run", titles, "other") if titles else None
-    if other is None:
-        return None, None
-    options = [ANY, *DISAGREEMENTS]
-    how = st.selectbox("Disagreement", options, **bound("disagreement", one_of(options)))
-    return (None, None) if how == ANY else (how, other)
+        row_filter, other = row_filters.from_address(chosen_rule)
+    row_filter, rows = row_filters.selected(chosen_rule, row_filter, other)
+    with st.container(key="mapped"):
+        left, right = st.container(key="map"), st.container(key="wall")
+    with left, st.container(key="said", horizontal=True, gap="small", vertical_alignment="center"):
+        # The plane also where it is not seen: a lasso is drawn in it.
+        seen = picture == row_pictures.MAP
+        with st.container(key="of-map" if seen else "unused", horizontal=True, gap="small", width="content"):
+            plane, colour = row_map.controls(key, sets.table)
+        inside = row_map.selected(key, plane)
+        row_filters.chips(row_filter, inside)
+        of_name = slices.named(sets)
+        if (opened := slices.offer(row_filter, of_name, lasso=inside is not None)) is not None:
+            row_filters.select_only(of_name[opened], sets.table)
+    rows = rows if inside is None else rows[np.isin(rows, inside)]
+    with right:
+        st.markdown(found(sets, rows))
+        with st.container(key="of-wall", horizontal=True, gap="small", vertical_alignment="center"):
+            names = [name for name in ORDERS if sets.table.labels is not None or name not in OF_LABELS]
+            order = st.selectbox("Order", names, width=190, **bound("order", one_of(names)))
+            ordered = in_order(sets, rows, order)
+            shown = photos.one_page(ordered)
+    found_by = code_of_rows(chosen_rule, row_filter, other, plane)
+    with line:
+        take_away(chosen_rule, found_by, order, rows, shown)
+    clicked = None
+    with left:
+        if picture == row_pictures.MAP:
+            clicked = row_map.draw(chosen_rule, rows, plane, colour, dark)
+        elif len(rows):
+            drawn = row_pictures.draw(picture, chosen_rule, row_filter, rows, of_name, found_by, dark)
+            row_filters.select(drawn, row_filter)
+    with right:
+        st.markdown(description(sets, rows))
+        if len(shown) == 0:
+            st.info("No test row is like that. Ask for less, or move K.", icon=":material/search_off:")
+            return
+        card = photos.on_cards(chosen_rule, shown, dark, key=f"samples {chosen_rule.channel}")
+    row_detail.open_from_address(chosen_rule, card if clicked is None else clicked, ordered, dark)
 
 
 def found(sets: wb.PredictionSets, rows: np.ndarray) -> str:
     """How many rows there are, and what their sets are like."""
-    words = f"**{counted(len(rows))}** of {counted(len(sets), 'test row')}"
+    words = f"**{counted(len(rows))}** of {counted(len(sets), 'row')}"
     if len(rows) == 0:
         return words
-    words += f", {sets.sizes[rows].mean():.2f} classes in a set on average"
+    words += f" · mean size {sets.sizes[rows].mean():.2f}"
     rows = rows[sets.labelled[rows]]
     if len(rows) == 0:
         return words
-    words += f", {sets.hits[rows].mean():.1%} of the sets hold the label"
+    words += f" · {sets.hits[rows].mean():.1%} correct"
     if sets.table.many_labels:
         return words
     of_classes = means(sets.hits[rows], sets.table.checked_labels()[rows], sets.table.n_classes)
-    return f"{words} (mean over rows), {mean_of_present(of_classes):.1%} by class"
+    return f"{words}, {mean_of_present(of_classes):.1%} mean over classes"
 
 
-def take_away(
-    chosen_rule: rules.ChosenRule, asked: RowFilter, order: str, other: str | None, rows: np.ndarray, shown: np.ndarray
-) -> None:
+def take_away(chosen_rule: rules.ChosenRule, found_by: Code, order: str, rows: np.ndarray, shown: np.ndarray) -> None:
     """The code that finds the rows, and all of them as a file."""
     with st.popover("Show the code", icon=":material/code:", type="tertiary"):
-        st.code(code(chosen_rule, asked, order, other, shown), language="python", wrap_lines=True)
+        st.code(code(chosen_rule, found_by, order, shown), language="python", wrap_lines=True)
     st.download_button(
         "Rows (CSV)",
         lambda: listed(chosen_rule.sets, rows).to_csv(index=False),
@@ -259,9 +227,9 @@ def take_away(
     )
 
 
-def code(chosen_rule: rules.ChosenRule, asked: RowFilter, order: str, other: str | None, shown: np.ndarray) -> Code:
-    """The library calls that find the rows and, where there are photographs, draw those of the page."""
-    imports = ["from workbench.metrics.rows import RowFilter, in_order", "from workbench.store import Store"]
+def code_of_rows(chosen_rule: rules.ChosenRule, row_filter: RowFilter, other: str | None, plane: str) -> Code:
+    """The library calls that find the rows: `sets` and `rows`."""
+    imports = ["from workbench.metrics.rows import RowFilter", "from workbench.store import Store"]
     lines = [
         f"run = Store().open({chosen_rule.key!r})",
         'val, test = run.tables["val"], run.tables["test"]',
@@ -272,11 +240,22 @@ def code(chosen_rule: rules.ChosenRule, asked: RowFilter, order: str, other: str
         lines.append(f"other = Store().open({other!r})")
         lines.append(f'other_sets = wb.{chosen_rule.rule!r}.fit(other.tables["val"])(other.tables["test"])')
         arguments = "sets, other_sets"
-    lines.append(f"rows = in_order(sets, {asked!r}.rows({arguments}), {order!r})")
-    if len(shown) and reading.photographs(chosen_rule.key) is not None:
-        images = "test.images"
-        if chosen_rule.sets.table.images is None:
-            imports.append("from workbench.datasets import load_spec")
-            images = "load_spec(run.dataset_spec).test.inputs"
-        lines.append(f"wb.figures.samples(sets, {images}, rows={shown.tolist()}).plot()")
+    lines.append(f"rows = {row_filter!r}.rows({arguments})")
+    if (polygon := row_map.lasso()) is not None:
+        imports.append("from workbench.metrics.row_map import inside, positions")
+        lines.append(f"rows = rows[inside(positions(run, {plane!r})[rows], {polygon})]")
     return Code(setup=lines, imports=imports)
+
+
+def code(chosen_rule: rules.ChosenRule, found_by: Code, order: str, shown: np.ndarray) -> Code:
+    """The library calls that find the rows, order them and, where there are photographs, draw those of the page."""
+    imports = ["from workbench.metrics.rows import in_order"]
+    lines = [f"rows = in_order(sets, rows, {order!r})"]
+    test = chosen_rule.sets.table
+    if len(shown) and any(getattr(test, name) is not None for name in (*test.TEXTS, "images")):
+        lines.append(f"wb.figures.samples(sets, rows={shown.tolist()}).plot()")
+    elif len(shown) and cached_data.photographs(chosen_rule.key) is not None:
+        imports.append("from workbench.datasets import load_spec")
+        images = "load_spec(run.dataset_spec).test.inputs"
+        lines.append(f"wb.figures.samples(sets, {images}, rows={shown.tolist()}).plot()")
+    return Code(setup=lines, imports=imports).after(found_by)

@@ -14,13 +14,20 @@ from streamlit.testing.v1 import AppTest
 from waiting import eventually, next_frame
 
 from workbench.calibration import RECALIBRATORS
-from workbench.catalogue import LOSSES
 from workbench.datasets import AUGMENTATIONS, TRANSFORMS
+from workbench.losses import by_name
 from workbench.metrics import METRICS
 from workbench.sets import RULES
 
 # The runs of the test server.
 KEYS = {"garden": "a" * 64, "sharper": "b" * 64, "many labels": "c" * 64, "no labels": "d" * 64}
+
+# Hostile input for text fields: a script, an image from elsewhere, a link that runs code, a formula, a colour.
+RUDE = "<img src=x onerror=alert(1)> ![x](http://elsewhere.test/x.png) [y](javascript:alert(1)) $x$ :red[z]"
+RUDE_FILE = "<img src=x onerror=alert(1)> $x$ :red[z]"
+
+# Shot group → its name in the bar.
+SHOTS = {"few": "Rare classes", "medium": "Medium", "many": "Frequent"}
 
 # Python has nothing left to do, and nothing of an earlier run of the page is left on it.
 AT_REST = """
@@ -29,7 +36,7 @@ AT_REST = """
 """
 # Every part of the page is there, is drawn, as large as its place, and shows the place of the sliders.
 DRAWN = """
-    [...document.querySelectorAll(".stBidiComponent")].every((part) => part.querySelector(".wb-live, .wb-copy"))
+    [...document.querySelectorAll(".stBidiComponent")].every((part) => part.querySelector(".wb-live, .wb-copy, .wb-night"))
     && [...document.querySelectorAll(".wb-figure, .wb-cards")].every((part) =>
         part.dataset.place && part.dataset.place === document.querySelector(".wb-sliders")?.dataset.place)
     && [...document.querySelectorAll(".wb-drawing")].every(({ dataset }) => dataset.drawn === dataset.wanted)
@@ -39,12 +46,12 @@ DRAWN = """
 """
 
 # Names of classes and functions that have a title, and what only code looks like: `n_samples=5`, `CrossEntropy()`.
-NAMES = {*LOSSES, *(kind.__name__ for kind in (*RULES, *RECALIBRATORS, *TRANSFORMS, *AUGMENTATIONS))}
+NAMES = {*by_name(), *(kind.__name__ for kind in (*RULES, *RECALIBRATORS, *TRANSFORMS, *AUGMENTATIONS))}
 NAMES |= {metric.name for metric in METRICS}
 IN_CODE = re.compile(
     rf"\b(?:{'|'.join(name for name in NAMES if re.search('[a-z][A-Z]|_', name))})\b|\b[A-Za-z]\w*=[\d(\[]|\w\(\)"
 )
-SHOWN_AS_CODE = re.compile(r"`[^`]*`|\$\$.*?\$\$|\$[^$]*\$", re.DOTALL)  # and formulas
+SHOWN_AS_CODE = re.compile(r"`[^`]*`|<code>.*?</code>|\$\$.*?\$\$|\$[^$]*\$", re.DOTALL)  # and formulas
 NOT_READ = (
     "id",
     "elementId",
@@ -57,7 +64,7 @@ NOT_READ = (
     "meta",
     "channel",
 )
-QUOTED = "The link asks for what is not here"  # and what it asks for is told as it stands there
+QUOTED = "Part of this link is not available"  # and what it asks for is told as it stands there
 
 
 def code_names(app: AppTest) -> list[str]:
@@ -67,6 +74,23 @@ def code_names(app: AppTest) -> list[str]:
         if element.type != "code" and getattr(element, "proto", None) is not None:
             texts = _texts(MessageToDict(element.proto))
             found += [text for text in texts if IN_CODE.search(SHOWN_AS_CODE.sub("", text))]
+    return found
+
+
+def markdown(app: AppTest) -> list[str]:
+    """What of a page that `AppTest` drew a browser reads as Markdown: texts, labels, hints, and the options of buttons."""
+    found = []
+    for element in app._tree:
+        if getattr(element, "proto", None) is not None:
+            message = MessageToDict(element.proto)
+            named = (
+                "body",
+                "label",
+                "help",
+                "captions",
+                *(["options"] if element.type in ("radio", "button_group") else []),
+            )
+            found += _texts([message.get(name, "") for name in named])
     return found
 
 
@@ -80,6 +104,11 @@ def _texts(value: Any) -> list[str]:
     if isinstance(value, dict):
         return [text for name, each in value.items() if name not in NOT_READ for text in _texts(each)]
     return [text for each in value for text in _texts(each)] if isinstance(value, list) else []
+
+
+def tab(browser: Any) -> Any:
+    """The tab that all tests use, after the one that keeps the browser's process alive."""
+    return browser.pages[1] if len(browser.pages) > 1 else browser.new_page()
 
 
 def at_rest(page: Any) -> None:
@@ -173,7 +202,7 @@ def choose(page: Any, control: str, option: str) -> None:
 
 def shown_code(place: Any) -> str:
     """The code of a picture, or of the only one of a page, as one copies it."""
-    click(place.get_by_text(re.compile("Show the code|Code and download")))
+    click(place.get_by_role("button", name=re.compile("Show the code|Code and download")))
     page = getattr(place, "page", place)
     at_rest(page)
     return page.locator("[data-testid=stCode]").inner_text().replace("\N{NO-BREAK SPACE}", " ")
@@ -234,14 +263,19 @@ def numbers(page: Any) -> dict[str, str]:
 
 
 def figure(page: Any, name: str) -> dict[str, Any]:
-    """What Plotly shows in a picture: its traces' numbers and its shapes."""
-    return page.locator(f".st-key-figure-{name} .wb-picture").evaluate(
-        """picture => ({
-            data: picture._fullData.map(({ x, y }) => ({ x: Array.from(x), y: Array.from(y) })),
-            shapes: picture.layout.shapes ?? [],
-            last: Math.round(picture._fullLayout.xaxis.range[1] - 0.5),
-        })"""
+    """What Plotly shows in a picture, once it is drawn: its traces' numbers and its shapes."""
+    drawn = page.wait_for_function(
+        """name => {
+            const picture = document.querySelector(`.st-key-figure-${name} .wb-picture`);
+            return picture?._fullData && {
+                data: picture._fullData.map(({ x, y }) => ({ x: Array.from(x), y: Array.from(y) })),
+                shapes: picture.layout.shapes ?? [],
+                last: Math.round(picture._fullLayout.xaxis.range[1] - 0.5),
+            };
+        }""",
+        arg=name,
     )
+    return drawn.json_value()
 
 
 def serious_violations(page: Any) -> list[Any]:

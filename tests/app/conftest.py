@@ -12,21 +12,23 @@ import shutil
 import sys
 import urllib.parse
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from browsing import KEYS, code_names, settled
+from browsing import KEYS, code_names, settled, tab
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 from waiting import PATIENCE
 
 import workbench as wb
-from workbench.launching import app_command, start_server
+from workbench.app_server import app_command, start_server
+from workbench.files.cache import FEATURES, FEATURES_OF_RUNS
 from workbench.store import Store
-from workbench.store.cache import FEATURES, FEATURES_OF_RUNS
-from workbench.workers.similar import FILE
+from workbench.workers.client import Worker
+from workbench.workers.nearest_neighbours import FILE
 
 APP = Path(__file__).resolve().parents[2] / "app"
 OwnPort = Callable[[], int]
@@ -35,7 +37,8 @@ GARDEN = {"species": 20, "genera": 6, "n_train": 600, "n_val": 300, "n_test": 40
 
 
 def _keep(store: Store, name: str, val: wb.LogitTable, test: wb.LogitTable, spec: dict[str, Any] | None = None) -> None:
-    about = {"title": name, "dataset": spec, "finished": f"2025-01-0{len(KEYS) - list(KEYS).index(name)}"}
+    facts = {"title": name, "finished": f"2025-01-0{len(KEYS) - list(KEYS).index(name)}"}
+    about = {"format": 1, "run": {"dataset": spec}, "facts": facts}
     with store.writing(KEYS[name]) as directory:
         (directory / "run.json").write_text(json.dumps(about), encoding="utf-8")
         val.save(directory / "val")
@@ -43,7 +46,7 @@ def _keep(store: Store, name: str, val: wb.LogitTable, test: wb.LogitTable, spec
 
 
 def _keep_training_features(store: Store, key: str, features: np.ndarray) -> None:
-    """What `workbench.workers.similar_process` would write."""
+    """Write the training features as a worker does."""
     with FEATURES.writing(store, "f" * 64) as directory:
         np.save(directory / "train.npy", features)
     with FEATURES_OF_RUNS.writing(store, key) as directory:
@@ -74,6 +77,14 @@ def runs_of_all(tmp_path_factory: pytest.TempPathFactory) -> Store:
     _keep(store, "many labels", *many.split())
     _keep(store, "no labels", *wb.LogitTable(scores).split())
     return store
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_packaged_components() -> Iterator[None]:
+    """Every `AppTest` looks for components in the metadata of all installed packages, which takes half of its time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("streamlit.components.v2.manifest_scanner.scan_component_manifests", list)
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -124,9 +135,15 @@ def _served(store: Store, port: int, folder: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def browser(chromium: Any) -> Any:
-    context = chromium.new_context()  # one for all tests: scripts are fetched once
+def browser(chromium: Any, server_of_all: str) -> Any:
+    """One browser for all tests: scripts are fetched once.
+
+    With it comes a tab that stays at the server for good. A process of the browser ends with the last page of its site,
+    and the next one would compile all scripts of Streamlit and Plotly again, which takes as long as most tests do.
+    """
+    context = chromium.new_context()
     context.set_default_timeout(1000 * PATIENCE)
+    context.new_page().goto(f"{server_of_all}/_stcore/health")
     return context
 
 
@@ -134,19 +151,22 @@ def browser(chromium: Any) -> Any:
 def opened(browser: Any, server: str, request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
     """`opened("garden", view="classes", width=1024, K=3)`: a view of a run, drawn; it may not complain or call elsewhere.
 
-    Each time it is a new visit, in the one tab that all tests use: a new tab would compile all scripts again, which takes
-    longer than most tests do.
+    Each time it is a new visit, in the one tab that all tests use.
     """
     _leave_all(browser)  # of a test that failed a page may be left
     complaints: list[str] = []
 
     def complain(message: Any) -> None:
-        # Below the address of a view Streamlit looks for its server first, and does not find it.
-        if message.type == "error" and "/_stcore/" not in message.location.get("url", ""):
+        if message.type == "error":
             complaints.append(message.text)
+
+    def complain_of_dialog(dialog: Any) -> None:
+        complaints.append(f"a script opened a dialog: {dialog.message}")
+        dialog.dismiss()
 
     listeners = {
         "console": complain,
+        "dialog": complain_of_dialog,
         "weberror": lambda problem: complaints.append(str(problem.error)),
         "request": lambda request: complaints.append(request.url) if _leaves(request.url, server) else None,
     }
@@ -159,11 +179,12 @@ def opened(browser: Any, server: str, request: pytest.FixtureRequest) -> Iterato
         view: str = "sets",
         wait_for: str = "",
         width: int = 1440,
+        height: int = 2600,
         scheme: str = "light",
         **asked: Any,
     ) -> Any:
-        page = request.node.stash[PAGE] = browser.pages[0] if browser.pages else browser.new_page()
-        page.set_viewport_size({"width": width, "height": 2600})
+        page = request.node.stash[PAGE] = tab(browser)
+        page.set_viewport_size({"width": width, "height": height})
         page.emulate_media(color_scheme=scheme)
         page.mouse.move(0, 0)
         page.goto(f"{server}/{view}?{urllib.parse.urlencode({'run': KEYS.get(run, run)[:12], **asked}, doseq=True)}")
@@ -182,10 +203,15 @@ def opened(browser: Any, server: str, request: pytest.FixtureRequest) -> Iterato
 def drawn(monkeypatch: pytest.MonkeyPatch, store: Store) -> Callable[..., AppTest]:
     """`drawn("train", train="Sweeps")`: a page of a small run as its address asks for it.
 
-    It may not complain, nor show a name of the code to a person.
+    It may not complain, nor show a name of the code to a person. Nothing is made ahead of what a person might do next: what
+    a later visit finds of that is tested in the browser.
     """
     monkeypatch.syspath_prepend(str(APP))
     monkeypatch.setenv("WORKBENCH_HOME", str(store.root))
+    from session.serving import AHEAD
+
+    monkeypatch.setattr(AHEAD, "submit", lambda *_, **__: Future())
+    monkeypatch.setattr(Worker, "start", lambda _: None)
 
     def draw(url: str, **asked: Any) -> AppTest:
         app = AppTest.from_file(str(APP / "main.py"), default_timeout=600)
@@ -214,7 +240,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 def _leave_all(browser: Any) -> None:
     """Nobody looks at a page any more, and none is left to complain during another test."""
-    for page in browser.pages:
+    for page in browser.pages[1:]:
         page.goto("about:blank")
 
 

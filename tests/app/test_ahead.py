@@ -65,6 +65,8 @@ def test_scripts_of_streamlit_come_as_they_are_and_nothing_else_is_sent_ahead(se
     assert not [address for address in known if ".." in address]
     assert set(known.values()) == {
         serving.PLOTLY,
+        serving.pad.WEIGHTS,
+        serving.pad.SYMBOLS,
         *(path for path in serving.OF_STREAMLIT.rglob("*") if path.is_file()),
     }
 
@@ -98,7 +100,7 @@ def test_only_whole_pages_are_changed_however_they_arrive(serving, content_type,
     start, *bodies = sent
     whole = b"".join(body["body"] for body in bodies)
     assert (b"plotly" in whole) is expected
-    assert re.sub(rb"<script.*</script>", b"", whole, flags=re.DOTALL) == page
+    assert re.sub(rb"<style.*</style>|<script.*</script>", b"", whole, flags=re.DOTALL) == page
     if expected:
         assert (b"content-length", str(len(whole)).encode()) in start["headers"]
 

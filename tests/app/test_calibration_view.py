@@ -59,7 +59,7 @@ def test_the_slider_starts_at_the_best_temperature_and_moves_the_diagram_to_what
     )
 
 
-def test_once_every_temperature_is_known_the_page_follows_the_slider_with_the_numbers_of_the_library(opened, store):
+def test_once_every_temperature_is_known_the_page_follows_the_slider_and_the_best_is_one_click_away(opened, store):
     test = store.open(KEYS["garden"]).tables["test"]
 
     def followed():
@@ -79,9 +79,15 @@ def test_once_every_temperature_is_known_the_page_follows_the_slider_with_the_nu
         says(page.locator(".st-key-figure-after"), f"error {wb.metrics.expected_calibration_error(table):.1%}")
         assert figure(page, "temperatures")["shapes"][0]["x0"] == T
         shown = page.locator(".wb-cells td:last-child").all_inner_texts()
-        assert shown[0] == f"{100 * wb.metrics.expected_calibration_error(table):.3f}"
+        assert shown[0] == f"{100 * wb.metrics.expected_calibration_error(table):.1f}"
         assert shown[-1] == f"{wb.metrics.negative_log_likelihood(table):.3f}"
     assert serious_violations(page) == []
+
+    button = page.get_by_role("button", name="Best:")
+    best = button.inner_text().split()[-1]
+    click(button)
+    page.wait_for_function(f"document.querySelector('.st-key-T input').getAttribute('aria-valuetext') === '{best}'")
+    assert KEYS["garden"][:12] in page.url
 
 
 def errors_shown(page):
@@ -108,7 +114,7 @@ def test_captions_and_table_follow_the_chosen_classes_and_k_and_both_diagrams_sh
     assert ranges[0] == ranges[1]
 
     name = test.class_names[2]
-    choose(page, "Of", name)
+    choose(page, "Class", name)
     alone = of_one_class(test, 2)
     error = wb.metrics.expected_calibration_error(alone)
     says(
@@ -157,3 +163,26 @@ def test_a_bin_opens_the_rows_in_it(opened, store):
     page.wait_for_url("**/samples?**sure=**")
     asked = in_address(page)["sure"]
     np.testing.assert_allclose([float(bound) for bound in asked], points[["low", "high"]].iloc[3], rtol=1e-5)
+
+
+def test_a_link_restores_the_curve_without_bins_after_venn_abers_and_marks_the_temperature_for_small_sets(
+    opened, store
+):
+    tables = store.open(KEYS["garden"]).tables
+    page = opened("garden", view="calibration", drawn="curve", mend=wb.VennAbers.title)
+    after = wb.VennAbers().fit(tables["val"])(tables["test"])
+
+    def same():
+        for name, table in (("before", tables["test"]), ("after", after)):
+            curve, shown = wb.metrics.reliability_curve(table).dropna(), figure(page, name)["data"][3]
+            np.testing.assert_allclose(shown["y"], curve["accuracy"], atol=1e-6)
+
+    eventually(page, same)
+    assert serious_violations(page) == []
+    choose(page, "Method", wb.SmallSetScaling.title)
+    smallest = wb.SmallSetScaling().fit(tables["val"]).temperature
+
+    def marked():
+        assert [shape["x0"] for shape in figure(page, "temperatures")["shapes"]] == pytest.approx([smallest])
+
+    eventually(page, marked)

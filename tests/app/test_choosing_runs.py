@@ -13,7 +13,7 @@ APP = Path(__file__).resolve().parents[2] / "app"
 @pytest.fixture
 def page(monkeypatch):
     monkeypatch.syspath_prepend(str(APP))
-    monkeypatch.setattr("session.reading.opens", lambda key: True)  # there are no such runs to open
+    monkeypatch.setattr("session.cached_data.opens", lambda key: True)  # there are no such runs to open
 
     def script():
         import streamlit as st

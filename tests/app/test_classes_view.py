@@ -21,7 +21,7 @@ from browsing import (
 )
 
 import workbench as wb
-from workbench.figures.of_sets.neighbours import companions
+from workbench.figures.sets.neighbours import companions
 from workbench.figures.style import LIGHT
 
 pytestmark = pytest.mark.browser
@@ -45,9 +45,7 @@ def test_the_sliders_keep_their_place_from_view_to_view_and_move_every_class_to_
     pressed(page, "K", "ArrowRight")
     go(page, "Classes")
     settled(page)
-    choose(
-        page, "Class (also by choosing a line of the table)", store.open(KEYS["garden"]).tables["test"].class_names[7]
-    )
+    choose(page, "Class", store.open(KEYS["garden"]).tables["test"].class_names[7])
     pressed(page, "K", "ArrowLeft", times=3)
     sets = sets_of(store, "garden", 1.8)
     assert_same_company(page, wb.figures.shared_sets(sets, around=7, among=companions(sets.table, around=7)))
@@ -97,10 +95,26 @@ def test_rude_class_names_are_shown_as_they_are_and_neither_many_labels_nor_none
     choose(page, "Run", "no labels")
     says(page, "These rows have no labels")
     settled(page)
-    assert page.locator(".wb-figure").count() == 1
+    assert page.locator(".wb-figure").count() == 2  # the matrix, and the company of a class
     sets = sets_of(store, "no labels", 2.0)
     company = wb.figures.shared_sets(sets, around=0, among=companions(sets.table, around=0))
     assert_same_company(page, company)
     clicked(page, "shared", point=[0, 1])
     arrives(page, "Samples")
     asks(page, holds=sorted(company.labels()[:2]), K="2")
+
+
+def test_the_matrix_follows_K_and_its_diagonal_selects_the_rows_of_a_block(opened, store):
+    page = opened(view="classes", K=2)
+    pressed(page, "K", "ArrowRight", times=3)
+    expected = wb.figures.class_matrix(sets_of(store, "garden", 2.3))
+    says(page.locator(".st-key-figure-matrix"), expected.subtitle.partition(";")[2].partition(";")[0])
+    picture = page.locator(".st-key-figure-matrix .wb-picture")
+    cells = picture.evaluate("picture => picture._fullData[0].z.map(line => Array.from(line))")
+    np.testing.assert_allclose(cells, 100 * expected.shares, atol=0.5)
+    block = expected.blocks().iloc[0]
+    place = expected.order.index(block["members"][0])
+    clicked(page, "matrix", point=[place, place])
+    arrives(page, "Samples")
+    asks(page, two_of=".".join(map(str, sorted(block["members"]))), K="2.3")
+    says(page, f"{block['rows']} of {len(expected.sets)} rows")

@@ -13,11 +13,11 @@ from streamlit.util import calc_hash
 
 import workbench as wb
 from workbench import glossary
+from workbench.app_server import app_command, start_server
 from workbench.figures.style import streamlit_theme
-from workbench.launching import app_command, start_server
 from workbench.store import Store, StoredRun
 from workbench.store import store as stores
-from workbench.store.imported import keep_tables
+from workbench.store.imported_tables import keep_tables
 
 APP = Path(__file__).resolve().parents[2] / "app"
 SETTINGS = tomllib.loads((APP / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
@@ -105,7 +105,7 @@ def damaged_store(folder):
 
 
 def test_a_damaged_run_is_named_quietly_and_all_others_are_shown(monkeypatch, tmp_path, app_modules):
-    from session import reading
+    from session import cached_data
 
     monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
     monkeypatch.setattr(stores, "DEMO", tmp_path / "no-demo")
@@ -115,12 +115,14 @@ def test_a_damaged_run_is_named_quietly_and_all_others_are_shown(monkeypatch, tm
     assert not app.exception
     assert not app.error
     assert app.session_state["run"] == keys["whole"]  # not the one that is newer and cannot be read
-    assert "1 run cannot be read" in [part.label for part in app.sidebar.expander]
-    (named,) = [text.value for text in app.sidebar.caption if "damaged" in text.value]
+    assert "1 run cannot be read" in [part.label for part in app.expander]
+    (named,) = [text.value for text in app.caption if "damaged" in text.value]
     assert keys["cut"] in named
     assert str(tmp_path) not in named.replace("\\", "")
-    assert list(reading.comparable(keys["whole"])) == [keys["flipped"]]  # as far as one knows without reading it all
-    assert not reading.opens(keys["flipped"])
+    assert list(cached_data.comparable(keys["whole"])) == [
+        keys["flipped"]
+    ]  # as far as one knows without reading it all
+    assert not cached_data.opens(keys["flipped"])
 
 
 def test_a_run_that_turns_out_to_be_damaged_when_it_is_chosen_is_named_and_left_out(monkeypatch, tmp_path, app_modules):
@@ -141,7 +143,7 @@ def test_a_run_that_turns_out_to_be_damaged_when_it_is_chosen_is_named_and_left_
 
 
 def test_which_runs_can_be_compared_is_known_without_opening_a_table(monkeypatch, tmp_path, app_modules):
-    from session import reading
+    from session import cached_data
 
     monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
     monkeypatch.setattr(stores, "DEMO", tmp_path / "no-demo")
@@ -155,10 +157,12 @@ def test_which_runs_can_be_compared_is_known_without_opening_a_table(monkeypatch
     monkeypatch.setattr(wb.LogitTable, "load", lambda *given: opened.append(given))
     check = StoredRun.check
     monkeypatch.setattr(StoredRun, "check", lambda run: checked.append(run.key) or check(run))
-    assert set(reading.comparable(keys[0])) == {key for number, key in enumerate(keys) if number % 3 != 2} - {keys[0]}
+    assert set(cached_data.comparable(keys[0])) == {key for number, key in enumerate(keys) if number % 3 != 2} - {
+        keys[0]
+    }
     assert len(checked) == 12
-    assert len(reading.comparable(keys[2])) == 3
-    assert reading.run(keys[5]).short == keys[5]
+    assert len(cached_data.comparable(keys[2])) == 3
+    assert cached_data.run(keys[5]).short == keys[5]
     assert len(checked) == 12  # the runs were looked at once
     assert opened == []
 
@@ -194,7 +198,7 @@ def test_no_folder_of_this_machine_is_told_to_a_browser(monkeypatch, tmp_path, a
 
 @pytest.mark.parametrize("name", ["set_sizes", "per_class", "accuracy_against_size", "reliability"])
 def test_the_code_that_is_shown_makes_the_picture_again(monkeypatch, store, app_modules, name):
-    from session import reading
+    from session import cached_data
 
     monkeypatch.setenv("WORKBENCH_HOME", str(store.root))
     tables = store.open("aaaa").tables
@@ -205,7 +209,7 @@ def test_the_code_that_is_shown_makes_the_picture_again(monkeypatch, store, app_
         "reliability": lambda: wb.figures.reliability(tables["test"]),
     }[name]()
     made = {}
-    exec(reading.code("aaaaaaaaaaaa", drawn), made)
+    exec(cached_data.code("aaaaaaaaaaaa", drawn), made)
     assert made["figure"].frame.equals(drawn.frame)
 
 
@@ -227,6 +231,28 @@ def test_a_first_start_asks_for_nothing_opens_the_browser_and_ends_in_peace_at_c
     assert "ScriptRunContext" not in log.read_text()
 
 
+def test_a_request_to_end_deletes_the_uploads_and_is_no_error(own_port, tmp_path):
+    port, log = own_port(), tmp_path / "log"
+    brings = (  # the server brings a file itself
+        "import runpy, sys; from pathlib import Path; sys.path.insert(0, str(Path(sys.argv[1]).parent));"
+        "import numpy, workbench; from session import cached_data; from views import sets;"
+        "from workbench.store.imported_tables import keep_tables;"
+        "table = workbench.LogitTable(numpy.eye(8), numpy.arange(8));"
+        "keep_tables(table, title='secret', store=cached_data.claim_uploads()); sets.prepare = int;"
+        "sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
+    )
+    python, *command = app_command(port, headless=True)
+    with (
+        log.open("w") as written,
+        start_server([python, "-c", brings, *command], port, {"WORKBENCH_HOME": str(tmp_path)}, log=written) as app,
+    ):
+        assert list((tmp_path / "uploads").glob("*/*/run.json"))
+        app.server.terminate()
+        assert app.server.wait(60) == 0
+    assert list((tmp_path / "uploads").iterdir()) == []
+    assert "Traceback" not in log.read_text()
+
+
 @pytest.mark.parametrize("n_classes", [99, 100, 101, 300])
 def test_bars_of_single_classes_open_rows_and_those_of_many_classes_do_not(n_classes):
     table = wb.LogitTable(9 * np.eye(400, dtype=np.float32)[:n_classes], np.arange(n_classes))  # some without rows
@@ -239,25 +265,25 @@ def test_bars_of_single_classes_open_rows_and_those_of_many_classes_do_not(n_cla
 
 
 def test_the_point_of_G_lies_on_its_curve_also_where_ties_make_sets_larger(app_modules, tmp_path, monkeypatch):
-    from controls import places
-    from session import reading
+    from controls import positions
+    from session import cached_data
 
     monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
     stored = keep_tables(wb.LogitTable(np.zeros((40, 6)), np.arange(40) % 6), title="ties")
-    at = places.places(stored.key[: reading.SHORT])
+    at = positions.places(stored.key[: cached_data.SHORT])
     assert set(at.mean_size) == {0, 6}  # all classes tie: all of them, or none, reach a threshold
     assert set(at.K[: len(at.K_values)]) == set(at.K_values)  # the slider keeps what was asked
 
 
 def test_the_slider_of_K_begins_below_one_where_rows_have_less_than_one_label(app_modules, tmp_path, monkeypatch):
-    from controls import places
-    from session import reading
+    from controls import positions
+    from session import cached_data
 
     monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
     scores = np.random.default_rng(0).normal(size=(80, 6))
     labels = np.where(np.arange(80) % 5 < 2, -1, scores.argmax(1))
     stored = keep_tables(wb.LogitTable(scores, labels), title="four in ten without a label")
-    at = places.places(stored.key[: reading.SHORT])
+    at = positions.places(stored.key[: cached_data.SHORT])
     assert at.sliders()[0].values[0] == 0.1
     asked = at.nearest("K", 0.6)
     assert (asked.value, asked.rule) == (0.6, wb.AverageK(0.6))
@@ -273,14 +299,14 @@ def test_a_position_is_the_same_in_address_session_and_browser(app_modules, tmp_
     def script(key):
         import streamlit as st
 
-        from controls.places import places
+        from controls.positions import places
 
-        asked = places(key).asked()
+        asked = places(key).current()
         asked.keep()
-        assert places(key).asked() == asked  # as the address has it
+        assert places(key).current() == asked  # as the address has it
         address = dict(st.query_params)
         st.query_params.clear()
-        assert places(key).asked() == asked  # as the session has it
+        assert places(key).current() == asked  # as the session has it
         assert places(key).nearest(**{"held": asked.held, "value": asked.value}) == asked  # as the browser tells it
         st.session_state["found"] = asked.held, asked.value, repr(asked.rule), address
 
@@ -294,3 +320,19 @@ def test_a_position_is_the_same_in_address_session_and_browser(app_modules, tmp_
         app.run()
         assert not app.exception
         assert app.session_state["found"] == found
+
+
+def test_the_photographs_of_the_same_rows_are_packed_once(monkeypatch, app_modules):
+    from drawing import photos
+
+    packed = []
+    monkeypatch.setattr(photos.cached_data, "photographs", lambda _: np.zeros((9, 4, 4, 3), np.uint8))
+    monkeypatch.setattr(photos, "data_url", lambda picture: packed.append(picture.shape) or f"data:{len(packed)}")
+    rows = np.arange(3)
+    assert [photos.sheet("packed once", each) for each in (rows, rows, rows[:2], rows)] == [
+        "data:1",
+        "data:1",
+        "data:2",
+        "data:1",
+    ]
+    assert packed == [(4, 12, 3), (4, 8, 3)]

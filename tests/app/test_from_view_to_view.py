@@ -22,12 +22,12 @@ def sets_of(store, name, rule):
 
 def lists(page, rows, n=400):
     arrives(page, "Samples")
-    says(page, f"{len(rows)} of {n} test rows")
+    says(page, f"{len(rows)} of {n} rows")
 
 
 def says_the_rule(page, sets):
     """The page, its address included, says that its sets are those of RAPS."""
-    reads(page, {"Accuracy": f"{sets.hits.mean():.1%}", "Mean size": f"{sets.sizes.mean():.2f}"})
+    reads(page, {"Correct": f"{sets.hits.mean():.1%}", "Mean size": f"{sets.sizes.mean():.2f}"})
     asks(page, **AS_RAPS)
 
 
@@ -45,7 +45,7 @@ def test_a_rule_stays_chosen_from_view_to_view_and_back(opened, store):
 
     choose(page, "Run", "no labels")  # on which no such promise can be fitted
     says(page, "no labels: there are sizes to show")
-    reads(page, {"Target K": "5.00"})
+    reads(page, {"K": "5.00"})
 
 
 def test_a_bar_a_class_and_a_bin_open_their_rows_with_every_rule(opened, store):
@@ -79,14 +79,11 @@ def test_a_bar_a_class_and_a_bin_open_their_rows_with_every_rule(opened, store):
     page.goto(address)
     lists(page, RowFilter(sizes=(2, 2), groups=(("shots", "many"),)).rows(sets))
 
-
-def test_rows_of_a_view_without_rules_are_shown_with_its_own_threshold(opened, store):
-    page = opened(**AS_RAPS)
-    go(page, "Labels")
+    go(page, "Labels")  # which has no rules: its rows are shown with its own threshold
     clicked(page, f"confidence-{KEYS['garden'][:12]}", point=30)
     sets = sets_of(store, "garden", wb.AverageK(5.0))
     lists(page, RowFilter(sure=(0.75, 0.775)).rows(sets))
-    reads(page, {"Target K": "5.00", "Mean size": f"{sets.sizes.mean():.2f}"})
+    reads(page, {"K": "5.00", "Mean size": f"{sets.sizes.mean():.2f}"})
     assert "rule" not in in_address(page)
 
 
@@ -108,10 +105,10 @@ def test_a_step_back_for_every_move_leads_to_the_view_before_as_it_was_left(open
     asks(page, K=2.5)
     for K in ("2.40", "2.30"):
         page.go_back()
-        reads(page, {"Target K": K})
+        reads(page, {"K": K})
     page.go_back()
     arrives(page, "Sets")
-    reads(page, {"Target K": "2.30"})
+    reads(page, {"K": "2.30"})
     page.go_forward()
     arrives(page, "Classes")
     settled(page)

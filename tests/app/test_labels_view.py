@@ -24,10 +24,11 @@ from browsing import (
 
 import workbench as wb
 from workbench.figures.base import counted
-from workbench.figures.of_probabilities.rejection import share_answered
+from workbench.figures.probabilities.rejection import share_answered
 from workbench.metrics.comparison import zero_and_many
 from workbench.metrics.rows import RowFilter
 from workbench.store import DEMO, Store
+from workbench.store.run_titles import names
 
 pytestmark = pytest.mark.browser
 
@@ -47,9 +48,10 @@ def test_softmax_sigmoid_and_quasibinary_stand_side_by_side_and_follow_the_thres
     page.set_viewport_size({"width": 1024, "height": 4000})  # a picture out of sight does not move
     pressed(page, "threshold", "ArrowLeft", times=3)
     threshold = float(page.locator("input[name=threshold]").get_attribute("aria-valuetext"))
-    tables = {link.capitalize(): Store(DEMO).open(key).tables["test"] for link, key in meadow.items()}
-    for link, key in meadow.items():
-        expected = wb.figures.none_of_these(tables[link.capitalize()], threshold)
+    called = names({run.key: run.record for run in Store(DEMO).runs()})
+    tables = {called[key]: Store(DEMO).open(key).tables["test"] for key in meadow.values()}
+    for key in meadow.values():
+        expected = wb.figures.none_of_these(tables[called[key]], threshold)
         shown = figure(page, f"confidence-{key[:12]}")
         assert shown["shapes"][0]["x0"] == pytest.approx(threshold)
         np.testing.assert_allclose(shown["data"][0]["y"], expected.plot().data[0].y)
@@ -57,7 +59,7 @@ def test_softmax_sigmoid_and_quasibinary_stand_side_by_side_and_follow_the_thres
         words = page.locator(f".st-key-figure-confidence-{key[:12]} .wb-subtitle").inner_text()
         assert (
             words
-            == f"n = {counted(tables[link.capitalize()].n, 'row')}: {answered['with a label']:.1%} with a label answered, "
+            == f"n = {counted(tables[called[key]].n, 'row')}: {answered['with a label']:.1%} with a label answered, "
             + (f"{1 - answered['without a label']:.1%} without a label refused")
         )
     curves = wb.figures.f1_against_threshold(tables).frame
@@ -81,13 +83,13 @@ def test_a_table_of_ones_own_with_many_labels_stands_alone(opened, store):
     points = wb.figures.reliability(table, bins=10, K=4).points()
     shown = figure(page, f"reliability-{KEYS['many labels'][:12]}")["data"][2]
     np.testing.assert_allclose(shown["y"], points["accuracy"], atol=1e-6)
-    assert page.get_by_text("On the same rows", exact=True).count() == 0
+    assert page.get_by_text("Compare with", exact=True).count() == 0
     assert page.locator(".wb-live img").count() == 0
     clicked(page, f"confidence-{KEYS['many labels'][:12]}", trace=2, point=25)  # a bar of the rows without a label
     page.wait_for_url("**/samples?**")
     sets = wb.Threshold(0.7).fit(table).sets(table)
     rows = RowFilter(sure=(0.625, 0.65), n_labels=(0, 0)).rows(sets)
-    says(page, f"{len(rows)} of {len(sets)} test rows")
+    says(page, f"{len(rows)} of {len(sets)} rows")
     asks(page, sure=[0.625, 0.65], labels="none")
 
 
@@ -101,3 +103,10 @@ def test_with_one_label_a_row_or_none_the_page_says_what_it_still_shows(opened, 
         (values,) = wb.figures.none_of_these(store.open(KEYS[run]).tables["test"]).kinds.values()
         said = f"{share_answered(values, 0.3):.1%} of all rows answered"
         page.locator(".wb-figure .wb-subtitle", has_text=said).wait_for()
+
+
+def test_a_run_of_one_label_leads_to_one_of_many(opened):
+    page = opened(view="labels", wait_for=".wb-figure")
+    click(page.get_by_role("button", name="Show many labels"))
+    asks(page, run=KEYS["many labels"][:12])
+    page.locator(".st-key-figure-f1 .wb-figure").wait_for()

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import json
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from browsing import asks, click, click_in, says, serious_violations, settled, shown_code, too_wide
+from browsing import asks, choose, click, click_in, says, serious_violations, settled, shown_code, tab, too_wide
 from waiting import eventually
 
 import workbench as wb
-from workbench.figures.of_losses.evaluation import on_three_classes
-from workbench.launching import start_server
+from workbench.app_server import start_server
+from workbench.figures.losses.evaluation import on_three_classes
 from workbench.losses import LOSSES
 
 APP = Path(__file__).resolve().parents[2] / "app"
@@ -23,16 +25,16 @@ APP = Path(__file__).resolve().parents[2] / "app"
 
 @pytest.fixture
 def views(monkeypatch):
-    """The view's own module, without a server."""
+    """The modules of the view, without a server."""
     monkeypatch.syspath_prepend(str(APP))
-    from views import landscapes
+    from views.landscapes import loss_controls, studio
 
-    return landscapes
+    return SimpleNamespace(**vars(loss_controls), one_step_further=studio.one_step_further)
 
 
 @pytest.mark.parametrize("loss_class", LOSSES, ids=lambda loss_class: loss_class.__name__)
 def test_every_position_of_every_slider_is_a_loss_that_can_be_drawn(views, loss_class):
-    knobs = views.knobs_on_triangle(loss_class.__name__)
+    knobs = views.knobs_on_triangle(views.Setting(loss_class.__name__, {}))
     assert list(knobs) == list(loss_class.knobs())
     first = {name: value for name, (_, value) in knobs.items()}
     for name, (knob, _) in knobs.items():
@@ -44,7 +46,9 @@ def test_every_position_of_every_slider_is_a_loss_that_can_be_drawn(views, loss_
 
 @pytest.mark.parametrize("loss_class", LOSSES, ids=lambda loss_class: loss_class.__name__)
 def test_a_loss_opens_as_the_gallery_shows_it(views, loss_class):
-    first = {name: value for name, (_, value) in views.knobs_on_triangle(loss_class.__name__).items()}
+    first = {
+        name: value for name, (_, value) in views.knobs_on_triangle(views.Setting(loss_class.__name__, {})).items()
+    }
     assert loss_class(**first) == on_three_classes(loss_class)
 
 
@@ -89,13 +93,73 @@ def test_the_ends_of_a_scale_only_grow(views):
     assert views.wide_enough([small], (0.0, 150.0)) == (0.0, 150.0)
 
 
+def test_a_formula_is_a_loss_of_its_own_whose_knobs_are_those_that_it_reads(drawn, views):
+    formula = "relu(a + max(s_others) - s_y)"
+    page = drawn("landscapes", part="Level sets", loss="Own formula", loss_formula=formula, beside="Top-K hinge")
+    assert page.query_params["loss_formula"] == formula
+    keys = [slider.key for slider in page.select_slider]
+    assert {key for key in keys if "_" in key} == {"Formula_a", "right_TopKHinge_K"}
+    own = views.Setting("Formula", {"expression": formula})
+    assert list(views.knobs_on_triangle(own)) == ["expression", "a"]
+
+
+def test_a_formula_with_a_mistake_is_answered_and_the_last_one_stays_drawn(drawn):
+    page = drawn("landscapes", part="Level sets", loss="Own formula", loss_formula="sum(s**2) - s_y")
+    for typed, read, wrong in (("sum(s**2) - s_z", "sum(s**2) - s_y", 1), ("sum(s) - 2 * s_y", "sum(s) - 2 * s_y", 0)):
+        page.text_input(key="loss_formula").set_value(typed).run()
+        said = [error.value.replace("\\", "") for error in page.error]
+        assert ["'s_z' is not known" in each for each in said] == [True] * wrong
+        assert page.text_input(key="loss_formula").value == typed
+        assert page.session_state["levels seen"][0].knobs == {"expression": read}
+
+
+def test_losses_of_an_allowed_module_are_offered_and_those_of_others_are_never_imported(drawn, monkeypatch, tmp_path):
+    text = "from workbench.losses import Focal\nclass Blurred(Focal):\n    '''Mine.'''\n    title = 'Blurred'\n"
+    (tmp_path / "course_losses.py").write_text(text, encoding="utf-8")
+    (tmp_path / "your_losses.py").write_text("raise SystemExit('imported')", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("WORKBENCH_ALLOW", "course_losses")
+    page = drawn("landscapes", part="Level sets", loss="Blurred", **{"course_losses:Blurred_gamma": "1"})
+    assert page.session_state["levels seen"][0] == ("course_losses:Blurred", {"gamma": 1.0})
+    page = drawn("landscapes", part="Level sets", loss="your_losses:Loss")
+    assert any("your_losses" in warning.value.replace("\\", "") for warning in page.warning)
+
+
+def sent(app):
+    """What a page that `AppTest` drew sends to the browser, in one text."""
+    return " ".join(
+        json.dumps(json.loads(each.proto.json), ensure_ascii=False)
+        for each in app.get("bidi_component")
+        if each.proto.json
+    )
+
+
+def test_a_law_that_would_sum_to_more_than_one_is_cut_and_the_page_says_so(drawn):
+    page = drawn("landscapes", part="Conditional risk", pi0="0.9", pi1="0.9")
+    assert "π = (0.9, 0.1, 0)" in sent(page)
+    assert any("π₀ leaves 0.1 for π₁, which is what is drawn." in caption.value for caption in page.caption)
+
+
+def test_the_page_says_where_too_much_noise_breaks_calibration(drawn):
+    epsilon = wb.losses.NoisedTopK.knobs()["epsilon"].snapped(1.5)
+    page = drawn("landscapes", part="Conditional risk", NoisedTopK_epsilon=f"{epsilon:g}")
+    assert "leaving {0, 1} is free" in sent(page)
+    assert "free for 100%" in sent(page)
+
+
+def test_scores_without_weights_are_told_so_in_the_weight_space(drawn):
+    page = drawn("landscapes", part="Weight space")
+    assert any("so nothing can be moved" in text.value for text in (*page.info, *page.markdown, *page.caption))
+    assert not [button.label for button in page.button if button.label.startswith("Compute")]
+
+
 # In a browser
 
 EVERY_TEXT = f"""
 import inspect, sys
 sys.path.insert(0, {str(APP)!r})
 import streamlit as st
-from views.landscapes import in_markdown
+from views.landscapes.loss_controls import in_markdown
 from workbench.losses import LOSSES
 for loss_class in LOSSES:
     st.markdown(in_markdown(inspect.getdoc(loss_class)))
@@ -111,7 +175,7 @@ def test_the_formulas_of_every_loss_are_set_and_none_is_shown_raw(browser, own_p
     options = ["--server.headless=true", "--server.fileWatcherType=none", "--browser.gatherUsageStats=false"]
     command = [sys.executable, "-m", "streamlit", "run", str(tmp_path / "texts.py"), f"--server.port={port}", *options]
     with (tmp_path / "log").open("w") as log, start_server(command, port, {}, folder=tmp_path, log=log) as server:
-        page = browser.pages[0] if browser.pages else browser.new_page()
+        page = tab(browser)
         page.goto(server.url)
         says(page, "That was all.")
         displayed = sum(inspect.getdoc(loss_class).count("$$") // 2 for loss_class in LOSSES)
@@ -170,34 +234,28 @@ def moved(page, key, times=1, arrow="ArrowRight"):
         page.keyboard.press(arrow)
 
 
+def stand_on_one_line(page):
+    """Two triangles fill their columns, and axe finds nothing serious."""
+    left, right = (page.locator(f".st-key-figure-levels-{place} .wb-picture") for place in (0, 1))
+    assert left.bounding_box()["y"] == pytest.approx(right.bounding_box()["y"])
+    assert left.evaluate("picture => picture._fullLayout.xaxis._length / picture.clientWidth") > 0.9
+    assert serious_violations(page) == []
+
+
 @pytest.mark.browser
 def test_the_story_begins_with_two_classes_and_no_part_of_it_is_wider_than_a_small_laptop(landscapes):
-    page = landscapes("Stand-ins", width=1024)
-    assert page.get_by_role("figure", name="Stand-ins for the error").is_visible()
+    page = landscapes("Surrogates", width=1024)
+    assert page.get_by_role("figure", name="Surrogates of the error").is_visible()
     assert too_wide(page) == 0
     pictures = {"Level sets": "levels-0", "Conditional risk": "risk", "Gallery": "gallery"}
     for part, picture in pictures.items():
-        click(page.get_by_test_id("stButtonGroup").get_by_text(part, exact=True))
+        choose(page, "View", part)
         page.locator(f".st-key-figure-{picture}").wait_for()
         settled(page)
         assert too_wide(page) == 0
 
 
-@pytest.mark.browser
-def test_a_slider_shows_exactly_what_the_library_gives_and_nothing_jumps(landscapes):
-    page = landscapes("Level sets")
-    before = shown(page, "levels-0")
-    moved(page, "NoisedTopK_epsilon", 3)
-    grid = wb.losses.NoisedTopK.knobs()["epsilon"].values()
-    epsilon = float(grid[grid > 0.2][2])
-    said(page, "levels-0", f"ε = {epsilon:g},")
-    after = shown(page, "levels-0")
-    expected = wb.figures.level_sets(wb.losses.NoisedTopK(K=2, epsilon=epsilon)).frame
-    assert_shows(page, "levels-0", expected)
-    assert (after["axes"], after["colours"]) == (before["axes"], before["colours"])
-    asks(page, NoisedTopK_epsilon=epsilon)
-
-
+# Before tests that move sliders of a hundred positions, whose pictures the server would make first.
 @pytest.mark.browser
 def test_once_all_pictures_of_a_knob_are_made_they_follow_it_in_the_browser(landscapes):
     page = landscapes("Level sets", loss="Top-K hinge", gradients="true")
@@ -219,6 +277,21 @@ def test_once_all_pictures_of_a_knob_are_made_they_follow_it_in_the_browser(land
 
 
 @pytest.mark.browser
+def test_a_slider_shows_exactly_what_the_library_gives_and_nothing_jumps(landscapes):
+    page = landscapes("Level sets")
+    before = shown(page, "levels-0")
+    moved(page, "NoisedTopK_epsilon", 3)
+    grid = wb.losses.NoisedTopK.knobs()["epsilon"].values()
+    epsilon = float(grid[grid > 0.2][2])
+    said(page, "levels-0", f"ε = {epsilon:g},")
+    after = shown(page, "levels-0")
+    expected = wb.figures.level_sets(wb.losses.NoisedTopK(K=2, epsilon=epsilon)).frame
+    assert_shows(page, "levels-0", expected)
+    assert (after["axes"], after["colours"]) == (before["axes"], before["colours"])
+    asks(page, NoisedTopK_epsilon=epsilon)
+
+
+@pytest.mark.browser
 def test_a_click_in_the_gallery_opens_that_loss(landscapes):
     page = landscapes("Gallery")
     area = page.locator(".st-key-figure-gallery .wb-picture")
@@ -237,11 +310,12 @@ def test_a_click_in_the_gallery_opens_that_loss(landscapes):
 
 
 @pytest.mark.browser
-def test_two_losses_share_sliders_and_one_colour_scale(landscapes):
-    page = landscapes("Level sets", loss="Top-K hinge", beside="Calibrated top-K hinge")
+def test_two_losses_share_sliders_and_one_colour_scale_by_night_on_a_small_laptop(landscapes):
+    page = landscapes("Level sets", width=1024, scheme="dark", loss="Top-K hinge", beside="Calibrated top-K hinge")
+    stand_on_one_line(page)
     left, right = shown(page, "levels-0"), shown(page, "levels-1")
     assert left["colours"] == right["colours"] == [0, 2]
-    assert page.locator("input[type=range]").count() == 1
+    assert page.locator(".st-key-side input[type=range]").count() == 1
     moved(page, "TopKHinge_K", arrow="ArrowLeft")
     said(page, "levels-1", "K = 1")
     said(page, "levels-0", "K = 1")
@@ -271,16 +345,6 @@ def test_the_axis_of_a_line_only_grows_while_a_slider_moves(landscapes):
 
 
 @pytest.mark.browser
-def test_two_settings_of_one_loss_move_apart(landscapes):
-    page = landscapes("Level sets", beside="Noised top-K")
-    moved(page, "right_NoisedTopK_epsilon", 5)
-    page.wait_for_function(
-        "() => document.querySelector('.st-key-figure-levels-1 .wb-subtitle')?.textContent.match(/ε = (?!0.2,)/)"
-    )
-    assert "ε = 0.2," in page.locator(".st-key-figure-levels-0 .wb-subtitle").inner_text()
-
-
-@pytest.mark.browser
 def test_the_law_of_the_label_is_moved_on_its_own_triangle(landscapes):
     page = landscapes("Conditional risk", pi0=0.6, pi1=0.2)
     said(page, "risk", "π = (0.6, 0.2, 0.2)")
@@ -297,25 +361,10 @@ def test_the_law_of_the_label_is_moved_on_its_own_triangle(landscapes):
 
 
 @pytest.mark.browser
-def test_a_law_that_would_sum_to_more_than_one_is_cut_and_the_page_says_so(landscapes):
-    page = landscapes("Conditional risk", pi0=0.9, pi1=0.9)
-    said(page, "risk", "π = (0.9, 0.1, 0)")
-    says(page, "π₀ leaves 0.1 for π₁, which is what is drawn.")
-
-
-@pytest.mark.browser
-def test_the_page_says_where_too_much_noise_breaks_calibration(landscapes):
-    epsilon = wb.losses.NoisedTopK.knobs()["epsilon"].snapped(1.5)
-    page = landscapes("Conditional risk", NoisedTopK_epsilon=epsilon)
-    said(page, "risk", "leaving {0, 1} is free")
-    said(page, "map", "free for 100%")
-
-
-@pytest.mark.browser
 def test_the_code_that_is_shown_makes_the_picture_and_four_files_can_be_taken_away(landscapes):
     page = landscapes("Level sets", loss="Cross-entropy", label=0, gradients="true")
     made = {}
-    exec(shown_code(page), made)
+    exec(shown_code(page.locator(".st-key-figure-levels-0")), made)
     expected = wb.figures.level_sets(wb.losses.CrossEntropy(), label=0, gradients=True)
     assert made["figure"].frame.equals(expected.frame)
     for name, start in (
@@ -352,16 +401,45 @@ def test_the_plane_around_trained_weights_is_computed_on_request_and_shows_what_
 
 
 @pytest.mark.browser
-def test_scores_without_weights_are_told_so_in_the_weight_space(opened):
-    page = opened("garden", view="landscapes", wait_for="text=so nothing can be moved", part="Weight space")
-    assert page.get_by_role("button", name="Compute").count() == 0
+def test_two_settings_of_one_loss_stand_on_one_line_of_a_small_laptop_and_move_apart(landscapes):
+    page = landscapes("Level sets", width=1024, beside="Noised top-K")
+    stand_on_one_line(page)
+    moved(page, "right_NoisedTopK_epsilon", 5)
+    page.wait_for_function(
+        "() => document.querySelector('.st-key-figure-levels-1 .wb-subtitle')?.textContent.match(/ε = (?!0.2,)/)"
+    )
+    assert "ε = 0.2," in page.locator(".st-key-figure-levels-0 .wb-subtitle").inner_text()
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_two_triangles_stand_on_one_line_fill_their_columns_on_a_small_laptop_and_axe_finds_nothing(landscapes, scheme):
-    page = landscapes("Level sets", width=1024, scheme=scheme, beside="Cross-entropy")
-    left, right = (page.locator(f".st-key-figure-levels-{place} .wb-picture") for place in (0, 1))
-    assert left.bounding_box()["y"] == pytest.approx(right.bounding_box()["y"])
-    assert left.evaluate("picture => picture._fullLayout.xaxis._length / picture.clientWidth") > 0.9
-    assert serious_violations(page) == []
+def test_in_the_studio_a_click_moves_the_probe_and_every_number_is_the_library_s(landscapes):
+    page = landscapes("Level sets", loss="Calibrated top-K hinge", CalibratedTopKHinge_K=1)
+    area = page.locator(".st-key-figure-levels-0 .wb-picture")
+    x, y = area.evaluate(
+        """picture => {
+            const { xaxis, yaxis } = picture._fullLayout;  // s = (0.4, 1.2, 0.4)
+            return [xaxis._offset + xaxis.l2p(0.7), yaxis._offset + yaxis.l2p(0.2 * Math.sqrt(3) / 2)];
+        }"""
+    )
+    click_in(area, x, y)
+    asks(page, s0=0.4, s1=1.2)
+    expected = wb.figures.probe(wb.losses.CalibratedTopKHinge(K=1), (0.4, 1.2, 0.4), label=2)
+    says(page.locator(".st-key-figure-probe .wb-title"), expected.title)
+    settled(page)
+    bars = page.locator(".st-key-figure-probe .wb-picture").evaluate(
+        "picture => picture._fullData.map((trace) => Array.from(trace.y))"
+    )
+    np.testing.assert_allclose(bars, expected.frame[["score", "probability", "gradient"]].T, atol=1e-6)
+    choose(page, "Compare with", "Cross-entropy")
+    click(page.get_by_role("radio", name="A − B"))
+    said(page, "levels-0", "line: equal")
+    hinge, cross_entropy = wb.losses.CalibratedTopKHinge(K=1), wb.losses.CrossEntropy()
+    assert_shows(page, "levels-0", wb.figures.loss_difference(hinge, cross_entropy).frame)
+    says(
+        page.locator(".st-key-figure-probe .wb-title"), wb.figures.probe([hinge, cross_entropy], (0.4, 1.2, 0.4)).title
+    )
+    asks(page, show="A − B", s0=0.4, s1=1.2)
+    click(page.get_by_role("radio", name="Both"))
+    click(page.get_by_role("radio", name="grid"))
+    said(page, "levels-1", "10 paths of 30 steps")
+    asks(page, paths="grid")

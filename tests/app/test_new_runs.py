@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -10,10 +11,9 @@ from browsing import click
 from streamlit.testing.v1 import AppTest
 
 import workbench as wb
-from workbench import words
-from workbench.datasets import DATASETS, recipe_class
+from workbench import display_names
+from workbench.datasets import DATASETS, DatasetSpec, recipe_class
 from workbench.store import Store
-from workbench.workers.heads_process import run_described
 
 APP = Path(__file__).resolve().parents[2] / "app"
 LOSSES = [loss for loss in wb.losses.LOSSES if loss.trains]
@@ -23,13 +23,15 @@ SMALL = {
     "meadow": {"data_species": 20, "data_genera": 4, "data_n_train": 1000, "data_n_val": 500, "data_n_test": 500},
     "letters": {},
     "digits": {},
+    "symbols": {"data_n_train": 500, "data_n_val": 100, "data_n_test": 100},
+    "names": {"data_dimensions": 64},
 }
 QUICK = {"recipe": "quick-rows", "epochs_quick-rows": 1}
 
 
 @pytest.fixture
 def asked_for(monkeypatch):
-    """`asked_for(data="digits", new_loss="Focal")`: what the page would ask the worker for, as it stands in `run.json`.
+    """`asked_for(data="digits", new_loss="Focal")`: the run that the page would ask the worker for.
 
     Or only the `part` of the page with that name.
     """
@@ -48,19 +50,15 @@ def asked_for(monkeypatch):
         app.query_params = {name: value if isinstance(value, list) else str(value) for name, value in address.items()}
         app.run()
         assert not app.exception
-        return json.loads(json.dumps(app.session_state["asked for"]))
+        return app.session_state["asked for"]
 
     return compose
-
-
-def in_json(value):
-    return json.loads(json.dumps(value))
 
 
 @pytest.mark.parametrize("data", DATASETS)
 def test_data_whose_knobs_nobody_moved_have_their_default_knobs(asked_for, data):
     defaults = {name: knob.default for name, knob in recipe_class(data).knobs().items()}
-    assert asked_for(data=data)["dataset"] == {"name": data, "knobs": in_json(defaults)}
+    assert asked_for(data=data).dataset == DatasetSpec(data, defaults)
 
 
 def test_augmentations_are_chosen_for_a_new_run_and_kept_with_the_data_of_a_run(asked_for, tmp_path, monkeypatch):
@@ -69,48 +67,46 @@ def test_augmentations_are_chosen_for_a_new_run_and_kept_with_the_data_of_a_run(
     from workbench.training import Run, train
 
     chosen = [PaddedCrop(), HorizontalFlip()]
-    described = asked_for(data="digits", augmentation=[words.title_of(type(each)) for each in chosen], **QUICK)
-    assert described["transforms"] == [each.spec() for each in chosen]
-    assert run_described(described).transforms == tuple(chosen)
-    assert asked_for(data="digits", **QUICK)["transforms"] == []
+    run = asked_for(data="digits", augmentation=[display_names.title_of(type(each)) for each in chosen], **QUICK)
+    assert run.transforms == tuple(chosen)
+    assert asked_for(data="digits", **QUICK).transforms == ()
     made = {}
-    exec(training_requests.code(described).partition("trained =")[0], made)
-    assert made["run"].key == run_described(described).key
-    assert training_requests.title(described).endswith("Padded crop, padding = 4 · Horizontal flip, p = 0.5")
+    exec(training_requests.code(run).partition("trained =")[0], made)
+    assert made["run"].key == run.key
+    assert training_requests.title(run).endswith("Padded crop, padding = 4 · Horizontal flip, p = 0.5")
 
     monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
     kept = (HorizontalFlip(0.25), Normalise((0.5,), (0.5,)))
     trained = train(
         Run("digits", model="linear", epochs=1, device="cpu", transforms=kept), store=Store(tmp_path), progress=False
     )
-    described = asked_for(key=trained.stored.key, data="those of the chosen run", **QUICK)
-    assert described["transforms"] == in_json([each.spec() for each in kept])
+    assert asked_for(key=trained.stored.key, data="those of the chosen run", **QUICK).transforms == kept
 
 
 @pytest.mark.usefixtures("one_thread")
-def test_every_loss_whose_knobs_nobody_moved_trains_as_new_runs_begin(asked_for, tmp_path):
+def test_every_loss_whose_knobs_nobody_moved_trains_with_its_defaults(asked_for, tmp_path):
     from workbench.training import train
 
-    described = asked_for(data="digits", **QUICK)
+    run = asked_for(data="digits", **QUICK)
     for loss in LOSSES:
-        described |= {"loss": asked_for(part="chosen_loss", new_loss=loss.title)}
-        assert described["loss"] == in_json(loss.for_new_runs().spec())
-        trained = train(run_described(described), store=Store(tmp_path), progress=False)
+        chosen = asked_for(part="chosen_loss", new_loss=loss.title)
+        assert chosen == loss()
+        trained = train(dataclasses.replace(run, loss=chosen), store=Store(tmp_path), progress=False)
         assert len(trained.history) == 1
 
 
 def test_a_knob_may_change_while_the_network_learns_from_a_beginning_to_where_its_slider_stands(asked_for):
     noised = {"part": "chosen_loss", "new_loss": "Noised top-K"}
-    assert asked_for(**noised)["knobs"]["epsilon"] == "anneal(3.0, 0.2)"
-    assert asked_for(**noised, changes_NoisedTopK="nothing")["knobs"]["epsilon"] == 0.2
+    assert repr(asked_for(**noised).epsilon) == "anneal(3.0, 0.2)"
+    assert asked_for(**noised, changes_NoisedTopK="nothing").epsilon == 0.2
     other = asked_for(**noised, changes_NoisedTopK="K", begin_NoisedTopK_K=10)
-    assert other["knobs"] == {"K": "anneal(10, 5)", "epsilon": 0.2, "n_samples": 5}
+    assert other.spec()["knobs"] == {"K": "anneal(10, 5)", "epsilon": 0.2, "n_samples": 5}
     values = [format(value, "g") for value in wb.losses.NoisedTopK.knobs()["epsilon"].values()]
     moved = asked_for(**noised, begin_NoisedTopK_epsilon=values[90], new_NoisedTopK_epsilon=values[20])
-    assert moved["knobs"]["epsilon"] == repr(wb.schedules.anneal(float(values[90]), float(values[20])))
+    assert repr(moved.epsilon) == repr(wb.schedules.anneal(float(values[90]), float(values[20])))
     damped = {"part": "chosen_loss", "new_loss": "Focal", "changes_Focal": "γ", "new_Focal_gamma": "0"}
-    assert asked_for(**damped)["knobs"]["gamma"] == "anneal(5.0, 0.0, course='linear')", "to zero there is no factor"
-    assert asked_for(part="chosen_loss", new_loss="Cross-entropy")["knobs"] == {}
+    assert repr(asked_for(**damped).gamma) == "anneal(5.0, 0.0, course='linear')", "to zero there is no factor"
+    assert asked_for(part="chosen_loss", new_loss="Cross-entropy") == wb.losses.CrossEntropy()
 
 
 def test_the_page_shows_a_schedule_in_words_and_in_its_code(drawn):
@@ -121,10 +117,10 @@ def test_the_page_shows_a_schedule_in_words_and_in_its_code(drawn):
 
 
 def test_weights_are_as_many_as_they_were_and_come_back_as_they_are_written(asked_for):
-    described = asked_for(data="meadow", data_organs="0.7, 0.1, 0.1, 0.1", new_loss="Differentiable top-k")
-    assert described["dataset"]["knobs"]["organs"] == [0.7, 0.1, 0.1, 0.1]
-    assert described["dataset"]["knobs"]["plants"] == [0.1, 0.3, 0.3, 0.3]
-    assert described["loss"]["knobs"]["p_k"] == [0.5, 0, 0, 0, 0.5]
+    run = asked_for(data="meadow", data_organs="0.7, 0.1, 0.1, 0.1", new_loss="Differentiable top-k")
+    assert run.dataset.knobs["organs"] == (0.7, 0.1, 0.1, 0.1)
+    assert run.dataset.knobs["plants"] == (0.1, 0.3, 0.3, 0.3)
+    assert run.loss.p_k == (0.5, 0, 0, 0, 0.5)
 
 
 @pytest.mark.parametrize("value", [(0.5, 0.5), (1 / 3, 2 / 3), (1.0, 0.0), (1 / 3, 1 / 3, 1 / 3), (1.0,)])
@@ -184,16 +180,18 @@ def test_a_run_that_ended_with_a_constant_answer_says_what_to_do(tmp_path, monke
 
         from session import training_requests
         from views.train import new_run
-        from workbench.workers.heads import FINISHED, Progress
+        from workbench.runs import Run
+        from workbench.workers.client import FINISHED, Progress
 
-        training_requests.long_worker = lambda: SimpleNamespace(progress=Progress(described, FINISHED, 1, (), key))
+        progress = Progress((Run.from_json(described),), FINISHED, {0: key})
+        training_requests.long_worker = lambda: SimpleNamespace(progress=progress)
         st.session_state["pages"] = ()  # to open the run in
         new_run.watch(False)
 
     from session import training_requests
 
     monkeypatch.setattr(training_requests, "long_worker", training_requests.long_worker)  # given back afterwards
-    described = json.loads(json.dumps(run.record.to_json()))
+    described = json.loads(json.dumps(run.record.run))
     for its_key, warnings in ((key, [said]), (run.key, [])):
         app = AppTest.from_function(page, args=(described, its_key), default_timeout=600).run()
         assert not app.exception

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 import workbench as wb
-from workbench.catalogue import RECIPES
+from workbench.runs.recipes import RECIPES as DECLARED
 from workbench.store import DEMO, Store
-from workbench.workers.heads_process import run_described
 
 APP = Path(__file__).resolve().parents[2] / "app"
+RECIPES = {name: SimpleNamespace(**recipe.described()) for name, recipe in DECLARED.items()}  # as run.json has them
 OF_HEADS = [name for name, recipe in RECIPES.items() if "features" in recipe.settings]
 OF_NETWORKS = [name for name in RECIPES if name not in OF_HEADS]
 
 
 @pytest.fixture
 def drawn(monkeypatch):
-    """`drawn(recipe="quick-rows")`: the controls of a run as an address asks for them; `described(…)` is its run."""
+    """`drawn(recipe="quick-rows")`: the controls of a run as an address asks for them; `described(…)` is its run as JSON."""
     monkeypatch.syspath_prepend(str(APP))
 
     def page(part, key):
@@ -29,8 +29,8 @@ def drawn(monkeypatch):
         from session import training_requests
         from views.train import new_run
 
-        st.session_state["described"] = described = getattr(new_run, part)(key)
-        st.session_state["code"] = str(training_requests.code(described))
+        st.session_state["run"] = run = getattr(new_run, part)(key)
+        st.session_state["code"] = str(training_requests.code(run))
 
     def compose(part="whole", key=None, **address):
         app = AppTest.from_function(page, args=(part, key), default_timeout=600)
@@ -43,7 +43,7 @@ def drawn(monkeypatch):
 
 
 def described(app: AppTest) -> dict:
-    return json.loads(json.dumps(app.session_state["described"]))
+    return app.session_state["run"].description()
 
 
 def said(app: AppTest) -> str:
@@ -61,13 +61,13 @@ def test_a_recipe_is_applied_whole_and_says_where_it_is_from_its_K_and_what_is_n
     app, recipe = drawn(recipe=name, data="digits"), RECIPES[name]
     assert {field: described(app)[field] for field in recipe.settings} == recipe.settings
     assert not app.info  # nothing differs
-    told = (recipe.paper, recipe.place, recipe.note, *recipe.untold, ", ".join(map(str, recipe.K)))
+    told = (recipe.paper, recipe.place, recipe.note, *recipe.unstated, ", ".join(map(str, recipe.K)))
     assert not [part for part in told if part not in said(app)]
 
 
 @pytest.mark.parametrize("name", ["imagenet-resnet18", "cifar100-densenet"])
 def test_the_page_trains_the_run_of_the_recipe(drawn, name):
-    made = run_described(described(drawn(recipe=name, data="digits")))
+    made = drawn(recipe=name, data="digits").session_state["run"]
     assert made.key == wb.recipes.RECIPES[name].run("digits").key
 
 
@@ -93,9 +93,13 @@ def test_transforms_of_the_data_that_a_paper_compares_become_part_of_the_data(dr
     name = "cifar100-label-noise"
     drawn(recipe=name, data="garden")
     setting = RECIPES[name].compared[4]
-    app = drawn(recipe=name, data="garden", **{f"compared_{name}": words(setting)})
-    assert described(app)["dataset"]["transforms"] == setting["transforms"]
-    assert "transforms: Label noise, probability = 0.1, seed = 0" in said(app)
+    app = drawn(recipe=name, data="garden", **{f"compared_{name}": words(DECLARED[name].compared[4])})
+    run = described(app)
+    assert [each["transform"] for each in run["dataset"]["transforms"]] == ["LabelNoise"]
+    assert [*run["dataset"]["transforms"], *run["transforms"]] == setting[
+        "transforms"
+    ]  # those of images change batches
+    assert "transforms: Label noise, p = 0.1" in said(app)
     assert not app.info
 
 
@@ -103,9 +107,9 @@ def test_what_a_recipe_sets_and_no_control_shows_is_told_in_words_and_in_the_cod
     drawn(recipe="imagenet-resnet18", data="digits")
     setting = RECIPES["imagenet-resnet18"].compared[2]
     app = drawn(recipe="imagenet-resnet18", data="digits", **{"compared_imagenet-resnet18": words(setting)})
-    assert "drops: 0.25, 0.5, 0.75" in said(app)
+    assert "milestones: 0.25, 0.5, 0.75" in said(app)
     assert "n samples: 10" in said(app)
-    assert "drops=(0.25, 0.5, 0.75)" in app.session_state["code"]
+    assert "milestones=(0.25, 0.5, 0.75)" in app.session_state["code"]
     assert "n_samples=10" in app.session_state["code"]
     app = drawn(recipe="cifar100-resnet18-adam", data="digits")
     monitor = RECIPES["cifar100-resnet18-adam"].settings["monitor"]
@@ -116,9 +120,9 @@ def test_what_a_recipe_sets_and_no_control_shows_is_told_in_words_and_in_the_cod
 def test_a_control_that_was_changed_says_that_the_run_differs_from_the_recipe(drawn):
     app = drawn(recipe="imagenet-resnet18", data="digits", **{"epochs_imagenet-resnet18": 10})
     assert app.info[0].value.replace("\\", "") == "This run differs from imagenet-resnet18: epochs is 10 and not 120."
-    assert described(app)["drops"] == [0.25, 0.5, 0.75]
+    assert described(app)["milestones"] == [0.25, 0.5, 0.75]
     app = drawn(recipe="quasibinary-zero-labels", data="digits", **{"new_loss_quasibinary-zero-labels": "Focal"})
-    assert "loss is Focal, γ = 2 and not Quasibinary, α = " in said(app)
+    assert "loss is Focal, γ = 2 and not Quasibinary, ρ = " in said(app)
 
 
 def test_a_recipe_whose_model_is_open_starts_with_one_of_the_paper(drawn):

@@ -2,30 +2,98 @@
 
 from __future__ import annotations
 
+import base64
+import re
+
+import numpy as np
 import pytest
-from browsing import KEYS, arrives, asks, at_rest, click, says, serious_violations
+from browsing import KEYS, RUDE, RUDE_FILE, arrives, asks, at_rest, click, says, serious_violations
 from waiting import eventually, next_frame
 
-from workbench.store.marks import marks_of, pin
+import workbench as wb
+from workbench.store import DEMO, Store
+from workbench.store.imported_tables import keep_tables
+from workbench.store.tags import pin, tags_of
 
 pytestmark = pytest.mark.writes
-HEADER = LINE = 35  # pixels of the table
+HEADER, LINE = 35, 56  # pixels of the head of the table and of a line
 
 
 def test_runs_are_found_by_a_part_of_what_is_known_of_them(drawn):
     app = drawn("runs")
     assert {"garden", "sharper", "garden · Noised top-K"} <= {*app.dataframe[0].value["name"]}
     app.text_input(key="find").set_value("noised").run()
-    assert app.dataframe[0].value["name"].tolist() == ["garden · Noised top-K"]
+    assert app.dataframe[0].value["name"].tolist() == ["garden · Noised top-K", "names · Noised top-K"]
     app.text_input(key="find").set_value("no such thing").run()
     assert app.info[0].value == "No run is like that."
+
+
+def test_each_run_has_its_top_1_accuracy_with_an_interval_and_its_calibration_error(drawn, store):
+    test = store.open(KEYS["garden"]).tables["test"]
+    lines = drawn("runs").dataframe[0].value.set_index("name")
+    assert lines.loc["garden", "top_1"] == pytest.approx(100 * wb.metrics.top_k_accuracy(test, K=1))
+    assert lines.loc["garden", "calibration"] == pytest.approx(100 * wb.metrics.expected_calibration_error(test))
+    low, high = (float(end) for end in lines.loc["garden", "interval"].split("–"))
+    assert low < lines.loc["garden", "top_1"] < high
+    assert np.isnan(lines.loc["no labels", "top_1"])
+    picture = base64.b64decode(lines.loc["garden", "drawn"].partition(",")[2]).decode()
+    left, right = (4 + 152 * end / 100 for end in (low, high))  # pixels of a line from 4 to 156
+    drawn_left, drawn_right = re.search(r"M([\d.]+) 12H([\d.]+)\" stroke=\"[^\"]+\" stroke-width=\"8", picture).groups()
+    assert (float(drawn_left), float(drawn_right)) == pytest.approx((left, right), abs=0.2)
+
+
+def test_each_run_says_how_it_learnt_and_in_what_state_it_is(drawn):
+    lines = drawn("runs").dataframe[0].value.set_index("name")
+    demo = next(run for run in Store(DEMO).runs() if run.title.startswith("garden · cnn · CrossEntropy"))
+    assert list(lines.loc["garden · Cross-entropy", "learning"]) == demo.history["val_accuracy"].tolist()
+    assert lines.loc["garden · Cross-entropy", "state"] == "10 epochs"
+    assert lines.loc["symbols · Published MLP", "state"] == "0 epochs"
+    assert lines.loc["garden", "state"] == "scores of a file"
+    assert len(lines.loc["garden", "learning"]) == 0
+
+
+def test_runs_on_the_same_test_rows_share_a_letter(drawn):
+    rows = drawn("runs").dataframe[0].value.set_index("name")["rows"]
+    assert rows["garden"] == rows["sharper"]
+    assert rows["garden"].endswith(" · 400")
+    assert rows["garden · Cross-entropy"] == rows["garden · Noised top-K"]
+    letters = [rows[name][:4] for name in ("garden", "garden · Cross-entropy", "names · Noised top-K")]
+    assert len({*letters}) == 3
+    assert rows["many labels"] == "60"  # of a run that is alone, and of one without labels, there is only a number
+    assert rows["no labels"] == "60"
+
+
+def test_runs_that_cannot_be_compared_say_why(drawn, monkeypatch):
+    from views import runs
+
+    monkeypatch.setattr(runs, "marked", lambda found: [KEYS["garden"], KEYS["sharper"], KEYS["many labels"]])
+    said = [text.value for text in drawn("runs").markdown if "Not comparable" in text.value]
+    assert said == ["Not comparable with **garden**:\n\n- **many labels**: it has 6 classes, this run 20"]
+
+
+def test_every_one_of_twelve_runs_is_removed_and_brought_back_at_once(drawn, store, monkeypatch):
+    from views import runs
+
+    table = wb.LogitTable(-np.eye(4), np.arange(4))
+    keys = [keep_tables(table, title=f"run {number}", store=store).key for number in range(12)]
+    monkeypatch.setattr(runs, "marked", lambda found: keys)
+    app = drawn("runs")
+    (remove,) = [button for button in app.button if button.label == "Remove"]
+    app = remove.click().run()
+    assert not any(map(store.has, keys))
+    monkeypatch.setattr(runs, "marked", lambda found: [])
+    (undo,) = [button for button in app.button if button.label == "Undo"]
+    app = undo.click().run()
+    assert not app.exception
+    assert all(map(store.has, keys))
+    assert store.trashed() == []
 
 
 def test_the_pinned_run_comes_first_and_opens_first(drawn, store):
     pin(store, KEYS["many labels"])
     app = drawn("runs")
     assert app.dataframe[0].value["name"].iloc[0] == "many labels"
-    assert "Or begin with many labels" in [button.label for button in drawn("start").button]
+    assert "Open many labels" in [button.label for button in drawn("start").button]
 
 
 def find(page, words):
@@ -58,17 +126,17 @@ def test_a_run_is_found_tagged_renamed_pinned_compared_removed_and_brought_back(
     page = opened(view="runs", wait_for="[data-testid=stDataFrame] canvas")
     button = {name: page.get_by_role("button", name=name, exact=True) for name in ("Pin", "Unpin", "Compare", "Undo")}
     find(page, KEYS["sharper"][:12])
-    says(page, "Nothing is chosen")
+    says(page, "Select runs with the boxes on the left")
     mark(page, 0, "Pin")
     click(page.get_by_role("button", name="Tags"))
-    page.get_by_label("With commas in between").fill("best")
-    click(page.get_by_role("button", name="Save"))
+    page.get_by_label("With commas in between").fill(f"best, {RUDE_FILE}")
+    click(page.get_by_role("button", name="Save", exact=True))
     eventually(page, lambda: tagged(store))
-    find(page, "best")
+    find(page, RUDE_FILE)
     click(page.get_by_role("button", name="Rename"))
-    page.get_by_label("What to call it").fill("sharpest")
-    click(page.get_by_role("button", name="Save"))
-    eventually(page, lambda: called(store, "sharpest"))
+    page.get_by_label("What to call it").fill(f"sharpest {RUDE}")
+    click(page.get_by_role("button", name="Save", exact=True))
+    eventually(page, lambda: called(store, f"sharpest {RUDE}"))
     click(button["Pin"])
     button["Unpin"].wait_for()
     assert serious_violations(page) == []
@@ -89,12 +157,12 @@ def test_a_run_is_found_tagged_renamed_pinned_compared_removed_and_brought_back(
     click(button["Undo"])
     page.locator("[data-testid=stDataFrame] canvas").first.wait_for()
     at_rest(page)
-    assert store.open(KEYS["sharper"]).title == "sharpest"
-    assert marks_of(store, KEYS["sharper"]).tags == ("best",)
+    assert store.open(KEYS["sharper"]).title == f"sharpest {RUDE}"
+    tagged(store)
 
 
 def tagged(store):
-    assert marks_of(store, KEYS["sharper"]).tags == ("best",)
+    assert set(tags_of(store, KEYS["sharper"]).tags) == {"best", RUDE_FILE}
 
 
 def called(store, name):

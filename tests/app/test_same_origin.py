@@ -1,4 +1,4 @@
-"""A page from elsewhere gets no word from the server, and nobody on the internet is asked about it."""
+"""A page from elsewhere gets no word from the server, and the server asks no other host."""
 
 from __future__ import annotations
 

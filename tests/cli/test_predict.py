@@ -53,7 +53,7 @@ def test_predict_writes_the_sets_of_new_rows_as_csv_and_as_json(key, new, tmp_pa
     trained = TrainedRun.open(key, Store(home))
     expected = wb.AverageK(K=2).fit(trained.tables["val"])(trained.tables["test"]).to_frame()
     for name in ("sets.csv", "sets.json"):
-        wanted = ["predict", key[:10], new, "--rule", "AverageK", "--K", 2, "--out", tmp_path / name]
+        wanted = ["predict", key[:10], new, "--rule", "AverageK", "--K", 2, "--output", tmp_path / name]
         assert main([str(each) for each in wanted]) == 0
         assert f"written to {tmp_path / name}" in capsys.readouterr().err
     frame = pd.read_csv(tmp_path / "sets.csv")
@@ -84,8 +84,8 @@ def test_without_a_file_the_sets_are_printed_and_a_rule_brings_its_knobs(key, ne
         (["KEY", "NEW", "--rule", "LAC", "--K", "2"], "--K 2: LAC has no K; it has confidence, min_size"),
         (["KEY", "NEW", "--K", "few"], "K = 'few' is not allowed"),
         (["KEY", "NEW", "--rule", "LAG"], "there is no rule named 'LAG'"),
-        (["KEY", "NEW", "--out", "OUT/sets.xls"], "sets are written as .csv or .json"),
-        (["KEY", "NEW", "--out", "OUT/no/sets.csv"], "there is no folder"),
+        (["KEY", "NEW", "--output", "OUT/sets.xls"], "sets are written as .csv or .json"),
+        (["KEY", "NEW", "--output", "OUT/no/sets.csv"], "there is no folder"),
     ],
 )
 def test_what_cannot_be_is_said_and_nothing_is_written(key, new, tmp_path, capsys, arguments, error):
@@ -101,7 +101,7 @@ def test_what_cannot_be_is_said_and_nothing_is_written(key, new, tmp_path, capsy
 def test_a_row_that_fails_leaves_the_file_of_before_as_it_was(key, new, tmp_path, capsys):
     (tmp_path / "sets.csv").write_text("of before")
     new.write_text("length,width\n1,2\n3,\n")
-    assert main(["predict", key, str(new), "--out", str(tmp_path / "sets.csv")]) == 2
+    assert main(["predict", key, str(new), "--output", str(tmp_path / "sets.csv")]) == 2
     assert "NaN or infinite numbers, first in row 1" in capsys.readouterr().err
     assert (tmp_path / "sets.csv").read_text() == "of before"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new.csv", "sets.csv"]
@@ -122,7 +122,7 @@ def test_names_with_the_mark_between_classes_go_into_json(home, new, tmp_path, c
     run = wb.Run(leaves(("oak", "elm", "fir;yew", "ash")), model="linear", epochs=1, device="cpu")
     key = train(run, store=Store(home), progress=False).stored.key
     assert main(["predict", key, str(new)]) == 2
-    assert "write --out FILE.json" in capsys.readouterr().err
-    assert main(["predict", key, str(new), "--rule", "TopK(K=3)", "--out", str(tmp_path / "sets.json")]) == 0
+    assert "write --output FILE.json" in capsys.readouterr().err
+    assert main(["predict", key, str(new), "--rule", "TopK(K=3)", "--output", str(tmp_path / "sets.json")]) == 0
     rows = json.loads((tmp_path / "sets.json").read_text())["rows"]
     assert any("fir;yew" in row["classes"] for row in rows)

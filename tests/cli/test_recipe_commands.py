@@ -7,8 +7,8 @@ import json
 import pytest
 
 import workbench as wb
-from workbench.catalogue import RECIPES
 from workbench.cli.main import main
+from workbench.runs.recipes import RECIPES
 from workbench.store import Store
 from workbench.training import Run
 
@@ -44,17 +44,23 @@ def test_recipes_are_listed_with_paper_place_and_what_they_train(capsys):
     assert titles.split()[:3] == ["name", "paper", "place"]
     assert [line.split()[0] for line in lines] == list(RECIPES)
     (line,) = (line for line in lines if line.startswith("imagenet-resnet18"))
-    for told in ("Garcin et al. 2022", "appendix D, Table 9", "resnet18, 120 epochs", "SmoothTopKHinge"):
-        assert told in line
+    for output in ("Garcin et al. 2022", "appendix D, Table 9", "resnet18, 120 epochs", "SmoothTopKHinge"):
+        assert output in line
 
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_one_recipe_is_printed_whole(capsys, name):
     text, recipe = run(capsys, "recipes", name), RECIPES[name]
-    told = [recipe.paper, recipe.place, recipe.note, *recipe.untold, *(f"  {field} = " for field in recipe.settings)]
-    assert not [part for part in told if part not in text]
+    output = [
+        recipe.paper,
+        recipe.place,
+        recipe.note,
+        *recipe.unstated,
+        *(f"  {field} = " for field in recipe.settings),
+    ]
+    assert not [part for part in output if part not in text]
     assert text.count("\n    ") == len(recipe.compared) + len(recipe.grid)
-    assert json.loads(run(capsys, "recipes", name, "--json"))["settings"] == recipe.settings
+    assert json.loads(run(capsys, "recipes", name, "--json"))["settings"] == recipe.described()["settings"]
 
 
 def test_as_json_all_recipes_are_there(capsys):
@@ -76,8 +82,8 @@ def test_the_settings_of_a_recipe_are_the_defaults_and_options_given_beside_win(
 
 
 def test_drops_of_a_recipe_are_kept_and_can_be_given(capsys):
-    assert trained(capsys, "--recipe", "imagenet-resnet18", *QUICKLY).drops == (0.25, 0.5, 0.75)
-    assert trained(capsys, "--recipe", "imagenet-resnet18", *QUICKLY, "--drops", 0.9).drops == (0.9,)
+    assert trained(capsys, "--recipe", "imagenet-resnet18", *QUICKLY).milestones == (0.25, 0.5, 0.75)
+    assert trained(capsys, "--recipe", "imagenet-resnet18", *QUICKLY, "--milestones", 0.9).milestones == (0.9,)
 
 
 def test_a_loss_that_the_paper_trains_stands_at_the_papers_knobs_and_settings(capsys):
@@ -110,7 +116,7 @@ def test_help_tells_that_a_knob_may_follow_a_schedule(capsys):
     with pytest.raises(SystemExit):
         main(["train", "--help"])
     text = " ".join(capsys.readouterr().out.split())
-    assert "A number of a loss may change while it learns: --epsilon 'anneal(3, 0.2)'" in text
+    assert "Numeric knobs can follow a schedule: --epsilon 'anneal(3, 0.2)'" in text
 
 
 def test_a_recipe_of_a_head_is_trained_on_the_features_of_a_run(capsys):
@@ -132,9 +138,9 @@ def test_a_recipe_that_leaves_the_model_to_you_asks_for_it(capsys):
 
 def test_a_sweep_of_a_recipe_trains_what_the_paper_compares_at_each_K(capsys):
     found = json.loads(run(capsys, "sweep", "--recipe", "imagenet-resnet18", *QUICKLY))
-    told = {(line["loss"].split("(")[0], line["K"], line["learning_rate"]) for line in found["frame"]}
+    output = {(line["loss"].split("(")[0], line["K"], line["learning_rate"]) for line in found["frame"]}
     rates = {"CrossEntropy": 0.1, "SmoothTopKHinge": 1.0, "NoisedTopK": 0.1}
-    assert told == {(loss, K, rate) for loss, rate in rates.items() for K in (1, 5)}
+    assert output == {(loss, K, rate) for loss, rate in rates.items() for K in (1, 5)}
     watched = {
         (run.loss.settings().get("K"), run.monitor) for run in map(stored_run, {line["run"] for line in found["frame"]})
     }
@@ -151,8 +157,8 @@ def test_a_sweep_of_a_recipe_takes_another_K(capsys):
 def test_a_sweep_of_a_recipe_takes_one_of_its_losses_and_more_to_vary(capsys):
     recipe = ("--recipe", "imagenet-lt-resnet34", "--search", "--loss", "Focal", "--over", "seed", 0, 1)
     found = json.loads(run(capsys, "sweep", *recipe, *QUICKLY))
-    told = {(line["loss"], line["seed"]) for line in found["frame"]}
-    assert told == {(f"Focal(gamma={gamma})", seed) for gamma in (0.5, 1.0, 2.0, 5.0) for seed in (0, 1)}
+    output = {(line["loss"], line["seed"]) for line in found["frame"]}
+    assert output == {(f"Focal(gamma={gamma})", seed) for gamma in (0.5, 1.0, 2.0, 5.0) for seed in (0, 1)}
 
 
 def test_a_sweep_without_anything_to_vary_says_what_to_give(capsys):

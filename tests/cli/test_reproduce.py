@@ -46,7 +46,7 @@ def test_a_table_is_printed_in_every_format(how, said, capsys):
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (["001 Table 7"], "there is no table '001 Table 7'; there are 000 Table 3.1, "),
+        (["001 Table 7"], "there is no table '001 Table 7'; there are 000 Table 2.1, "),
         (["001 Table 2"], "001 Table 2 is about Pl@ntNet-300K: give data=PATH (--data PATH)"),
         (["001 Table 2", "--data", "letters"], "001 Table 2 cannot be run on letters, which lacks: counts of training"),
         (["001 Table 2", "--data", "nowhere"], "there is no dataset 'nowhere' and no such path"),

@@ -47,6 +47,22 @@ def cut_clothes(source: Path) -> None:
             (HERE / "fashion-mnist" / name).write_bytes(gzip.compress(cut, mtime=0))
 
 
+def score_drawings(source: Path) -> None:
+    """What the published network says of fifty drawings in the precision in which it was published."""
+    from workbench.datasets.symbols import Symbols
+    from workbench.drawings import drawing_from_text, inputs
+
+    split = Symbols(n_train=200, n_val=1, n_test=50).dataset().test
+    strokes = split.strokes.tolist()
+    values = inputs([drawing_from_text(text) for text in strokes])
+    with np.load(source / "symbols_mlp.npz", allow_pickle=False) as full:
+        for j in (0, 1):
+            values = 1 / (1 + np.exp(-(values @ full[f"W{j}"].astype(float) + full[f"b{j}"])))
+        scores = values @ full["W2"].astype(float) + full["b2"]
+    np.savez_compressed(HERE / "drawn_symbols.npz", strokes=np.array(strokes), scores=scores.astype(np.float32))
+
+
 if __name__ == "__main__":
     cut_arrays(Path(sys.argv[1]))
     cut_clothes(Path(sys.argv[2]))
+    score_drawings(Path(sys.argv[1]))

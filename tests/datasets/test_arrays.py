@@ -161,7 +161,7 @@ def test_frames_and_sparse_matrices_are_rows_of_numbers(monkeypatch):
     frame = pd.DataFrame({"number": np.arange(30), "there": np.ones(30, bool)})
     for X in (frame, scipy.sparse.csr_matrix(ROWS), scipy.sparse.csc_array(ROWS), torch.tensor(ROWS), ROWS.tolist()):
         assert Dataset.from_arrays(X, LABELS).key == expected.key
-    with pytest.raises(ValueError, match=r"columns that are no numbers: place; leave them out"):
+    with pytest.raises(ValueError, match=r"columns that are not numbers: place; leave them out"):
         Dataset.from_arrays(frame.assign(place="wood"), LABELS)
     with pytest.raises(ValueError, match="X holds NaN or infinite numbers, first in row 3"):
         Dataset.from_arrays(
@@ -177,7 +177,7 @@ def test_frames_and_sparse_matrices_are_rows_of_numbers(monkeypatch):
     [
         (ROWS[:, :0], r"X has shape \(30, 0\): its rows are empty"),
         (np.zeros((30, 0, 4, 3), np.uint8), r"X has shape \(30, 0, 4, 3\): its rows are empty"),
-        ([[1.0], [2.0, 3.0]], "X is no array .*all of one length"),
+        ([[1.0], [2.0, 3.0]], "X is not an array .*all of one length"),
         (np.ma.masked_greater(ROWS, 20), "masked entries; fill them"),
     ],
 )
@@ -278,7 +278,7 @@ def test_any_dataset_takes_groups(groups):
 def test_a_run_on_a_dataset_with_groups_is_repeated_from_its_file():
     digits = load_dataset("digits").with_groups(["even", "odd"] * 5)
     run = Run(digits, model="linear", loss=CrossEntropy(), transforms=(LabelNoise(0.2),))
-    again = Run.from_json({"title": run.title, **run.described()})
+    again = Run.from_json(run.to_json())
     assert (again.key, again.data.groups) == (run.key, digits.groups)
 
 

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from workbench.counts import lorenz_curve, shot_groups
+from workbench.class_counts import lorenz_curve, shot_groups
 from workbench.datasets.plants.flora import HIDDEN, LARGEST_GENUS, ORGANS, RAREST, Flora
 
 DEFAULT = Flora(species=60, genera=14, tail=13.6, rho=0.15, two_organs=0.4, organs=(0.4, 0.25, 0.2, 0.15), n_train=8000)
@@ -80,10 +80,10 @@ def test_the_default_passes_near_80_and_11_percent_and_has_all_shot_groups():
 
 def test_one_organ_is_shown_with_probability_0_6_and_two_with_0_4():
     chances = {1: 0.0, 2: 0.0}
-    for organs, chance in DEFAULT.shown.items():
+    for organs, chance in DEFAULT.organ_shares.items():
         chances[len(organs)] += chance
     assert chances == pytest.approx({1: 0.6, 2: 0.4})
-    assert DEFAULT.shown[0, 1] / DEFAULT.shown[2, 3] == pytest.approx(0.4 * 0.25 / (0.2 * 0.15))
+    assert DEFAULT.organ_shares[0, 1] / DEFAULT.organ_shares[2, 3] == pytest.approx(0.4 * 0.25 / (0.2 * 0.15))
 
 
 def test_the_posterior_is_bayes_rule_written_out():
@@ -106,7 +106,7 @@ def test_the_looks_are_all_there_and_their_probabilities_sum_to_one():
 
 
 def test_species_given_a_look_are_as_frequent_as_the_posterior_says():
-    labels, looks = SMALL.drawn(200_000, np.random.default_rng(0))
+    labels, looks = SMALL.sample(200_000, np.random.default_rng(0))
     kinds, kind = np.unique(looks, axis=0, return_inverse=True)
     for k in np.flatnonzero(np.bincount(kind) > 1000):
         of_kind = labels[kind == k]
@@ -118,7 +118,7 @@ def test_species_given_a_look_are_as_frequent_as_the_posterior_says():
 
 
 def test_looks_are_drawn_with_their_probabilities():
-    _, looks = SMALL.drawn(200_000, np.random.default_rng(1))
+    _, looks = SMALL.sample(200_000, np.random.default_rng(1))
     numbers = {tuple(look): k for k, look in enumerate(SMALL.looks)}
     counts = np.bincount([numbers[tuple(look)] for look in looks], minlength=len(numbers))
     chances = SMALL.joint.sum(axis=1)
@@ -127,7 +127,7 @@ def test_looks_are_drawn_with_their_probabilities():
 
 @pytest.mark.parametrize("K", [1, 2, 3, 5])
 def test_bayes_top_K_accuracy_is_what_the_posterior_achieves_on_a_large_draw(K):
-    labels, looks = DEFAULT.drawn(100_000, np.random.default_rng(2))
+    labels, looks = DEFAULT.sample(100_000, np.random.default_rng(2))
     posterior = DEFAULT.posterior(looks)
     hits = np.mean(np.any(np.argsort(-posterior, axis=1)[:, :K] == labels[:, None], axis=1))
     assert hits == pytest.approx(DEFAULT.bayes_top_k_accuracy(K), abs=0.006)
@@ -136,7 +136,7 @@ def test_bayes_top_K_accuracy_is_what_the_posterior_achieves_on_a_large_draw(K):
 @pytest.mark.parametrize("K", [0.7, 1, 2.5, 5])
 def test_bayes_average_K_accuracy_is_the_sum_of_the_K_n_largest_posteriors(K):
     n = 20_000
-    _, looks = DEFAULT.drawn(n, np.random.default_rng(3))
+    _, looks = DEFAULT.sample(n, np.random.default_rng(3))
     largest = np.sort(DEFAULT.posterior(looks), axis=None)[::-1][: round(K * n)]
     assert largest.sum() / n == pytest.approx(DEFAULT.bayes_average_k_accuracy(K), abs=0.006)
 

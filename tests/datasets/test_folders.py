@@ -160,9 +160,9 @@ def test_a_path_that_is_no_dataset_says_what_was_found_and_what_is_understood(tm
     for kind in KINDS:
         assert kind.looks_like in str(error.value)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ValueError, match="empty holds nothing, which is no dataset"):
+    with pytest.raises(ValueError, match="empty holds nothing, which is not a dataset"):
         load_dataset(tmp_path / "empty")
-    with pytest.raises(ValueError, match=r"0\.png is a file, which is no dataset"):
+    with pytest.raises(ValueError, match=r"0\.png is a file, which is not a dataset"):
         load_dataset(tmp_path / "flat" / "0.png")
     with pytest.raises(ValueError, match="and no such path"):
         load_dataset(tmp_path / "missing")

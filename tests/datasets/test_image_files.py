@@ -236,4 +236,4 @@ def test_the_command_line_trains_on_a_path_and_has_the_knobs_of_what_lies_there(
     assert main(["train", "--dataset", str(plants), "--data.size", "6", "--data.resize", "8", *settings]) == 0
     assert json.loads(capsys.readouterr().out)["title"] == "plants · linear · CrossEntropy()"
     assert main(["train", "--dataset", str(plants / "fern"), *settings]) == 2
-    assert "which is no dataset" in capsys.readouterr().err
+    assert "which is not a dataset" in capsys.readouterr().err

@@ -159,14 +159,14 @@ def replaced(path: Path, **changes) -> None:
         (lambda file: file.write_text("[1, 2]"), r"there is '\[' where \{ should be"),
         (lambda file: file.write_text('{"images" [1]}'), r"there is '\[' where : should be"),
         (lambda file: file.write_text('{"images": [1 2]}'), "one of its images is 1, which is not as COCO writes it"),
-        (lambda file: replaced(file, images=[]), "has no images; it is no file of COCO's instances"),
-        (lambda file: replaced(file, categories=[]), "has no categories; it is no file"),
+        (lambda file: replaced(file, images=[]), "has no images; it is not a file of COCO's instances"),
+        (lambda file: replaced(file, categories=[]), "has no categories; it is not a file"),
         (lambda file: replaced(file, images=[{"id": 1}]), r"one of its images is \{'id': 1\}.*\('file_name'\)"),
         (
             lambda file: replaced(file, annotations=[{"image_id": 1, "category_id": 3}]),
             "an annotation is of 1, which is no",
         ),
-        (lambda file: replaced(file, categories=CATEGORIES[::-1][:2]), "an annotation is of 90, which is no id"),
+        (lambda file: replaced(file, categories=CATEGORIES[::-1][:2]), "an annotation is of 90, which is not an id"),
         (
             lambda file: shutil.rmtree(file.parents[1] / "train2017"),
             r"none of them is in .*train2017.*put the images there",

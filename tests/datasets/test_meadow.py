@@ -59,7 +59,7 @@ def test_the_posterior_of_several_plants_is_that_of_a_union(meadow):
 
 
 def test_a_genus_is_present_as_often_as_the_posterior_says(meadow):
-    labels, looks = meadow.drawn(100_000, np.random.default_rng(0))
+    labels, looks = meadow.sample(100_000, np.random.default_rng(0))
     posterior = meadow.posterior(looks)
     assert not np.any(labels[posterior == 0])
     assert np.all(labels[posterior == 1])

@@ -16,8 +16,12 @@ from workbench.datasets import (
     LabelNoise,
     LongTail,
     ParetoTail,
+    SampledClasses,
+    SampledGroups,
+    SampledRows,
     Split,
     ZeroLabels,
+    ambiguity_of_samples,
     load_dataset,
     load_spec,
 )
@@ -212,6 +216,70 @@ def test_the_posterior_of_unlabelled_classes_is_left_out(garden):
     assert np.array_equal(open_set.test.posterior, garden.test.posterior[:, kept])
 
 
+# Samples of groups and of classes
+
+
+def test_groups_are_sampled_with_all_their_classes_and_rows(garden):
+    sampled = garden.transformed(SampledGroups(0.3, smallest=1))
+    genera = set(garden.groups)
+    assert len(set(sampled.groups)) == round(0.3 * len(genera))
+    assert sampled.class_names == tuple(
+        name for name, genus in zip(garden.class_names, garden.groups, strict=True) if genus in sampled.groups
+    )
+    kept = [garden.class_names.index(name) for name in sampled.class_names]
+    assert sampled.test.n == np.isin(garden.test.labels, kept).sum()
+    assert [sampled.class_names[label] for label in sampled.test.labels[:20]] == [
+        garden.class_names[label] for label in garden.test.labels[np.isin(garden.test.labels, kept)][:20]
+    ]
+
+
+def test_classes_with_four_rows_or_fewer_are_dropped():
+    rows = np.repeat([0, 1, 2], [4, 5, 30])
+    data = Dataset.from_arrays(np.zeros((39, 2), np.float32), rows, groups=["a", "a", "b"])
+    assert data.transformed(SampledGroups(1.0)).class_names == data.class_names[1:]
+    with pytest.raises(ValueError, match="leaves 1 class of arrays; two or more must stay"):
+        data.transformed(SampledGroups(1.0, smallest=6))
+
+
+def test_sampled_classes_are_so_many_and_genera_lose_species(garden):
+    sampled = garden.transformed(SampledClasses(0.3, smallest=1))
+    assert sampled.n_classes == round(0.3 * garden.n_classes)
+    whole = [genus for genus in set(sampled.groups) if sampled.groups.count(genus) == garden.groups.count(genus)]
+    assert len(whole) < len(set(sampled.groups))
+
+
+def test_sampled_rows_keep_the_classes_that_have_enough_of_them(garden):
+    sampled = garden.transformed(SampledRows(0.2, smallest=10))
+    assert sampled.train.n + sampled.val.n + sampled.test.n <= 0.2 * (garden.train.n + garden.val.n + garden.test.n) + 3
+    rows = np.bincount(np.concatenate([getattr(sampled, split).labels for split in ("train", "val", "test")]))
+    assert rows.min() >= 10
+    assert 1 < sampled.n_classes < garden.n_classes
+
+
+def test_whole_groups_keep_the_ambiguity_that_single_classes_lose_and_single_rows_make_classes_rare(garden):
+    frame = ambiguity_of_samples(garden, shares=[0.2, 1.0], draws=10, smallest=1)
+    of = frame.set_index(["panel", "series", "x"])["value"]
+    assert (
+        (of["best possible top-1 error, %", "whole groups", 0.2])
+        > of["best possible top-1 error, %", "single classes", 0.2]
+    )
+    assert (
+        of["classes with a relative, %", "whole groups", 0.2] > of["classes with a relative, %", "single classes", 0.2]
+    )
+    assert of["median rows of a class", "single rows", 0.2] < of["median rows of a class", "whole groups", 0.2]
+    for panel in frame["panel"].unique():  # all of it is all of it
+        assert of[panel, "whole groups", 1.0] == of[panel, "single classes", 1.0] == of[panel, "single rows", 1.0]
+    with pytest.raises(ValueError, match="has no groups of classes"):
+        ambiguity_of_samples(load_dataset("digits"))
+
+
+@pytest.mark.parametrize("kind", [SampledGroups, SampledClasses, SampledRows])
+def test_the_posterior_is_that_of_the_classes_that_stay(garden, kind):
+    sampled = garden.transformed(kind(0.5, smallest=1))
+    assert sampled.test.posterior.shape == (sampled.test.n, sampled.n_classes)
+    np.testing.assert_allclose(sampled.test.posterior.sum(1), 1, rtol=1e-5)
+
+
 # What is true of all
 
 
@@ -254,17 +322,18 @@ def test_arrays_without_a_spec_stay_without_one():
 
 @dataclass(frozen=True)
 class Reversed(Transform):
-    """A transform of somebody else: the last class comes first."""
+    """A custom transform: the last class comes first."""
 
     def changes(self, dataset):
         return {"class_names": tuple(reversed(dataset.class_names))}
 
 
 def test_a_transform_of_somebody_else_is_stored_with_its_module_and_read_where_that_is_allowed():
-    assert [kind().spec()["transform"] for kind in TRANSFORMS] == ["LabelNoise", "LongTail", "ParetoTail", "ZeroLabels"]
+    names = ["LabelNoise", "LongTail", "ParetoTail", "ZeroLabels", "SampledGroups", "SampledClasses", "SampledRows"]
+    assert [kind().spec()["transform"] for kind in TRANSFORMS] == names
     changed = load_dataset("digits").transformed(Reversed())
     assert changed.spec["transforms"] == [{"transform": f"{__name__}:Reversed", "knobs": {}}]
-    with pytest.raises(ValueError, match=f"'{__name__}:Reversed' is code of somebody else"):
+    with pytest.raises(ValueError, match=f"'{__name__}:Reversed' is code from outside the workbench"):
         load_spec(changed.spec)
     assert load_spec(changed.spec, allowed=[__name__]).key == changed.key
     with pytest.raises(ValueError, match=f"'{__name__}:dataset' is not a workbench.datasets.Transform"):
@@ -279,7 +348,7 @@ def test_what_a_transform_cannot_change_is_refused():
     for transform in (LabelNoise(), LongTail(), ParetoTail(), ZeroLabels()):
         with pytest.raises(ValueError, match="one label per row"):
             dataset().transformed(ZeroLabels(1), transform)
-    with pytest.raises(ValueError, match="'LongTail' is no transform; give some such as"):
+    with pytest.raises(ValueError, match="'LongTail' is not a transform; give some such as"):
         dataset().transformed("LongTail")
     with pytest.raises(ValueError, match="leaves 1 class"):
         dataset((20, 20), groups=("g", "g")).transformed(ZeroLabels(1))

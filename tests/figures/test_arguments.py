@@ -31,7 +31,7 @@ def test_a_grid_without_points_is_refused_in_words(draw, message):
 
 def test_a_history_without_epochs_is_refused_in_words():
     with pytest.raises(
-        ValueError, match=r"the columns epoch is wanted here, not one of \['train_loss'\]: a trained run"
+        ValueError, match=r"expected a DataFrame with the columns epoch, got one of \['train_loss'\]: a trained run"
     ):
         wb.figures.learning_curves(pd.DataFrame({"train_loss": [2.0, 1.0]}))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import html
 import inspect
 import re
@@ -50,7 +52,7 @@ MIXTURES = pd.DataFrame(
             (1 - weight, 0.0, 0.0, 0.0, weight),
             operator,
             "test",
-            f"top_k_accuracy, K = {K}",
+            f"top_k_accuracy@K={K}",
             0.5 + weight / 10,
             3,
             0.45,
@@ -92,31 +94,63 @@ POINTS = pd.DataFrame(
 )
 OF_LOSSES = {
     *("binary_surrogates", "calibration_map", "conditional_risk", "gallery", "gradient_sparsity", "level_sets"),
-    *("against_knob", "against_mixture", "learning_curves", "line_profile", "moat", "normalisers", "reproduced"),
-    *("smoothing_bounds", "twins", "weight_plane", "with_intervals"),
+    *("against_knob", "against_mixture", "learning_curves", "line_profile", "moat", "normalisers", "probe"),
+    *(
+        "descent_paths",
+        "filmstrip",
+        "loss_difference",
+        "reproduced",
+        "smoothing_bounds",
+        "twins",
+        "weight_plane",
+        "with_intervals",
+    ),
 }
 OF_TABLES = (
     *(
         "accuracy_against_count",
         "accuracy_against_size",
+        "candidates",
+        "against_bayes",
+        "coverage_bounds",
         "explore",
         "f1_against_threshold",
+        "gains_by_count",
+        "head_or_tail",
         "lorenz",
         "most_improved",
         "none_of_these",
         "on_two_metrics",
         "paired_differences",
         "per_class",
+        "risk_against_coverage",
     ),
-    *("reliability", "samples", "set_sizes", "shared_sets", "size_against_threshold", "temperatures"),
+    *(
+        "reliability",
+        "reliability_curve",
+        "rule_tradeoff",
+        "samples",
+        "set_sizes",
+        "shared_sets",
+        "class_matrix",
+        "size_against_threshold",
+        "temperatures",
+    ),
+    *("same_answer", "worst_slices"),
 )
 NAMES = (*sorted(OF_LOSSES), *OF_TABLES)
 # Of these no more than a table of scores is asked.
-WITHOUT_LABELS = {"lorenz", "none_of_these", "samples", "set_sizes", "shared_sets", "size_against_threshold"}
+WITHOUT_LABELS = {
+    *("against_bayes", "lorenz", "none_of_these", "same_answer", "samples", "set_sizes", "shared_sets"),
+    "class_matrix",
+    "size_against_threshold",
+}
 
 
 def namespace(table: wb.LogitTable, name: str = "") -> dict[str, object]:
     """What a reader of the `code` of the figure of that name has at hand."""
+    if name == "against_bayes":
+        table = dataclasses.replace(table, posterior=wb.LogitTable(table.scores / 3).probabilities())
     val, test = (table, table) if table.n == 1 else table.split()
     images = np.random.default_rng(1).integers(0, 256, (test.n, 12, 10, 3), dtype=np.uint8)
     blurred = {
@@ -124,6 +158,11 @@ def namespace(table: wb.LogitTable, name: str = "") -> dict[str, object]:
         for name, part in (("val", val), ("test", test))
     }
     tables = {"a": test, "b": blurred["other_test"]}
+    partial = (
+        {}
+        if table.many_labels
+        else {f"partial_{part}": wb.PartialTable.of_table(rows, m=3) for part, rows in (("val", val), ("test", test))}
+    )
     return {
         "val": val,
         "test": test,
@@ -140,6 +179,7 @@ def namespace(table: wb.LogitTable, name: str = "") -> dict[str, object]:
         "frame": REPRODUCED,
         "points": POINTS,
         **blurred,
+        **partial,
     }
 
 
@@ -155,8 +195,16 @@ def made(name: str, table: wb.LogitTable) -> wb.figures.Figure:
     match name:
         case "level_sets":
             return wb.figures.level_sets(wb.losses.CrossEntropy(), label=1, steps=11)
+        case "descent_paths":
+            return wb.figures.descent_paths(wb.losses.CrossEntropy(), label=1, n_steps=3, steps=11)
+        case "loss_difference":
+            return wb.figures.loss_difference(wb.losses.TopKHinge(K=1), wb.losses.CrossEntropy(), label=1, steps=11)
         case "gallery":
             return wb.figures.gallery([wb.losses.CrossEntropy, wb.losses.CalibratedTopKHinge(K=1)], label=0, steps=11)
+        case "filmstrip":
+            return wb.figures.filmstrip(wb.losses.NoisedTopK(K=1), "epsilon", (0.1, 1.0), label=1, steps=11)
+        case "probe":
+            return wb.figures.probe([wb.losses.CrossEntropy(), wb.losses.NoisedTopK(K=2)], (0.2, 1.0, 0.8), label=1)
         case "line_profile":
             return wb.figures.line_profile([wb.losses.CrossEntropy(), wb.losses.CalibratedTopKHinge(K=2)], steps=31)
         case "binary_surrogates":
@@ -192,26 +240,40 @@ def made(name: str, table: wb.LogitTable) -> wb.figures.Figure:
             return wb.figures.lorenz(table.class_counts)
         case "reliability":
             return wb.figures.reliability(test, bins=10)
+        case "reliability_curve":
+            return wb.figures.reliability_curve(test)
         case "on_two_metrics":
             return wb.figures.on_two_metrics(comparison_of(at_hand))
         case "paired_differences":
             return wb.figures.paired_differences(comparison_of(at_hand))
         case "none_of_these":
             return wb.figures.none_of_these(test, threshold=0.4)
+        case "candidates":
+            return wb.figures.candidates(test, K=2 if table.n_classes > 2 else 1, batch=8)
+        case "risk_against_coverage":
+            return wb.figures.risk_against_coverage(test, K=(2, 5))
         case "f1_against_threshold":
             return wb.figures.f1_against_threshold(at_hand["tables"], at=0.3)
         case "temperatures":
             return wb.figures.temperatures(val, test, at=1.5)
         case "accuracy_against_size":
             return wb.figures.accuracy_against_size(wb.SetIndex(test, K_max=4, step=0.5))
+        case "coverage_bounds":
+            return wb.figures.coverage_bounds(at_hand["partial_val"], at_hand["partial_test"])
         case "size_against_threshold":
             indices = [wb.SetIndex(part, K_max=4, step=0.5) for part in (val, test)]
             return wb.figures.size_against_threshold(*indices, threshold=0.2)
+        case "head_or_tail":
+            return wb.figures.head_or_tail(val, test, K_max=4, step=0.5)
+        case "rule_tradeoff":
+            return wb.figures.rule_tradeoff(val, test, rules=[wb.TopK(1), wb.LAC(0.8), wb.APS(0.8, min_size=1)])
         case "explore":
             return wb.figures.explore(val, test, K_max=3, step=0.5)
     sets = wb.AverageK(K=2 if table.n_classes > 2 else 1, min_size=1).fit(val)(test)
     if name == "most_improved":
         return wb.figures.most_improved(wb.TopK(K=1).fit(at_hand["other_val"])(at_hand["other_test"]), sets)
+    if name == "gains_by_count":
+        return wb.figures.gains_by_count(wb.TopK(K=1).fit(val)(test), sets)
     if name == "shared_sets":
         return wb.figures.shared_sets(sets, around=0)
     return wb.figures.samples(sets, at_hand["images"]) if name == "samples" else getattr(wb.figures, name)(sets)
@@ -221,10 +283,15 @@ CASES = [(name, "seven classes") for name in NAMES] + [(name, "1081 classes") fo
 CASES += [("per_class", "sixty classes")]
 
 
+@functools.cache
+def example(name: str, size: str) -> wb.figures.Figure:
+    """The figure of that name; it cannot be changed, so that all tests share it."""
+    return made(name, TABLES[size])
+
+
 @pytest.fixture(scope="module", params=CASES, ids=lambda case: f"{case[0]}, {case[1]}")
 def figure(request) -> wb.figures.Figure:
-    name, size = request.param
-    return made(name, TABLES[size])
+    return example(*request.param)
 
 
 @pytest.fixture(scope="module")
@@ -239,13 +306,23 @@ def static(figure) -> StaticFigure:
 
 @pytest.fixture(scope="module", params=NAMES)
 def small(request) -> wb.figures.Figure:
-    return made(request.param, TABLES["seven classes"])
+    return example(request.param, "seven classes")
+
+
+@pytest.fixture(scope="module")
+def small_plot(small) -> go.Figure:
+    return small.plot()
+
+
+@pytest.fixture(scope="module")
+def small_static(small) -> StaticFigure:
+    return small.static()
 
 
 def test_every_figure_of_the_list_is_tested_here_and_public():
     listed = {figure.__name__ for figure in wb.figures.FIGURES}
     assert listed == set(NAMES), "an example of a new figure is made by `made`; add its name to OF_TABLES or OF_LOSSES"
-    assert set(wb.figures.__all__) == {"FIGURES", "Code", "Figure", "sprite_sheet", *NAMES}
+    assert set(wb.figures.__all__) == {"FIGURES", "Code", "Figure", "interact", "sprite_sheet", *NAMES}
 
 
 def test_the_frame_is_tidy(figure):
@@ -302,7 +379,7 @@ def test_the_words_are_sentences_with_numbers(figure):
 
 @pytest.mark.parametrize(("name", "size"), CASES)
 def test_its_code_makes_the_same_frame_again(name, size):
-    figure = made(name, TABLES[size])
+    figure = example(name, size)
     at_hand = namespace(TABLES[size], name)
     if name in ("on_two_metrics", "paired_differences"):
         at_hand["comparison"] = comparison_of(at_hand)
@@ -311,17 +388,16 @@ def test_its_code_makes_the_same_frame_again(name, size):
     assert at_hand["figure"].text == figure.text
 
 
-def test_by_night_only_the_colours_change(small):
-    light, dark = small.plot(), small.plot(dark=True)
+def test_by_night_only_the_colours_change(small, small_plot):
+    light, dark = small_plot, small.plot(dark=True)
     assert light.layout.template.layout.paper_bgcolor == LIGHT.paper
     assert dark.layout.template.layout.paper_bgcolor == DARK.paper
     assert [trace.type for trace in light.data] == [trace.type for trace in dark.data]
     assert to_hex(small.static(dark=True).get_facecolor()) == DARK.paper
 
 
-def test_no_colour_is_plotly_s_own(small):
-    plot = small.plot()
-    colours = set(re.findall(r"#[0-9a-f]{6}", plot.to_json().lower()))
+def test_no_colour_is_plotly_s_own(small_plot):
+    colours = set(re.findall(r"#[0-9a-f]{6}", small_plot.to_json().lower()))
     assert not colours & {"#636efa", "#ef553b", "#00cc96", "#ab63fa", "#ffa15a", "#e5ecf6"}
 
 
@@ -332,13 +408,13 @@ def test_a_page_holds_the_picture_its_words_and_no_address_to_fetch(small):
     assert not re.search(r'<(script|link|img)[^>]+(src|href)="https?:', page)
 
 
-def test_a_notebook_shows_words_where_it_cannot_show_pictures(small):
+def test_a_notebook_shows_words_where_it_cannot_show_pictures(small, small_static):
     assert small._repr_mimebundle_()["text/plain"] == small.text
-    assert repr(small.static()) == small.text
+    assert repr(small_static) == small.text
 
 
-def test_a_still_picture_keeps_its_words_on_an_exported_page(small):
-    image = small.static()._repr_html_()
+def test_a_still_picture_keeps_its_words_on_an_exported_page(small, small_static):
+    image = small_static._repr_html_()
     assert image.startswith('<img src="data:image/png;base64,')
     assert image.endswith(f' alt="{html.escape(small.text)}">')
 
@@ -352,7 +428,10 @@ def test_it_cannot_be_changed(small):
 def test_what_it_is_not_made_of_is_refused_in_words(name):
     draw = getattr(wb.figures, name)
     needed = [each for each in inspect.signature(draw).parameters.values() if each.default is each.empty]
-    with pytest.raises(ValueError, match=r"wanted here|a landscape is that of a loss|class_counts has shape"):
+    with pytest.raises(
+        (TypeError, ValueError),
+        match=r"expected .* got|a landscape is that of a loss|class_counts has shape",
+    ):
         draw(*[object()] * max(1, len(needed)))
 
 
@@ -389,12 +468,20 @@ def test_many_labels_are_drawn_too():
     rng = np.random.default_rng(0)
     labels = rng.random((80, 6)) < 0.3  # some rows have none
     table = wb.LogitTable(rng.normal(size=(80, 6)) + 2 * labels, labels, link="sigmoid")
-    for name in set(OF_TABLES) - {"lorenz", "accuracy_against_count"}:
+    for name in set(OF_TABLES) - {
+        "lorenz",
+        "accuracy_against_count",
+        "gains_by_count",
+        "head_or_tail",
+        "coverage_bounds",
+        "risk_against_coverage",
+        "candidates",
+    }:
         assert made(name, table).plot().data, name
 
 
 def test_figures_are_imported_without_torch():
-    code = "import sys, workbench.figures; assert not {'torch', 'lightning', 'seaborn'} & set(sys.modules)"
+    code = "import sys, workbench.figures; assert not {'torch', 'seaborn'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

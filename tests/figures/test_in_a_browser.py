@@ -34,9 +34,9 @@ def opened(page, tmp_path):
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("request", lambda request: requests.append(request.url))
 
-    def open_figure(figure: wb.figures.Figure) -> Any:
+    def open_figure(figure: wb.figures.Figure, written: str = "") -> Any:
         path = tmp_path / "figure.html"
-        path.write_text(figure.page(), encoding="utf-8")
+        path.write_text(written or figure.page(), encoding="utf-8")
         page.goto(path.as_uri())
         page.wait_for_selector(".main-svg")
         return page
@@ -78,6 +78,23 @@ def test_the_explorer_follows_its_slider_without_a_kernel(opened):
     eventually(page, slid_to_the_left)
     shows(page, 1, "s", figure.shares()[0])
     shows(page, 3, "y", figure.frame["accuracy"].iloc[:1])
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_dashboard_as_a_page_moves_all_its_pictures_with_any_of_its_sliders(opened, dark):
+    figure = wb.figures.explore(*table().split(), K_max=4, step=0.5)
+    page = opened(figure, figure.to_html(dark))
+    page.locator(".main-svg").nth(3).wait_for()
+    page.get_by_role("slider", name="Promised coverage").fill("10")
+    place = figure.linked.first("confidence") + 10
+    drawn = f"() => [...document.querySelectorAll('.wb-picture-of-panel')].every((each) => each.dataset.place === '{place}')"
+    page.wait_for_function(drawn)
+    sizes = figure.sets_at(place).sizes
+    assert page.locator(".wb-numbers dd").first.text_content() == f"{sizes.mean():.2f}"
+    shown = page.locator(".js-plotly-plot").first.evaluate(
+        "(picture) => Array.from(picture.calcdata[0], (bar) => bar.s)"
+    )
+    np.testing.assert_allclose(shown, np.bincount(sizes, minlength=len(shown)) / len(sizes), atol=1e-5)
 
 
 def test_the_pointer_reads_the_exact_loss_off_the_triangle(opened):

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 import workbench as wb
-from workbench.figures.of_losses.evaluation import loss_values, on_three_classes
-from workbench.figures.of_losses.landscapes import simplex_grid
-from workbench.figures.of_losses.triangles import CORNERS, downhill, rays
+from workbench.figures.losses.evaluation import loss_values, on_three_classes
+from workbench.figures.losses.landscapes import simplex_grid
+from workbench.figures.losses.ternary import CORNERS, downhill, rays
 from workbench.losses import LOSSES, Loss
 
 

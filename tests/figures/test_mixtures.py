@@ -55,7 +55,7 @@ def test_a_summary_without_mixtures_or_without_both_accuracies_says_how_to_get_t
     summary = found.summary()
     with pytest.raises(ValueError, match=r"no column loss\.p_k; sweep over it"):
         wb.figures.against_mixture(summary.drop(columns="loss.p_k"))
-    with pytest.raises(ValueError, match=r"lacks top_k_accuracy, K = 5; give wb\.sweep metrics="):
+    with pytest.raises(ValueError, match=r"lacks top_k_accuracy@K=5; give wb\.sweep metrics="):
         wb.figures.against_mixture(summary, K=5)
     with pytest.raises(ValueError, match="the summary has test, val"):
         wb.figures.against_mixture(summary, K=2, split="train")

@@ -13,9 +13,12 @@ import pytest
 
 import workbench as wb
 from workbench.calibration import at_temperature
-from workbench.figures.base import Click, Figure, Move, moved, moves_along, plotly_frames
-from workbench.figures.of_sets.neighbours import co_members, co_members_at, companions
-from workbench.figures.of_sets.sizes import last_bars, pooled, size_ticks
+from workbench.figures.base import Click, Figure
+from workbench.figures.film import Move, moved, moves_along, plotly_frames
+from workbench.figures.sets.class_matrix import similar_order
+from workbench.figures.sets.neighbours import co_members, co_members_at, companions
+from workbench.figures.sets.sizes import last_bars, pooled, size_ticks
+from workbench.metrics.rows import RowFilter
 
 
 def table_of(n: int, n_classes: int, seed: int) -> wb.LogitTable:
@@ -68,12 +71,21 @@ def compared_at(place: int) -> pd.DataFrame:
 small, large, other, plain = (Slider(each) for each in (SMALL, LARGE, OTHER, WITHOUT_COUNTS))
 curve = wb.figures.accuracy_against_size(small.test)
 COMPARISONS = [compared_at(place) for place in range(len(small.val.thresholds))]
+ORDER = similar_order(SMALL["test"])
 COMPANIONS = companions(SMALL["test"], around=2, most=4)
 
 
 def standing(place: int) -> Figure:
     at = small.places()
     return curve.standing_at(at["mean_size"][place], at["accuracy"][place])
+
+
+trade = wb.figures.head_or_tail(SMALL["val"], SMALL["test"], K_max=6, step=0.5)
+
+
+def standing_between(place: int) -> Figure:
+    at = small.places()
+    return trade.standing_at(*(at[name][place] for name in ("mean_size", "macro_accuracy", "accuracy")))
 
 
 # Figure at a place → what it is asked to move along.
@@ -88,15 +100,27 @@ MOVING = {
         lambda i: wb.figures.shared_sets(small.sets(i), around=2, among=COMPANIONS),
         {"co_members": co_members_at(SMALL["test"], COMPANIONS, small.val.thresholds), **small.places()},
     ),
+    "matrix": (
+        lambda i: wb.figures.class_matrix(small.sets(i), among=ORDER),
+        {"co_members": co_members_at(SMALL["test"], ORDER, small.val.thresholds), **small.places()},
+    ),
     "differences": (
         lambda i: wb.figures.paired_differences(COMPARISONS[i]),
         {"comparisons": COMPARISONS, **small.places()},
     ),
     "runs on two metrics": (
-        lambda i: wb.figures.on_two_metrics(COMPARISONS[i], "shot_accuracy many", "top_k_accuracy"),
+        lambda i: wb.figures.on_two_metrics(COMPARISONS[i], "shot_accuracy (many)", "top_k_accuracy"),
         {"comparisons": COMPARISONS, **small.places()},
     ),
     "curve": (standing, small.places()),
+    "gains": (
+        lambda i: wb.figures.gains_by_count(small.sets(0), small.sets(i)),
+        {
+            **small.places(),
+            "hits_before": np.repeat(small.places()["class_hits"][:1], len(small.val.thresholds), axis=0),
+        },
+    ),
+    "head or tail": (standing_between, small.places()),
     "G": (
         lambda i: wb.figures.size_against_threshold(small.val, small.test, threshold=float(small.val.thresholds[i])),
         small.fitted(),
@@ -167,6 +191,22 @@ def test_the_sets_of_another_model_move_with_them():
         assert_same(seen(moved(drawn(0).plot(), moves, place)), seen(drawn(place).plot()))
     said = drawn(0).subtitles(places, other=of_other)[4]
     assert said.endswith(f"; outlined: {other.sets(4).sizes.mean():.2f}")
+
+
+def test_a_selection_moves_in_front_of_all_rows():
+    rows = np.arange(0, 100, 3)
+
+    def drawn(place):
+        return wb.figures.set_sizes(small.sets(place), rows=rows)
+
+    of_rows = wb.SetIndex(SMALL["test"].rows(rows), K_max=6, step=0.5).compact(small.val.thresholds)
+    moves = drawn(0).moves(of_rows, other=small.places())
+    for place in (0, 4, 9):
+        assert_same(seen(moved(drawn(0).plot(), moves, place)), seen(drawn(place).plot()))
+    sizes = small.sets(4).sizes
+    assert drawn(0).subtitles(of_rows, other=small.places())[4] == (
+        f"n = 34 selected of 100 sets, {sizes[rows].mean():.2f} classes on average; outlined, all: {sizes.mean():.2f}"
+    )
 
 
 def test_classes_without_counts_keep_their_places_while_a_slider_moves():
@@ -372,6 +412,41 @@ def test_a_cell_of_shared_sets_opens_the_rows_that_hold_both():
                 assert len(rows) == together[one, two]
 
 
+def test_a_cell_of_the_matrix_opens_the_rows_with_both_classes_and_one_on_the_diagonal_those_of_its_block():
+    sets = small.sets(8)
+    figure = wb.figures.class_matrix(sets, level=0.15)
+    for pair in figure.frame.itertuples():
+        cell = [figure.order.index(pair._1), figure.order.index(pair.with_class)]
+        rows = figure.rows_behind(Click("pairs", cell)).rows(sets)
+        either = np.union1d(*(RowFilter(holds=(each,)).rows(sets) for each in (pair._1, pair.with_class)))
+        assert (len(rows), len(either)) == (pair.together, pair.sets)
+        assert pair.share == pytest.approx(len(rows) / len(either))
+    blocks = figure.blocks()
+    assert len(blocks)
+    for block in blocks.itertuples():
+        place = figure.order.index(block.members[0])
+        rows = figure.rows_behind(Click("pairs", [place, place])).rows(sets)
+        assert len(rows) == block.rows
+        assert (sets.matrix()[np.ix_(rows, block.members)].sum(axis=1) >= 2).all()
+    assert figure.rows_behind(Click("groups", [0, 0])) is None
+
+
+def test_blocks_of_the_matrix_grow_with_K_and_those_that_cross_groups_are_named():
+    table = wb.LogitTable.from_probabilities(
+        [[0.5, 0.3, 0.2, 0.0], [0.4, 0.4, 0.2, 0.0], [0.0, 0.0, 0.2, 0.8]], groups=["a", "b", "b", "c"]
+    )
+    order = (0, 1, 2, 3)
+    sizes = []
+    for threshold in (0.45, 0.25, 0.15):
+        figure = wb.figures.class_matrix(wb.Threshold(threshold).fit(table)(table), among=order)
+        sizes.append(figure.blocks()["size"].tolist())
+    assert sizes == [[], [2], [3]]
+    assert figure.blocks()["groups"].tolist() == ["b 2, a 1"]
+    assert "Of several groups: class 0, class 1, class 2 (b 2, a 1)" in figure.text
+    with pytest.raises(ValueError, match=r"among = \[0, 0\]; give some of the 4 classes, each once"):
+        wb.figures.class_matrix(figure.sets, among=[0, 0])
+
+
 def test_companions_are_those_that_most_thresholds_put_together_and_are_counted_as_in_the_sets_of_each():
     table = SMALL["test"]
     thresholds = np.random.default_rng(6).random(50)  # in no order
@@ -393,6 +468,21 @@ def test_a_bar_of_improvement_opens_what_was_gained_or_lost():
     for place, bar in enumerate(figure.ends().itertuples()):
         rows = figure.rows_behind(Click(None, place)).rows(before, after)
         assert len(rows) == (bar.gained if bar.difference > 0 else bar.lost)
+
+
+def test_an_answer_a_quadrant_and_a_slice_open_as_many_rows_as_they_say():
+    sets = small.sets(3)
+    answers = wb.figures.same_answer(sets)
+    for count, data in zip(answers.frame["count"], answers.plot().data[0].customdata, strict=False):
+        assert len(answers.rows_behind(Click(None, 0, data)).rows(sets)) == count
+    slices = wb.figures.worst_slices(sets, min_rows=5)
+    for line, n in enumerate(slices.frame["n"]):
+        assert len(slices.rows_behind(Click(None, 0, [line])).rows(sets)) == n
+    known = replace(SMALL["test"], posterior=SMALL["test"].probabilities()[::-1])
+    sets = wb.Threshold(0.2).fit(known)(known)
+    quadrants = wb.figures.against_bayes(sets)
+    for name, part in quadrants.frame.groupby("quadrant"):
+        assert len(quadrants.rows_behind(Click(name, 0)).rows(sets)) == part["count"].sum()
 
 
 def test_most_pictures_neither_move_nor_open_rows():
@@ -421,4 +511,5 @@ def test_every_figure_whose_parts_are_clicked_is_clicked_here():
     clicked = {kind.__name__ for kind in kinds(Figure) if kind.rows_behind is not Figure.rows_behind}
     assert clicked == {
         *("SetSizes", "PerClass", "AccuracyAgainstCount", "Reliability", "NoneOfThese", "SharedSets", "MostImproved"),
+        *("GainsByCount", "SameAnswer", "AgainstBayes", "WorstSlices", "ClassMatrix"),
     }

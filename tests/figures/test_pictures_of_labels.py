@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import workbench as wb
-from workbench.figures.of_runs.comparisons import better, in_words
-from workbench.figures.of_sets.agreement import THRESHOLDS
+from workbench.figures.runs.comparisons import better, in_words
+from workbench.figures.sets.agreement import THRESHOLDS
 from workbench.figures.style import LIGHT
 from workbench.metrics.comparison import zero_and_many
 
@@ -144,9 +144,25 @@ def test_paired_differences_are_those_of_the_comparison_and_say_what_is_clear(ta
     assert dots["again"].unselected.marker.color == LIGHT.paper
     clear = figure.frame[figure.frame["table"] == "blurred"]["clear"]
     assert dots["blurred"].selectedpoints == tuple(np.flatnonzero(clear))
-    np.testing.assert_allclose(
-        dots["blurred"].x, 100 * figure.frame[figure.frame["table"] == "blurred"]["difference"]
-    )  # in points
+    of_accuracy, of_error = (100 * each["difference"].item() for each in (worse, error))
+    np.testing.assert_allclose(dots["blurred"].x, [of_accuracy, -of_error])  # in points; of an error less is better
+
+
+def test_right_is_better_whatever_the_metric_and_the_hover_says_the_difference_itself(table):
+    surer = wb.LogitTable(3 * table.scores, table.labels, link="sigmoid")
+    metrics = (wb.metrics.expected_calibration_error, wb.metrics.mean_size)
+    compared = wb.comparison.compare({"A": table, "B": surer}, wb.Threshold(0.5), metrics, resamples=100)
+    figure = wb.figures.paired_differences(compared)
+    (error,) = figure.frame.to_dict("records")
+    (dot,) = figure.plot().data
+    ends = dot.x[0] - dot.error_x.arrayminus[0], dot.x[0] + dot.error_x.array[0]
+    assert error["difference"] < 0 < dot.x[0] == pytest.approx(-100 * error["difference"])
+    assert ends == pytest.approx((-100 * error["high"], -100 * error["low"]))
+    assert dot.customdata[0][1] == f"{100 * error['difference']:+.2f} points"
+    scatter = wb.figures.on_two_metrics(compared, "mean_size", "expected_calibration_error").plot().layout
+    for axis in (scatter.xaxis, scatter.yaxis):
+        assert axis.range[0] > axis.range[1]  # to the right, and up, is less
+        assert axis.title.text.endswith("(less is better)")
 
 
 def test_a_comparison_says_its_direction_and_marks_what_is_better_of_errors_too(table):
@@ -170,9 +186,9 @@ def test_a_comparison_says_its_direction_and_marks_what_is_better_of_errors_too(
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("top_k_accuracy, K = 5", "Top-5 accuracy"),
-        ("top_k_calibration_error, K = 4", "Top-4 calibration error"),
-        ("shot_accuracy few", "Accuracy by shots: few"),
+        ("top_k_accuracy@K=5", "Top-5 accuracy"),
+        ("top_k_calibration_error@K=4", "Top-4 calibration error"),
+        ("shot_accuracy (few)", "Coverage by shots: few"),
     ],
 )
 def test_a_metric_in_words_names_its_K(name, words):
@@ -188,9 +204,9 @@ def test_differences_are_asked_for_by_every_name_a_metric_has_in_the_comparison(
     def drawn(*names: str) -> list[str]:
         return wb.figures.paired_differences(compared, names).frame["metric"].tolist()
 
-    assert drawn("top_k_accuracy, K = 3") == ["top_k_accuracy, K = 3"]
-    assert drawn("top_k_accuracy") == ["top_k_accuracy, K = 1", "top_k_accuracy, K = 3"]
-    assert drawn("accuracy_by_size 1") == ["accuracy_by_size 1"]
+    assert drawn("top_k_accuracy@K=3") == ["top_k_accuracy@K=3"]
+    assert drawn("top_k_accuracy") == ["top_k_accuracy@K=1", "top_k_accuracy@K=3"]
+    assert drawn("accuracy_by_size (1)") == ["accuracy_by_size (1)"]
     assert drawn("accuracy", "mean_size", "macro_f1") == [
         "accuracy"
     ]  # a size is not a share, and of F1 nothing is known
@@ -232,4 +248,4 @@ def test_below_a_photograph_many_labels_fill_lines_and_none_is_said_in_words():
 def test_two_metrics_are_named_as_in_a_sentence():
     tables = {"a": meadow(50), "b": meadow(50, seed=0, link="softmax")}
     compared = wb.comparison.compare(tables, wb.Threshold(0.5), [wb.metrics.micro_f1, wb.metrics.accuracy], resamples=5)
-    assert wb.figures.on_two_metrics(compared, "micro_f1", "accuracy").title == "Accuracy against micro F1"
+    assert wb.figures.on_two_metrics(compared, "micro_f1", "accuracy").title == "Coverage against micro F1"

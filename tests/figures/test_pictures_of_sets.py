@@ -10,10 +10,10 @@ import pytest
 from PIL import Image
 
 import workbench as wb
-from workbench import bayes, words
-from workbench.figures.of_data.sprites import data_url, png
-from workbench.figures.of_sets.classes import wilson_interval
-from workbench.figures.of_sets.thresholds import POINT
+from workbench import bayes, display_names
+from workbench.figures.data.sprites import data_url, png
+from workbench.figures.sets.classes import wilson_interval
+from workbench.figures.sets.thresholds import POINT
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +153,7 @@ def test_sets_of_any_rule_are_a_point_beside_the_curve_and_their_code_marks_them
     val, test = table.split()
     sets = wb.APS(confidence=0.99).fit(val).sets(test)
     figure = wb.figures.accuracy_against_size(wb.SetIndex(test, K_max=2), sets)
-    (point,) = figure.frame[figure.frame["curve"] == words.of_thing(wb.APS(confidence=0.99))].to_dict("records")
+    (point,) = figure.frame[figure.frame["curve"] == display_names.of_thing(wb.APS(confidence=0.99))].to_dict("records")
     assert (point["mean_size"], point["accuracy"]) == (sets.sizes.mean(), sets.hits.mean())
     assert figure.plot().layout.xaxis.range[1] > point["mean_size"] > 2
     assert figure.static().axes
@@ -177,7 +177,7 @@ def test_other_sets_take_the_place_of_those_marked_before(table):
     again, once = (wb.figures.accuracy_against_size(index, sets).marking(second) for sets in (first, None))
     pd.testing.assert_frame_equal(again.frame, once.frame)
     assert (again.text, again.code) == (once.text, once.code)
-    assert again.plot().data[-1].name == words.of_thing(wb.Threshold(0.3))
+    assert again.plot().data[-1].name == display_names.of_thing(wb.Threshold(0.3))
     assert again.static().axes
 
 
@@ -229,6 +229,27 @@ def test_before_and_after_share_the_axis_of_rows(table):
     assert ends[0] == ends[1] == (0, after.most)
     assert all((figure.points()["share"] <= figure.most).all() for figure in pair)
     assert pair[1] is after
+
+
+def test_what_was_measured_before_is_a_faint_line_below_what_is_measured_after(table):
+    before, after = wb.figures.reliability(table), wb.figures.reliability(wb.TemperatureScaling().fit(table)(table))
+    *same, line = after.over(before).plot().data
+    assert len(same) == len(after.plot().data)
+    assert line.name == "before"
+    np.testing.assert_array_equal(line.y, before.points()["accuracy"])
+
+
+def test_the_dot_of_a_class_grows_with_its_rows(sets):
+    figure = wb.figures.accuracy_against_count(sets)
+    rows = {name: n for name, n in figure.frame[["name", "n"]].to_numpy()}
+    dots = [
+        (rows[name], size)
+        for trace in figure.plot().data
+        if trace.mode == "markers"
+        for (name, *_), size in zip(trace.customdata, trace.marker.size, strict=True)
+    ]
+    assert sorted(dots) == sorted(dots, key=lambda dot: dot[1])
+    assert len({size for _, size in dots}) == len({n for n, _ in dots}) > 1
 
 
 def test_reliability_shows_the_bins_of_the_library_and_their_error(table):

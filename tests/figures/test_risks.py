@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
-from workbench.figures.of_losses.evaluation import on_three_classes
-from workbench.figures.of_losses.risks import top_K_preserving
-from workbench.figures.of_losses.triangles import CORNERS, around_free
+from workbench.figures.losses.evaluation import on_three_classes
+from workbench.figures.losses.risks import top_K_preserving
+from workbench.figures.losses.ternary import CORNERS, contour
 from workbench.losses import LOSSES
 from workbench.losses.noised import largest_calibrated_epsilon
 
@@ -169,9 +169,9 @@ def test_a_line_runs_around_what_is_free_and_nothing_is_drawn_where_nothing_is()
     hinge, proper = (
         wb.figures.calibration_map(loss, K=1, steps=31) for loss in (wb.losses.TopKHinge(K=1), wb.losses.CrossEntropy())
     )
-    line = around_free(hinge)
+    line = contour(hinge, "free", 0.5)
     assert len(line) > 20
-    assert len(around_free(proper)) == 0
+    assert len(contour(proper, "free", 0.5)) == 0
     shares = np.linalg.solve(np.vstack([CORNERS.T, np.ones(3)]), np.vstack([line.T, np.ones(len(line))]))
     border = shares[:, np.isfinite(shares).all(axis=0)].max(axis=0)
     assert abs(border - 0.5).max() < 1 / 30  # the plain hinge fails where no class has a majority

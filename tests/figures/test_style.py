@@ -96,6 +96,14 @@ def test_plotly_and_matplotlib_take_their_colours_and_fonts_from_the_theme(dark)
     assert to_hex(static.axes[0].xaxis.label.get_color()) == theme.ink
 
 
+def test_a_figure_whose_template_is_changed_leaves_those_of_others_alone():
+    changed = wb.figures.lorenz([1, 2, 3]).plot()
+    changed.layout.template.layout.paper_bgcolor = "black"
+    changed.layout.template.layout.colorway = ["black"]
+    template = wb.figures.lorenz([1, 2, 3]).plot().layout.template.layout
+    assert (template.paper_bgcolor, template.colorway) == (style.LIGHT.paper, style.LIGHT.categories)
+
+
 def test_a_static_figure_leaves_the_settings_of_matplotlib_alone():
     import matplotlib
 

@@ -33,7 +33,7 @@ def test_one_rule_is_not_told_in_a_figure_against_a_knob():
 
 
 def test_every_top_K_accuracy_of_a_sweep_names_its_K_and_every_curve_of_sets_too():
-    summary = rules_at_each_K("AverageK(K)").replace({"brier_score": "top_k_accuracy, K = 1"})
+    summary = rules_at_each_K("AverageK(K)").replace({"brier_score": "top_k_accuracy@K=1"})
     titles = [note.text for note in wb.figures.against_knob(summary, "K").plot().layout.annotations]
     assert "<b>Top-1 accuracy</b> ↑" in titles
     history = pd.DataFrame({"epoch": [0], "val_accuracy": [0.5], "val_average_K_accuracy": [0.7]})

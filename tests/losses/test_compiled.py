@@ -29,14 +29,14 @@ def test_a_loss_that_says_so_is_compiled_whole_and_keeps_its_values(loss_class):
 
 def test_losses_that_draw_or_have_a_gradient_by_hand_do_not_say_so():
     by_hand = {"SmoothTopKHinge", "ExactNoisedTopK", "DifferentiableTopK", "Sparsemax", "SparseTop"}
-    by_choice = {"AverageKTwoHead"}  # its candidates are chosen by NumPy on a CPU
+    by_choice = {"AverageKTwoHead", "ConformalTraining"}  # NumPy chooses on a CPU; a rank in exact arithmetic
     drawing = {loss_class.__name__ for loss_class in LOSSES if loss_class.random}
     assert {loss_class.__name__ for loss_class in LOSSES if not loss_class.compiles} == by_hand | by_choice | drawing
 
 
 def test_the_guide_names_the_losses_that_are_not_compiled():
     guide = (Path(__file__).parents[2] / "docs" / "guide" / "training.md").read_text(encoding="utf-8")
-    told = guide.partition("gradient written by hand: ")[2].partition(". So are")[0]
+    told = guide.partition("gradient written by hand: ")[2].partition(". Nor are")[0]
     assert told.split(", ") == [f"`{loss_class.__name__}`" for loss_class in LOSSES if not loss_class.compiles]
 
 

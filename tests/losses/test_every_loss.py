@@ -1,4 +1,4 @@
-"""What is true of every loss, at both ends of every knob, and of a loss somebody else wrote."""
+"""What is true of every loss, at both ends of every knob, and of a custom loss."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import torch.nn.functional as F
 import workbench as wb
 from workbench.cli.main import main
 from workbench.knobs import knob
-from workbench.losses import LOSSES, PAPERS, Loss, catalogue, class_named, from_spec
+from workbench.losses import LOSSES, PAPERS, Loss, class_named, from_spec, summary
 
 N, L = 6, 24  # more classes than the largest K of a slider
 
 
 @dataclass(frozen=True)
 class Tempered(Loss):
-    r"""Cross-entropy at a temperature: a loss of somebody else, which meets every table, gallery and test.
+    r"""Cross-entropy at a temperature: a custom loss, which meets every table, gallery and test.
 
     $$\ell(s, y) = -T \log \mathrm{softmax}_y(s / T)$$
 
@@ -307,7 +307,7 @@ def test_a_loss_says_what_it_is(loss_class):
 @every_end()
 def test_a_loss_is_made_again_from_its_repr_and_from_its_spec(loss):
     names = {loss_class.__name__: loss_class for loss_class in EVERY_LOSS}
-    assert eval(repr(loss), names) == loss
+    assert eval(repr(loss), {**names, "anneal": wb.schedules.anneal}) == loss
     if getattr(loss, "class_counts", None) is None:
         assert from_spec(loss.spec(), allowed=[__name__]) == loss
 
@@ -453,9 +453,11 @@ def test_values_outside_the_range_of_a_knob_are_refused(loss_class):
     for name, declared in loss_class.knobs().items():
         low, high = declared.accepted
         bad = {"choice": ["nonsense"], "weights": [(-1.0, 2.0), (0.5,)]}.get(declared.kind)
-        for value in bad or [low - 1, *([high + 1] if math.isfinite(high) else []), math.nan, "five"]:
+        for value in bad or [low - 1, *([high + 1] if math.isfinite(high) else []), math.nan]:
             with pytest.raises(ValueError, match=name):
                 loss_class(**{name: value})
+        with pytest.raises(TypeError, match=name):
+            loss_class(**{name: "five" if declared.numeric else 5})
 
 
 @every_class()
@@ -476,7 +478,7 @@ def test_labels_that_are_no_tensor_are_refused(loss_class):
     loss = loss_class()
     scores, labels, rest = batch(loss)
     for bad in (None, labels.tolist(), labels.numpy()):
-        with pytest.raises(ValueError, match=r"labels are (NoneType|list|ndarray); give a tensor"):
+        with pytest.raises(TypeError, match=r"labels are (NoneType|list|ndarray); give a tensor"):
             loss(scores, bad, **rest)
 
 
@@ -485,9 +487,23 @@ def test_scores_that_do_not_fit_are_refused(loss_class):
     loss = loss_class()
     scores, labels, rest = batch(loss)
     another_number_of_heads = scores[:, 0] if loss.heads == 2 else scores.unsqueeze(1).expand(-1, 2, -1)
-    for bad in (scores.long(), scores.numpy(), another_number_of_heads, scores[..., :1]):
+    for bad in (scores.long(), another_number_of_heads, scores[..., :1]):
         with pytest.raises(ValueError, match="scores"):
             loss(bad, labels, **rest)
+    with pytest.raises(TypeError, match="scores are ndarray; give a tensor"):
+        loss(scores.numpy(), labels, **rest)
+
+
+@every_class()
+def test_the_values_of_a_batch_are_given_as_they_are_as_their_mean_or_as_their_sum(loss_class):
+    loss = loss_class()
+    scores, labels, rest = batch(loss)
+    values = loss(scores, labels, **rest)
+    assert values.shape == (N,)
+    torch.testing.assert_close(loss(scores, labels, **rest, reduction="mean"), values.mean())
+    torch.testing.assert_close(loss(scores, labels, **rest, reduction="sum"), values.sum())
+    with pytest.raises(ValueError, match="reduction = 'max'; give one of none, mean, sum"):
+        loss(scores, labels, **rest, reduction="max")
 
 
 @pytest.mark.parametrize("loss_class", [wb.losses.LDAM, wb.losses.NoisedTopKImbalanced])
@@ -522,9 +538,9 @@ def test_a_loss_defined_elsewhere_is_found_by_name_and_by_module():
 
 
 def test_a_loss_defined_elsewhere_joins_the_catalogue_and_the_table_of_the_readme():
-    entry = catalogue.entries(losses=(*LOSSES, Tempered))[-1]
+    entry = summary.entries(losses=(*LOSSES, Tempered))[-1]
     assert (entry["name"], entry["knobs"]["temperature"]["symbol"]) == ("Tempered", "T")
-    assert "| `Tempered` |" in catalogue.markdown(losses=(*LOSSES, Tempered))
+    assert "| `Tempered` |" in summary.markdown(losses=(*LOSSES, Tempered))
 
 
 def test_a_loss_defined_elsewhere_joins_the_gallery_of_level_sets():

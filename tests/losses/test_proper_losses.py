@@ -88,6 +88,7 @@ def test_where_a_knob_decides_whether_a_loss_is_proper_the_fact_follows_it(loss,
 def test_the_losses_that_estimate_probabilities_are_these():
     assert [loss.__name__ for loss in LOSSES if loss().proper] == [
         "CrossEntropy",
+        "LogitAdjustment",  # without class counts
         "BinaryCrossEntropy",
         "Quasibinary",
         "SoftmaxUniform",

@@ -34,6 +34,18 @@ def test_average_k_is_at_least_as_accurate_as_top_k(seed, K):
     assert bayes.average_k_accuracy(p, K) >= bayes.top_k_accuracy(p, K) - 1e-12
 
 
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10_000), K=st.integers(1, 5))
+def test_the_gap_is_at_least_its_lower_bound_and_the_sum_over_all_ranks(seed, K):
+    p = posteriors(seed=seed)
+    gap = bayes.average_k_accuracy(p, K) - bayes.top_k_accuracy(p, K)
+    assert 0 <= bayes.gap_lower_bound(p, K) <= gap + 1e-12
+    falling = -np.sort(-p, axis=1)
+    last = np.sort(p.ravel())[::-1][K * len(p) - 1]  # of the best sets of mean size K
+    whole = np.maximum(last - falling[:, :K], 0).sum(1) + np.maximum(falling[:, K:] - last, 0).sum(1)
+    assert whole.mean() == pytest.approx(gap, abs=1e-12)
+
+
 def test_they_are_equal_when_all_rows_are_equally_ambiguous():
     row = np.array([0.5, 0.3, 0.15, 0.05])
     p = np.array([rng.permutation(row) for _ in range(50)])
@@ -198,13 +210,13 @@ def test_the_garden_knows_its_own_bayes_accuracies_and_they_are_ours():
 
 @pytest.mark.parametrize("asked", [bayes.posterior_of, bayes.posterior_table, bayes.human_sets])
 def test_what_is_asked_of_a_table_wants_one(asked):
-    with pytest.raises(ValueError, match="a LogitTable is wanted here, not list"):
+    with pytest.raises(TypeError, match="expected a LogitTable, got list"):
         asked([[0.5, 0.5]])
 
 
 @pytest.mark.parametrize("asked", [bayes.expected_accuracy, bayes.regret])
 def test_what_is_asked_of_sets_wants_some(asked):
-    with pytest.raises(ValueError, match="PredictionSets are wanted here, not list"):
+    with pytest.raises(TypeError, match="expected PredictionSets, got list"):
         asked([[True, False]])
 
 

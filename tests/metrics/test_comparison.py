@@ -99,7 +99,7 @@ def test_only_tables_of_the_same_rows_are_compared():
         compare({"good": tables["good"], "other": other}, wb.TopK(1))
     with pytest.raises(ValueError, match="by their names"):
         compare(list(tables.values()), wb.TopK(1))
-    with pytest.raises(ValueError, match="a LogitTable is wanted here"):
+    with pytest.raises(TypeError, match="expected a LogitTable"):
         compare({**tables, "noisy": tables["noisy"].scores}, wb.TopK(1))
     with pytest.raises(ValueError, match="such as AverageK"):
         compare(tables, wb.TopK)
@@ -116,3 +116,33 @@ def test_two_real_networks_differ_less_than_they_vary(shared_data):
     assert line["difference_high"] - line["difference_low"] == pytest.approx(0.016 * few, rel=0.25)
     if len(real["y"]) == 10_000:
         assert line["difference"] == pytest.approx(0.02, abs=0.002)
+
+
+def with_ids(table, names=None):
+    return wb.LogitTable(table.scores, table.labels, ids=np.arange(table.n), class_names=names)
+
+
+def test_rows_on_which_sets_differ_are_found_by_their_ids():
+    good, noisy = (with_ids(table) for table in pair(50).values())
+    shuffled = noisy.rows(np.random.default_rng(1).permutation(50))
+    rule = wb.TopK(1)
+    found = disagreements({"good": rule.fit(good)(good), "noisy": rule.fit(noisy)(noisy)})
+    assert len(found) > 5
+    assert disagreements({"good": rule.fit(good)(good), "noisy": rule.fit(shuffled)(shuffled)}).equals(found)
+
+
+def test_tables_whose_classes_stand_in_another_order_are_compared_by_their_names():
+    good, noisy = (with_ids(table, list("abcdef")) for table in pair(60).values())
+    order = [3, 0, 5, 1, 2, 4]
+    moved = wb.LogitTable(
+        noisy.scores[:, order],
+        np.argsort(order)[noisy.labels],
+        ids=noisy.ids,
+        class_names=[list("abcdef")[j] for j in order],
+    )
+    rule, metrics = wb.LAC(0.8), [M.accuracy, M.macro_accuracy, M.mean_size]
+    same = compare({"good": good, "noisy": noisy}, rule, metrics, resamples=20)
+    assert compare({"good": good, "noisy": moved}, rule, metrics, resamples=20).equals(same)
+    others = wb.LogitTable(noisy.scores, noisy.labels, ids=noisy.ids, class_names=list("uvwxyz"))
+    with pytest.raises(ValueError, match="the tables have other classes"):
+        compare({"good": good, "noisy": others}, rule, metrics)

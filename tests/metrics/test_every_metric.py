@@ -12,7 +12,7 @@ import pytest
 import workbench as wb
 from workbench.metrics import METRICS
 from workbench.metrics.base import bootstrap_weights
-from workbench.metrics.of_probabilities import equal_mass_bins, equal_width_bins
+from workbench.metrics.probability_metrics import equal_mass_bins, equal_width_bins
 from workbench.metrics.reporting import FORMATS
 from workbench.tables.links import softmax
 
@@ -29,6 +29,7 @@ def one_label(n: int = 300, n_classes: int = 12, link: str = "softmax") -> wb.Lo
         labels,
         link=link,
         link_constant=4.0,
+        posterior=softmax(scores),
         class_counts=[3, 30, 300] * (n_classes // 3),
         groups=[f"genus {j // 3}" for j in range(n_classes)],
         attributes={"organ": rng.choice(["leaf", "fruit"], n)},
@@ -44,6 +45,14 @@ def many_labels(n: int = 200, n_classes: int = 6) -> wb.LogitTable:
 
 ONE, MANY = one_label(), many_labels()
 SETS = {"one": wb.AverageK(2).fit(ONE).sets(ONE), "many": wb.Threshold(0.5).fit(MANY).sets(MANY)}
+
+
+WITHOUT_INTERVAL = (
+    "classwise_calibration_error",
+    "brier_decomposition",
+    "confidence_decomposition",
+    "worst_slab_coverage",
+)
 
 
 def subjects(metric: M.Metric, table: wb.LogitTable, sets: wb.PredictionSets) -> tuple:
@@ -85,18 +94,18 @@ def test_every_metric_gives_an_interval_or_says_that_it_cannot(metric):
     pairs = list(found.values()) if isinstance(found, dict) else [found]
     assert repr(found) == repr(metric.interval(*chosen, resamples=60, seed=1))  # the same seed, the same interval
     assert all(math.isnan(low) or low <= high for low, high in pairs)
-    if metric.name in ("classwise_calibration_error", "brier_decomposition"):
+    if metric.name in WITHOUT_INTERVAL:
         assert all(math.isnan(low) for low, _ in pairs)
 
 
-# Two have no interval; the gap compares with the accuracy of the whole table; AU-ROC and the like take two tables; the
-# share above 1 is for another link.
-RESAMPLED = [
-    metric
-    for metric in METRICS
-    if metric.subject != "tables"
-    and metric.name not in ("classwise_calibration_error", "brier_decomposition", "coverage_gap", "share_above_one")
-]
+# Some have no interval; gaps compare with the accuracy of the whole table; AU-ROC and the like take two tables; the share
+# above 1 is for another link; along a risk-coverage curve copies of a row count at once; regret is against the best sets of
+# the whole table.
+NOT_RESAMPLED = {
+    *(*WITHOUT_INTERVAL, "share_above_one"),
+    *("coverage_gap", "classes_left_behind", "size_stratified_violation", "risk_coverage_area", "regret"),
+}
+RESAMPLED = [metric for metric in METRICS if metric.subject != "tables" and metric.name not in NOT_RESAMPLED]
 
 
 @pytest.mark.parametrize("metric", RESAMPLED, ids=lambda metric: metric.name)
@@ -184,7 +193,7 @@ def test_accuracy_and_size_by_any_row_attribute():
 
 def test_many_label_metrics_by_their_definitions():
     sets = SETS["many"]
-    predicted, truth = sets.matrix()[MANY.labelled], MANY.labels[MANY.labelled]
+    predicted, truth = sets.matrix(), MANY.labels
     both, either = (predicted & truth).sum(0), predicted.sum(0) + truth.sum(0)
     assert M.micro_f1(sets) == pytest.approx(2 * both.sum() / either.sum())
     assert M.macro_f1(sets) == pytest.approx(np.mean(2 * both / either))
@@ -235,11 +244,21 @@ def test_classwise_error_and_brier_parts_by_their_definitions():
     assert [known[name] for name in ("reliability", "resolution", "within")] == pytest.approx([0, 0, 0], abs=1e-9)
 
 
+@pytest.mark.parametrize(
+    "metric", [M.negative_log_likelihood, M.brier_score, M.brier_decomposition, M.classwise_calibration_error]
+)
+def test_sums_in_single_precision_are_those_of_double_precision_to_a_millionth(metric):
+    scores = 3 * np.random.default_rng(4).normal(size=(3000, 40)).astype(np.float32)
+    labels = (scores + np.random.default_rng(5).gumbel(size=scores.shape)).argmax(1)
+    single, double = (metric(wb.LogitTable(each, labels)) for each in (scores, scores.astype(float)))
+    assert single == pytest.approx(double, rel=1e-6, abs=3e-7)
+
+
 def test_log_likelihood_comes_from_scores_and_does_not_underflow():
     table = wb.LogitTable(np.array([[0.0, 1000.0], [3.0, 3.0]], dtype="float32"), [0, 1])
     assert M.negative_log_likelihood(table) == pytest.approx((1000 + math.log(2)) / 2)
     p = 1 / (1 + np.exp(-MANY.scores))
-    expected = -np.where(MANY.labels, np.log(p), np.log(1 - p)).sum(1)[MANY.labelled].mean()
+    expected = -np.where(MANY.labels, np.log(p), np.log(1 - p)).sum(1).mean()
     assert M.negative_log_likelihood(MANY) == pytest.approx(expected)
     as_probabilities = wb.LogitTable.from_probabilities(ONE.probabilities(), ONE.labels)
     assert M.negative_log_likelihood(as_probabilities) == pytest.approx(M.negative_log_likelihood(ONE))
@@ -320,7 +339,7 @@ def test_the_reliability_frame_holds_counts_and_bands_that_a_calibrated_table_ob
     crowded = wrong[wrong["count"] >= 200]
     assert len(crowded) >= 4
     assert not crowded["accuracy"].between(crowded["band_low"], crowded["band_high"]).any()
-    assert M.reliability_bins(MANY, bins=10, K=4)["count"].sum() == 4 * MANY.labelled.sum()
+    assert M.reliability_bins(MANY, bins=10, K=4)["count"].sum() == 4 * MANY.n
 
 
 def test_metrics_that_need_labels_or_counts_say_so():
@@ -345,9 +364,9 @@ def test_metrics_that_need_labels_or_counts_say_so():
 @pytest.mark.parametrize("metric", [metric for metric in METRICS if metric.subject != "tables"], ids=repr)
 def test_a_metric_given_something_else_says_what_it_is_measured_on(metric):
     of_sets = "sets" in metric.subject
-    wanted = "PredictionSets are wanted here" if of_sets else "a LogitTable is wanted here"
+    wanted = "expected PredictionSets, got" if of_sets else "expected a LogitTable, got"
     for other in (ONE if of_sets else SETS["one"], ONE.scores, "val", None):
-        with pytest.raises(ValueError, match=f"{wanted}, not {type(other).__name__}"):
+        with pytest.raises(TypeError, match=f"{wanted} {type(other).__name__}"):
             metric(other)
     if metric.labels == "many":
         with pytest.raises(ValueError, match=f"{metric.name} is for rows with many labels"):
@@ -357,22 +376,22 @@ def test_a_metric_given_something_else_says_what_it_is_measured_on(metric):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"table": ONE.scores}, "a LogitTable is wanted here, not ndarray"),
+        ({"table": ONE.scores}, "expected a LogitTable, got ndarray"),
         ({"rules": [wb.TopK]}, "give a rule such as AverageK"),
         ({"metrics": ["accuracy"]}, "'accuracy' is not a metric"),
         ({"metrics": 5}, "5 is not a metric"),
-        ({"val": "val.npz"}, "a LogitTable is wanted here, not str"),
+        ({"val": "val.npz"}, "expected a LogitTable, got str"),
     ],
 )
 def test_a_report_of_something_else_is_refused(options, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         wb.report(**{"table": ONE, "rules": [wb.TopK(2)], **options})
 
 
 def test_the_report_is_one_line_per_rule_metric_and_group():
     val, test = ONE.split()
     frame = wb.report(test, rules=[wb.TopK(2), wb.LAC(0.8).fit(val)], interval=0.9, val=val, resamples=30)
-    assert list(frame.columns) == ["rule", "metric", "group", "value", "low", "high", "n"]
+    assert list(frame.columns) == ["rule", "metric", "K", "group", "value", "low", "high", "n"]
     sets = wb.LAC(0.8).fit(val).sets(test)
     line = frame[(frame["rule"] == "LAC(confidence=0.8, min_size=0)") & (frame["metric"] == "shot_accuracy")]
     assert dict(zip(line["group"], line["value"], strict=True)) == M.shot_accuracy(sets)
@@ -383,7 +402,7 @@ def test_the_report_is_one_line_per_rule_metric_and_group():
 
 
 def test_without_val_the_report_splits_the_table_and_says_so():
-    with pytest.warns(UserWarning, match="judged on the other 150"):
+    with pytest.warns(UserWarning, match="evaluated on the other 150"):
         frame = wb.report(ONE)
     assert (frame["n"] == 150).all()
     with warnings.catch_warnings():
@@ -433,7 +452,61 @@ def test_a_report_for_a_paper_is_a_booktabs_table_with_every_text_escaped():
 
 
 def test_every_number_of_a_report_says_its_K():
-    frame = wb.report(ONE, rules=[wb.TopK(1)], metrics=[M.top_k_accuracy, M.top_k_calibration_error, M.accuracy])
-    assert frame["metric"].tolist() == ["accuracy", "top_k_accuracy, K = 1", "top_k_calibration_error, K = 4"]
+    wanted = [M.top_k_accuracy, M.top_k_calibration_error, M.accuracy, M.brier_score]
+    frame = wb.report(ONE, rules=[wb.TopK(2), wb.Threshold(0.5)], metrics=wanted)
+    assert list(zip(frame["metric"], frame["K"], strict=True)) == [
+        ("accuracy", 2),  # of the rule
+        ("accuracy", pytest.approx(np.nan, nan_ok=True)),
+        ("top_k_accuracy@K=1", 1),
+        ("top_k_calibration_error@K=4", 4),
+        ("brier_score", pytest.approx(np.nan, nan_ok=True)),
+    ]
+    compared = wb.comparison.compare({"one": ONE, "two": ONE}, wb.TopK(2), wanted[:3], resamples=20)
+    assert dict(zip(compared["metric"], compared["K"], strict=True)) == {
+        "top_k_accuracy@K=1": 1,
+        "top_k_calibration_error@K=4": 4,
+        "accuracy": 2,
+    }
     told = wb.report(ONE, rules=[wb.TopK(1)], metrics=[M.top_k_accuracy.at(K=3)])
-    assert told["metric"].tolist() == ["top_k_accuracy, K = 3"]
+    assert told["metric"].tolist() == ["top_k_accuracy@K=3"]
+
+
+def test_the_brier_score_of_the_confidence_is_miscalibration_minus_discrimination_plus_uncertainty():
+    for table in (ONE, MANY):
+        parts = M.confidence_decomposition(table)
+        classes = table.probabilities().argmax(1)
+        right = table.labels[np.arange(table.n), classes] if table.many_labels else classes == table.labels
+        confidence = table.probabilities().max(1)
+        assert parts["miscalibration"] - parts["discrimination"] + parts["uncertainty"] == pytest.approx(
+            np.mean((confidence - right) ** 2)
+        )
+        assert parts["uncertainty"] == pytest.approx(right.mean() * (1 - right.mean()))
+
+
+def test_of_confidences_that_are_right_next_to_nothing_is_miscalibrated():
+    generator = np.random.default_rng(5)
+    scores = generator.normal(size=(4000, 4))
+    labels = (scores + generator.gumbel(size=scores.shape)).argmax(1)
+    right, bent = wb.LogitTable(scores, labels), wb.LogitTable(4 * scores, labels)
+    assert M.confidence_decomposition(right)["miscalibration"] < 0.005
+    assert M.confidence_decomposition(bent)["miscalibration"] > 0.05
+    apart = M.likelihood_decomposition(bent)
+    assert apart["calibration"] + apart["refinement"] == pytest.approx(M.negative_log_likelihood(bent), rel=1e-6)
+    assert apart["refinement"] == pytest.approx(M.negative_log_likelihood(right), abs=0.01)
+    assert M.likelihood_decomposition(right)["calibration"] < 0.001
+
+
+def test_the_reliability_curve_is_the_isotonic_regression_and_its_band_holds_it_when_confidences_are_right():
+    generator = np.random.default_rng(6)
+    scores = 2 * generator.normal(size=(3000, 3))
+    labels = (scores + generator.gumbel(size=scores.shape)).argmax(1)
+    curve = M.reliability_curve(wb.LogitTable(scores, labels)).dropna()
+    assert (np.diff(curve["accuracy"]) >= 0).all()
+    inside = curve["accuracy"].between(curve["band_low"], curve["band_high"])
+    assert inside.mean() > 0.75
+    too_sure = M.reliability_curve(wb.LogitTable(3 * scores, labels))
+    assert np.trapezoid(too_sure["density"], too_sure["confidence"]) == pytest.approx(1, abs=0.02)
+    outside = too_sure.dropna()
+    assert (outside["accuracy"] < outside["band_low"]).mean() > 0.5
+    with pytest.raises(ValueError, match="strictly between 0 and 1"):
+        M.reliability_curve(wb.LogitTable(scores, labels), band=1)

@@ -47,6 +47,26 @@ def test_a_metric_that_is_no_share_of_rows_is_tested_by_the_paired_bootstrap():
     assert same["p"].tolist() == [1, 1]
 
 
+def test_a_mean_over_rows_is_tested_by_the_paired_t_test_whose_p_value_has_no_floor():
+    frame = pairwise(TABLES, wb.AverageK(2), [wb.metrics.mean_size, wb.metrics.brier_score], val=TABLES, resamples=50)
+    brier = frame[frame.metric == "brier_score"].iloc[1]
+    values = [wb.metrics.brier_score.parts(TABLES[name]).columns[:, 1] for name in ("noise 0", "noise 2")]
+    assert brier["p"] == pytest.approx(stats.ttest_rel(*values).pvalue)
+    assert brier["p_holm"] < 1e-6
+    assert not frame["p_is_bound"].any()
+
+
+def test_of_eleven_runs_a_difference_can_still_be_significant():
+    tables = {f"run {i}": wb.LogitTable(SCORES * (1 + 4 * (i == 10)), LABELS) for i in range(11)}
+    frame = pairwise(tables, wb.TopK(1), [wb.metrics.expected_calibration_error])
+    far = frame[frame.second == "run 10"]
+    assert len(frame) == 55
+    assert (far["p_holm"] < 0.05).all()
+    assert far["p_is_bound"].all()
+    assert f"p < {far['p_holm'].max():.3f}" in matrices(frame)
+    assert "p = 1.000" in matrices(frame)
+
+
 def test_the_matrix_says_how_it_is_corrected_and_is_antisymmetric():
     text = matrices(pairwise(TABLES, wb.TopK(1)))
     assert "accuracy, line minus column, n = 400 rows" in text
@@ -83,7 +103,7 @@ def test_a_comparison_that_cannot_be_made_says_why(files, capsys, tmp_path):
     assert main(["compare", files[0]]) == 2
     assert "two or more" in capsys.readouterr().err
     assert main(["compare", *files, "--metric", "precision"]) == 2
-    assert "--metric precision is unknown; give one of accuracy" in capsys.readouterr().err
+    assert "there is no metric named 'precision'; known: accuracy" in capsys.readouterr().err
     np.savez(tmp_path / "other.npz", scores=SCORES, labels=LABELS[::-1])
     assert main(["compare", files[0], str(tmp_path / "other.npz")]) == 2
     assert "different labels" in capsys.readouterr().err

@@ -159,3 +159,18 @@ def test_rows_are_listed_with_what_is_true_of_each(sets):
         "",
         "class 2",
     ]
+
+
+@pytest.mark.parametrize(
+    ("asked", "needs"),
+    [
+        (RowFilter(label=1, groups=(("organ", "leaf"),), sure=(0.2, 0.9), pair=(0, 1)), False),
+        (RowFilter(sizes=(1, 1)), True),
+        (RowFilter(hit=False), True),
+        (RowFilter(label=1, exactly=(1,)), True),
+    ],
+)
+def test_a_filter_knows_whether_it_follows_the_sets(sets, asked, needs):
+    larger = wb.Threshold(0.01).fit(sets.table).sets(sets.table)
+    assert asked.needs_sets == needs
+    assert (asked.rows(sets).tolist() != asked.rows(larger).tolist()) == needs

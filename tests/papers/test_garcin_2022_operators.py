@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 from trying import draw, exact_top_sum, gradient
 
-from workbench.operators import exact_noised_kth_largest, kth_largest, noised_kth_largest, top_sum
+from workbench.operators import chebyshev, exact_noised_kth_largest, kth_largest, noised_kth_largest, top_sum
+from workbench.operators.noised import _holders_by_arrival
 
 EXAMPLE = torch.tensor([2.4, 2.6, 2.3, 0.5], dtype=torch.float64)  # Sec. 3.2, Illustration
 EXAMPLE_NOISE = torch.tensor(
@@ -131,6 +132,30 @@ def test_exact_smoothing_in_float32_is_good_to_a_few_millionths():
     for epsilon in (0.01, 0.2, 1.0):
         error = exact_noised_kth_largest(scores.float(), 6, epsilon) - exact_noised_kth_largest(scores, 6, epsilon)
         assert error.abs().max() < 1e-5
+
+
+@pytest.mark.parametrize("k", [1, 6])
+def test_exact_smoothing_in_float32_of_ten_thousand_tied_classes_does_not_add_up_their_rounding(k):
+    tied = torch.zeros(10_000)
+    error = exact_noised_kth_largest(tied, k, 1.0) - exact_noised_kth_largest(tied.double(), k, 1.0)
+    assert abs(error) < 1e-5
+    assert gradient(exact_noised_kth_largest, tied, k, 1.0).sum().item() == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_few_chebyshev_points_stand_for_many_numbers(dtype):
+    x = (2 * torch.rand(3, 500, generator=torch.Generator().manual_seed(0)) - 1).to(dtype)
+    x[:, :100] = -math.inf  # of which these are not counted
+    points = chebyshev.points(12, x.device)
+
+    def of_degree_11(x):
+        return x**11 - 0.5 * x**4 + 1
+
+    total = (chebyshev.weights(x, 12) * of_degree_11(points)).sum(-1)
+    torch.testing.assert_close(total, of_degree_11(x[:, 100:].double()).sum(-1), rtol=1e-13, atol=0)
+    found = chebyshev.interpolated(of_degree_11(points).expand(3, -1), x)
+    assert (found[:, :100] == 0).all()
+    torch.testing.assert_close(found[:, 100:], of_degree_11(x[:, 100:]), rtol=0, atol=50 * torch.finfo(dtype).eps)
 
 
 @pytest.mark.parametrize("offset", [0.0, 100.0, -1000.0])
@@ -265,6 +290,33 @@ def test_fresh_noise_has_the_law_of_noise_on_every_class(n_classes, k, epsilon, 
     assert (found.detach() - exact).abs().max() < 4.5 * spread
     weights = gradient(exact_noised_kth_largest, scores.double(), k, epsilon)
     assert (scores.grad - weights).abs().max() < 4.5 * math.sqrt(0.25 / n_samples)
+
+
+def test_arrivals_in_falling_order_have_the_law_of_noise_on_every_class():
+    n_classes, k, epsilon, n_samples = 2003, 6, 3.0, 4000
+    scores = draw(4, n_classes, seed=5)
+    scores[1] = 0  # all tied
+    scores[2, :3] += 5  # three classes that come up again and again
+    scores[3] *= 3
+    holders, drawn = _holders_by_arrival(scores, k, epsilon, n_samples, torch.Generator().manual_seed(0))
+    found = scores.gather(-1, holders) + epsilon * drawn
+    exact = exact_noised_kth_largest(scores, k, epsilon)
+    error = found.std(-1) / math.sqrt(n_samples)
+    assert ((found.mean(-1) - exact) / error).abs().max() < 4
+    weights = gradient(exact_noised_kth_largest, scores, k, epsilon)
+    for some in (scores > scores.median(-1, keepdim=True).values, scores > 4.5):
+        share = some.gather(-1, holders).double().mean(-1)
+        assert (share - (weights * some).sum(-1)).abs().max() < 4 * math.sqrt(0.25 / n_samples)
+    for row, of_row in zip(scores, found, strict=True):
+        everywhere = noised_kth_largest(row.expand(300, -1), k, epsilon, noise=draw(300, 1, n_classes, seed=1))
+        assert of_row.std().item() == pytest.approx(everywhere.std().item(), rel=0.15)
+
+
+def test_no_arrival_is_waited_for_where_it_may_never_come():
+    generator = torch.Generator().manual_seed(0)
+    for scores in (draw(2, 2000, size=100.0), draw(2, 2000).index_fill(-1, torch.arange(5, 2000), -1e9)):
+        assert _holders_by_arrival(scores, 6, 3.0, 5, generator) is None
+    assert _holders_by_arrival(draw(2, 2000).index_fill(-1, torch.tensor([0]), 100), 6, 3.0, 5, generator) is None
 
 
 def test_fresh_noise_varies_as_much_as_noise_on_every_class():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch.func import vmap
 
 from workbench.losses import ROLE, AssumeNegative, AverageKTwoHead, CrossEntropy, ExpectedPositive
-from workbench.losses.average_k import LabelEstimates
+from workbench.losses.states import LabelEstimates
 
 
 def batch(n=4, n_classes=6, heads=1, seed=0):

@@ -13,7 +13,7 @@ import pytest
 
 import workbench as wb
 from workbench import bayes
-from workbench.metrics.votes import validated_labels
+from workbench.metrics.crowd_labels import validated_labels
 
 rng = np.random.default_rng(0)
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -190,7 +190,7 @@ def test_section_3_8_1_a_label_is_valid_when_the_weights_of_its_voters_exceed_th
     )
     b0, theta = 2.0, 4.1
     found = validated_labels(votes, b0=b0, threshold=theta)
-    n = {"u": 3, "v": 1, "w": 2}  # distinct labels proposed; nobody is an author here
+    n = {"u": 3, "v": 1, "w": 2}  # distinct labels proposed; there are no authors here
     weight = {user: n[user] ** 0.5 - n[user] ** 0.2 + b0 for user in n}
     assert found.users.set_index("user")["weight"].to_dict() == pytest.approx(weight)
     lines = found.labels.set_index("item")

@@ -17,6 +17,7 @@ from workbench.losses.ranked import MASKED, largest_k, rank_weights
 from workbench.operators import (
     comparator_network_sort,
     neural_sort,
+    relaxed_sorts,
     selection_network,
     sinkhorn_sort,
     soft_sort,
@@ -424,7 +425,7 @@ def test_each_row_may_have_its_own_distribution():
         with pytest.raises(ValueError, match=r"give a tensor \(3, k\)"):
             DifferentiableTopK()(scores, labels, p_k=wrong)
     for no_distribution in (p_k * 0.5, p_k - 1 / 3, p_k * math.nan):
-        with pytest.raises(ValueError, match="no distribution"):
+        with pytest.raises(ValueError, match="not a distribution"):
             DifferentiableTopK()(scores, labels, p_k=no_distribution)
 
 
@@ -470,3 +471,15 @@ def test_with_classes_masked_the_label_is_ranked_once_and_against_the_others():
         far = scores.clamp(min=-3.0 - MASKED / loss.steepness)
         torch.testing.assert_close(loss(scores, torch.tensor([label])), loss(far, torch.tensor([label])))
         assert loss(scores, torch.tensor([label])) > 0.3  # another class leads
+
+
+@pytest.mark.parametrize("temperature", [relaxed_sorts.LEAST_TEMPERATURE_OF_PRODUCTS, 0.03, 0.5])
+def test_sinkhorn_by_products_is_sinkhorn_on_logarithms(temperature, monkeypatch):
+    scores, into = draw(7, 16).requires_grad_(), draw(7, 5, 16, seed=1)
+    found = []
+    for least in (0, math.inf):
+        monkeypatch.setattr(relaxed_sorts, "LEAST_TEMPERATURE_OF_PRODUCTS", least)
+        P = sinkhorn_sort(scores, 5, temperature)
+        found.append((P.detach(), *torch.autograd.grad((into * P).sum(), scores)))
+    for products, logarithms in zip(*found, strict=True):
+        torch.testing.assert_close(products, logarithms, rtol=1e-11, atol=1e-13)

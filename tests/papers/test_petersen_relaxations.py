@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from workbench.losses import DifferentiableTopK
 from workbench.operators import comparator_network_sort
+from workbench.operators.comparators import RELAXATIONS, Comparator
 from workbench.operators.networks import KINDS
-from workbench.operators.relaxations import RELAXATIONS, Comparator
 
 MONOTONIC = ("reciprocal", "cauchy", "optimal")
 every_relaxation = pytest.mark.parametrize("relaxation", RELAXATIONS)
@@ -204,3 +204,9 @@ def test_more_iterations_of_sinkhorn_change_the_loss_less_and_less():
     changes = [(after - before).abs().max().item() for before, after in pairwise(values)]
     assert changes == sorted(changes, reverse=True)
     assert changes[0] > 1e-3 > changes[-1]
+
+
+def test_the_loss_names_every_relaxation_and_every_sort_that_the_operators_have():
+    choices = {name: knob.choices for name, knob in DifferentiableTopK.knobs().items()}
+    assert choices["relaxation"] == tuple(RELAXATIONS)
+    assert choices["operator"] == ("neural_sort", "soft_sort", "sinkhorn_sort", *KINDS)

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
-from workbench.counts import classes_of_rows
+from workbench.exact_arithmetic import classes_of_rows
 from workbench.sets import index as index_module
 from workbench.sets.index import FILE, LARGEST_SIZE
-from workbench.sets.ranks import label_ranks
-from workbench.sets.selection import rounded_up
+from workbench.sets.label_ranks import label_ranks
+from workbench.sets.thresholds import rounded_up
 
 rng = np.random.default_rng(0)
 

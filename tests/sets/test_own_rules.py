@@ -1,4 +1,4 @@
-"""A conformal rule of one's own is one method; the built-in ones are quicker ways to the same sets."""
+"""A custom conformal rule is one method; the built-in ones are quicker ways to the same sets."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from workbench.counts import exact
+from workbench.exact_arithmetic import exact
 from workbench.knobs import knob
 from workbench.sets import ConformalRule
+from workbench.sets.base import Block
 
 
 @dataclass(frozen=True)
@@ -97,27 +98,16 @@ def test_too_few_rows_for_ones_own_rule_give_every_class_and_a_warning():
         assert (Behind(0.9).fit(rows(5)).sets(rows(9)).sizes == 6).all()
 
 
-def test_a_rule_with_the_score_of_labels_alone_is_refused_and_told_what_to_define():
-    with pytest.raises(
-        TypeError, match=r"Mine defines scores_of but not .*: define class_scores\(self, probabilities\)"
-    ):
+@pytest.mark.parametrize("base", [wb.LAC, wb.RAPS, Behind])
+def test_a_score_of_ones_own_holds_whatever_rule_one_derives_from(base):
+    @dataclass(frozen=True)
+    class Other(base):
+        def class_scores(self, probabilities):
+            return Alphabetical.class_scores(self, probabilities)
 
-        class Mine(ConformalRule):
-            def scores_of(self, probabilities, rows, classes, span):
-                return 1 - probabilities[rows, classes]
-
-
-@pytest.mark.parametrize("base", [wb.LAC, wb.APS, Behind])
-@pytest.mark.parametrize("alone", ["mask", "scores_of", "threshold_at"])
-def test_half_of_another_rule_is_refused(base, alone):
-    with pytest.raises(TypeError, match=f"and {alone} from Half, which need not agree"):
-        type("Half", (base,), {alone: lambda self, *_: None})
-
-
-@pytest.mark.parametrize("base", [wb.LAC, wb.RAPS])
-def test_another_score_under_the_short_cuts_of_a_built_in_rule_is_refused(base):
-    with pytest.raises(TypeError, match="takes class_scores from Other and scores_of"):
-        type("Other", (base,), {"class_scores": lambda self, probabilities: 1 - probabilities})
+    val, test = rows(100, 1), rows(50, 2)
+    expected = Alphabetical(confidence=0.8).fit(val).sets(test).matrix()
+    assert np.array_equal(Other(confidence=0.8).fit(val).sets(test).matrix(), expected)
 
 
 def test_a_rule_without_a_score_cannot_be_made():
@@ -148,25 +138,20 @@ def test_scores_that_are_not_one_number_per_class_are_refused(scores, said):
     [
         wb.LAC(0.8),
         wb.ClassConditionalLAC(0.8),
+        wb.APS(0.8),
         wb.APS(0.8, randomized=False),
-        wb.RAPS(0.8, penalty=0.1, free_rank=2, randomized=False),
+        wb.RAPS(0.8, penalty=0.1, free_rank=2),
     ],
     ids=lambda rule: type(rule).__name__,
 )
 @pytest.mark.parametrize("link", ["softmax", "sparsemax"])
-def test_the_short_cuts_of_the_built_in_rules_lead_to_the_sets_of_their_scores(rule, link):
+def test_the_quicker_ways_to_scores_and_sets_lead_to_those_of_all_classes(rule, link):
     val, test = rows(300, 3, link=link), rows(200, 4, link=link)
-    where, classes = val.positives()
-    p = val.probabilities()
-    quick = rule.scores_of(p, where, classes, slice(0, val.n))
-    assert np.array_equal(quick, ConformalRule.scores_of(rule, p, where, classes, slice(0, val.n)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted = rule.fit(val)
-    worst = -fitted.threshold if isinstance(rule, (wb.LAC, wb.ClassConditionalLAC)) else fitted.threshold
-    worst = np.where(worst == 0, np.inf, worst)
-    scores = rule._scores(test.probabilities())
-    certain = (
-        np.abs(scores - np.where(np.isinf(worst), 0, worst)) > 1e-9
-    )  # sums of masses may differ in their last bits
-    assert np.array_equal(fitted.sets(test).matrix()[certain], (scores <= worst)[certain])
+    score, where = fitted.score, val.positives()
+    assert np.array_equal(score.of_labels(Block(val), *where), score.of_classes(Block(val))[where])
+    scores, limit = score.of_classes(Block(test)), np.broadcast_to(fitted.limit, 6)
+    certain = np.abs(scores - np.where(np.isinf(limit), 0, limit)) > 1e-9  # masses are compared with a little slack
+    assert np.array_equal(fitted.sets(test).matrix()[certain], (scores <= limit)[certain])

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
-from workbench.counts import classes_of_rows, exact
+from workbench.exact_arithmetic import classes_of_rows, exact
 from workbench.sets import order_statistics
 from workbench.sets.base import filled
-from workbench.sets.selection import (
+from workbench.sets.thresholds import (
     checked_m,
     largest_probabilities,
     midpoint,

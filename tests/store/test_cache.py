@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from workbench.store.cache import FEATURES, PLANES, Cache, content_key
+from workbench.files.cache import FEATURES, PLANES, Cache, content_key
 
 KEY = content_key(["garden", 0])
 ROWS = np.arange(12.0).reshape(6, 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import os
@@ -14,37 +15,41 @@ import numpy as np
 import pytest
 
 from workbench.cli.main import main
+from workbench.files.checksums import CHECKSUMS, sha256_of
 from workbench.metrics.sweeps import stored_sweeps
+from workbench.runs import Run
 from workbench.store import Store
 from workbench.store import store as store_module
-from workbench.store.checked import CHECKSUMS, sha256_of
-from workbench.store.record import FIELDS
+from workbench.store.lru_store import LRUStore
+from workbench.store.record import FACTS as OF_RESULT
+from workbench.store.record import RunRecord
 from workbench.store.runs import StoredRun
-from workbench.store.shelf import Shelf
 from workbench.tables import LogitTable
 
 WHOLE, DAMAGED = "aa" * 32, "dd" * 32
-FACTS = {
-    "format": 1,
-    "title": "a run",
+RUN = {
     "dataset": {"name": "digits", "knobs": {}, "transforms": []},
     "dataset_key": "0",
     "model": "linear",
     "loss": {"loss": "CrossEntropy", "knobs": {"K": 3}},
+    "epochs": 2,
+    "seed": 0,
+}
+FACTS = {
+    "title": "a run",
     "n_classes": 3,
     "input_shape": [2],
     "kept_epoch": 0,
-    "epochs": 2,
-    "seed": 0,
     "finished": "2026-01-01",
     "repeatable": True,
 }
+CONTENT = {"format": 1, "run": RUN, "facts": FACTS}
 
 
 def write(store: Store, key: str) -> None:
     rng = np.random.default_rng(0)
     with store.writing(key) as directory:
-        (directory / "run.json").write_text(json.dumps(FACTS))
+        (directory / "run.json").write_text(json.dumps(CONTENT))
         (directory / "history.csv").write_text("epoch,val_loss\n0,0.5\n")
         (directory / "weights.safetensors").write_bytes(b"\2\0\0\0\0\0\0\0{}")
         for split in ("val", "test"):
@@ -55,14 +60,32 @@ def write(store: Store, key: str) -> None:
 
 
 def sign(run: Path) -> None:
-    """Makes the checksums match again, as somebody does who means harm."""
+    """Makes the checksums match again, as an attacker would."""
     files = [path for path in run.rglob("*") if path.is_file() and path.name != CHECKSUMS]
     (run / CHECKSUMS).write_text(json.dumps({path.relative_to(run).as_posix(): sha256_of(path) for path in files}))
 
 
-def says(run: Path, **facts: Any) -> None:
-    (run / "run.json").write_text(json.dumps(FACTS | facts))
+def content(**fields: Any) -> dict[str, Any]:
+    """A run.json with other fields, each where it belongs: of the file, of the run or of the facts."""
+    parts: dict[str, Any] = {"run": {**RUN}, "facts": {**FACTS}}
+    found = CONTENT | parts
+    for name, value in fields.items():
+        place = found if name in CONTENT else parts["facts"] if name in OF_RESULT else parts["run"]
+        place[name] = value
+    return found
+
+
+def says(run: Path, /, **fields: Any) -> None:
+    (run / "run.json").write_text(json.dumps(content(**fields)))
     sign(run)
+
+
+def refused(name: str, value: Any) -> bool:
+    try:
+        RunRecord.from_json(content(**{name: value}))
+    except ValueError:
+        return True
+    return False
 
 
 def table_says(run: Path, **facts: Any) -> None:
@@ -116,9 +139,9 @@ def flipped(run: Path, name: str) -> None:
 # What happened, and whether listing the runs tells of it; the rest is found when the table or the weights are read.
 FIELD_DAMAGE = {
     f"{name} is {json.dumps(value)[:20]}": (lambda run, name=name, value=value: says(run, **{name: value}))
-    for name in FIELDS
+    for name in ("run", "facts", *(field.name for field in dataclasses.fields(Run)), *OF_RESULT)
     for value in ({"odd": 1}, [[]], -1, "odd", None)
-    if not FIELDS[name](value)
+    if refused(name, value)
 }
 SEEN = FIELD_DAMAGE | {
     "run.json is []": lambda run: holds(run, "run.json", "[]"),
@@ -127,14 +150,24 @@ SEEN = FIELD_DAMAGE | {
     "run.json is cut": lambda run: holds(run, "run.json", '{"title": "a ru'),
     "run.json is too deep": lambda run: holds(run, "run.json", '{"title": ' + "[" * 100_000 + "]" * 100_000 + "}"),
     "run.json is not UTF-8": lambda run: holds(run, "run.json", b'{"title": "\xff"}'),
-    "run.json holds NaN": lambda run: holds(run, "run.json", '{"title": "a", "epochs": NaN}'),
-    "run.json holds infinity": lambda run: holds(run, "run.json", '{"title": "a", "learning_rate": -Infinity}'),
-    "run.json holds a huge number": lambda run: holds(run, "run.json", '{"title": "a", "seed": ' + "9" * 5000 + "}"),
+    "run.json holds NaN": lambda run: holds(
+        run, "run.json", '{"format": 1, "facts": {"title": "a"}, "run": {"epochs": NaN}}'
+    ),
+    "run.json holds infinity": lambda run: holds(
+        run, "run.json", '{"format": 1, "facts": {"title": "a"}, "run": {"learning_rate": -Infinity}}'
+    ),
+    "run.json holds a huge number": lambda run: holds(
+        run, "run.json", '{"format": 1, "facts": {"title": "a"}, "run": {"seed": ' + "9" * 5000 + "}}"
+    ),
     "run.json is of format 99": lambda run: says(run, format=99),
     "run.json is of a format that is a list": lambda run: says(run, format=[]),
-    "run.json has no title": lambda run: holds(run, "run.json", "{}"),
-    "run.json lacks what a trained run has": lambda run: holds(run, "run.json", '{"title": "a"}'),
-    "run.json does not match its checksum": lambda run: (run / "run.json").write_text('{"title": "another"}'),
+    "run.json has no title": lambda run: holds(run, "run.json", '{"format": 1, "facts": {}}'),
+    "run.json lacks what a trained run has": lambda run: holds(
+        run, "run.json", '{"format": 1, "facts": {"title": "a"}}'
+    ),
+    "run.json does not match its checksum": lambda run: (run / "run.json").write_text(
+        '{"format": 1, "facts": {"title": "another"}}'
+    ),
     "run.json is missing": lambda run: (run / "run.json").unlink(),
     "run.json is a folder": lambda run: replaced(run, "run.json", Path.mkdir),
     "run.json is a loop of links": lambda run: replaced(run, "run.json", loop),
@@ -236,7 +269,7 @@ def test_a_damaged_run_is_named_set_aside_and_never_in_the_way(damaged, capsys):
     assert damaged.unreadable()[DAMAGED].startswith(f"run {DAMAGED[:12]}: ")
     assert str(damaged.root) not in damaged.unreadable()[DAMAGED]
     read_everything(damaged.open(WHOLE))
-    assert Shelf(damaged).found({"seed": 0}).key == WHOLE
+    assert [run.key for run in LRUStore(damaged).runs() if run.path.parent == damaged.root] == [WHOLE]
     assert stored_sweeps(damaged.runs()) == []
     with pytest.raises(ValueError, match=f"run {DAMAGED[:12]}"):
         read_everything(damaged.open(DAMAGED[:6]))
@@ -257,7 +290,7 @@ def test_what_only_reading_can_find_is_told_in_words_that_name_the_run(damaged):
 @pytest.mark.parametrize("damaged", ["run.json is []"], indirect=True)
 def test_a_damaged_run_can_be_trained_over_and_removed(damaged):
     with damaged.writing(DAMAGED, replace=True) as directory:
-        (directory / "run.json").write_text('{"title": "anew"}')
+        (directory / "run.json").write_text('{"format": 1, "facts": {"title": "anew"}}')
     assert damaged.open(DAMAGED).title == "anew"
     damaged.remove(DAMAGED)
     assert not damaged.has(DAMAGED)
@@ -268,7 +301,7 @@ def test_a_run_that_is_mended_is_listed_again(damaged):
     with pytest.warns(UserWarning, match="a run is left out: run dddddddddddd: test/scores.npy"):
         assert len(damaged.runs()) == 1
     with damaged.writing(DAMAGED, replace=True) as directory:
-        (directory / "run.json").write_text('{"title": "anew"}')
+        (directory / "run.json").write_text('{"format": 1, "facts": {"title": "anew"}}')
     assert len(damaged.runs()) == 2
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from workbench.store import Store, StoredRun, atomic, checked, home
+from workbench.files import atomic, checksums
+from workbench.store import Store, StoredRun, home
 from workbench.store import store as store_module
 from workbench.tables import LogitTable
 
@@ -31,7 +32,7 @@ def table(n: int = 6, seed: int = 0) -> LogitTable:
 
 def write(store: Store, key: str = KEY, *, title: str = "a run", finished: str = "", replace: bool = False) -> None:
     with store.writing(key, replace=replace) as directory:
-        (directory / "run.json").write_text(json.dumps({"title": title, "finished": finished}))
+        (directory / "run.json").write_text(json.dumps({"format": 1, "facts": {"title": title, "finished": finished}}))
         (directory / "history.csv").write_text("epoch,val_loss\n0,0.1\n")
         table().save(directory / "val")
         table(4, seed=1).save(directory / "val" / "candidates")
@@ -56,7 +57,7 @@ def test_a_table_is_verified_and_loaded_once(store, monkeypatch):
     write(store)
     tables = store.open(KEY).tables
     first = tables["val"]
-    monkeypatch.setattr(checked, "sha256_of", lambda path: pytest.fail("hashed again"))
+    monkeypatch.setattr(checksums, "sha256_of", lambda path: pytest.fail("hashed again"))
     assert tables["val"] is first
 
 
@@ -156,7 +157,7 @@ def test_two_writers_of_the_same_run_both_succeed(store):
 
     def writer(number):
         with store.writing(KEY) as directory:
-            (directory / "run.json").write_text(json.dumps({"title": "the same"}))
+            (directory / "run.json").write_text(json.dumps({"format": 1, "facts": {"title": "the same"}}))
             table().save(directory / "val")
             meet.wait()
 
@@ -178,7 +179,7 @@ def test_many_writers_may_replace_the_same_run_and_leave_nothing_behind(store):
     def writer(number):
         for _ in range(40):
             with store.writing(KEY, replace=True) as directory:
-                (directory / "run.json").write_text(json.dumps({"title": f"by {number}"}))
+                (directory / "run.json").write_text(json.dumps({"format": 1, "facts": {"title": f"by {number}"}}))
 
     at_the_same_time(writer, 4)
     assert leftovers(store) == [KEY]
@@ -251,7 +252,7 @@ def test_a_damaged_run_is_left_out_of_the_list_with_a_warning(store, file, conte
 
 def test_a_run_that_was_not_trained_here_has_an_empty_history(store):
     with store.writing(KEY) as directory:
-        (directory / "run.json").write_text(json.dumps({"title": "imported"}))
+        (directory / "run.json").write_text(json.dumps({"format": 1, "facts": {"title": "imported"}}))
     assert store.open(KEY).history.empty
 
 

@@ -1,4 +1,4 @@
-"""Rows without a label: what is right is measured on the others, and they are counted beside them."""
+"""Rows without a label: unknown (−1) counts nowhere; "none of these" (all False) is a truth that a set cannot contain."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import workbench as wb
 from workbench.calibration import of_one_class
 from workbench.metrics import METRICS
 from workbench.metrics.rows import RowFilter, listed
-from workbench.sets import RULES, ConformalRule
 from workbench.tables.groups import rows_by
 from workbench.training.scoring import validated
 
@@ -53,7 +52,8 @@ def test_a_metric_that_needs_labels_is_that_of_the_rows_that_have_one(made, metr
     table = made()
     if metric.applies(table):
         assert table.labelled.tolist() == (~UNLABELLED).tolist()
-        assert measured(metric, table) == pytest.approx(measured(metric, table.rows(~UNLABELLED)), nan_ok=True)
+        rows = ~UNLABELLED if metric.rows == "labelled" else table.known
+        assert measured(metric, table) == pytest.approx(measured(metric, table.rows(rows)), nan_ok=True)
 
 
 @KINDS
@@ -63,7 +63,58 @@ def test_where_no_row_has_a_label_a_metric_that_needs_one_is_nan(made, metric):
     if metric.applies(table):
         values = measured(metric, table)
         assert values
-        assert all(math.isnan(value) for value in values.values())
+        none_is_known = metric.rows == "known" and table.many_labels and metric is not M.recall
+        assert none_is_known or all(math.isnan(value) for value in values.values())
+
+
+NONE = wb.LogitTable.from_probabilities([[0.9, 0.1], [0.9, 0.9]], labels=[[True, False], [False, False]])
+SETS_OF_NONE = wb.Threshold(0.5).fit(NONE).sets(NONE)  # {0} and {0, 1}
+
+
+@pytest.mark.parametrize("average", ["micro", "macro"])
+def test_a_row_that_shows_none_of_the_classes_counts_in_f1_as_in_scikit_learn(average):
+    from sklearn.metrics import f1_score
+
+    expected = f1_score(NONE.labels, SETS_OF_NONE.matrix(), average=average, zero_division=0)
+    found = {"micro": M.micro_f1, "macro": M.macro_f1}[average](SETS_OF_NONE)
+    assert found == pytest.approx(expected)
+    assert M.micro_f1(SETS_OF_NONE) == 0.5
+
+
+def test_the_empty_set_is_the_exact_answer_for_a_row_that_shows_none():
+    table = wb.LogitTable.from_probabilities([[0.9, 0.1], [0.4, 0.1], [0.9, 0.1]], labels=[[1, 0], [0, 0], [0, 0]])
+    assert M.exact_match(wb.Threshold(0.5).fit(table).sets(table)) == pytest.approx(2 / 3)
+    assert M.cardinality(wb.Threshold(0.5).fit(table).sets(table)) == pytest.approx(1 / 3)
+
+
+def test_a_row_that_shows_none_counts_in_the_brier_score_and_the_likelihood():
+    from sklearn.metrics import log_loss
+
+    assert M.brier_score(NONE) == pytest.approx(0.82)
+    parts = M.brier_decomposition(NONE)
+    assert sum(parts.values()) - 2 * parts["resolution"] == pytest.approx(0.82)
+    expected = 2 * log_loss(NONE.labels.ravel(), NONE.probabilities().ravel())  # summed over the two classes
+    assert M.negative_log_likelihood(NONE) == pytest.approx(expected)
+
+
+def test_two_fair_coins_a_row_are_perfectly_calibrated():
+    labels = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 10, bool)
+    table = wb.LogitTable.from_probabilities(np.full((40, 2), 0.5), labels)
+    for error in (M.expected_calibration_error, M.top_k_calibration_error, M.classwise_calibration_error):
+        assert error(table) == pytest.approx(0)
+    frame = wb.figures.reliability(table, K=2).frame
+    assert frame["count"].sum() == 80
+    assert frame.loc[frame["count"] > 0, "accuracy"].item() == pytest.approx(0.5)
+
+
+def test_a_row_of_many_labels_that_has_none_counts_wherever_its_set_is_compared_with_it():
+    figure = wb.figures.f1_against_threshold({"mine": NONE})
+    at_half = figure.frame.set_index("threshold")["micro_f1"].loc[0.5]
+    (line,) = wb.comparison.zero_and_many({"mine": NONE}).to_dict("records")
+    frame = wb.report(NONE, [wb.Threshold(0.5)]).set_index("metric")
+    assert at_half == line["micro_f1"] == frame.loc["micro_f1", "value"] == 0.5
+    assert frame.loc["micro_f1", "n"] == 2
+    assert frame.loc["accuracy", "n"] == 1
 
 
 def test_a_resample_of_all_rows_has_some_of_the_labelled_ones():
@@ -102,36 +153,42 @@ def test_sets_of_some_rows_are_those_sets(made):
     assert np.array_equal(some.sizes, sets.sizes[UNLABELLED])
 
 
-@pytest.mark.parametrize("rule", [rule for rule in RULES if issubclass(rule, ConformalRule)])
+@pytest.mark.parametrize("rule", [wb.LAC, wb.APS, wb.RAPS, wb.ClassConditionalLAC, wb.Mondrian, wb.SAPS, wb.RC3P])
 @KINDS
 def test_a_promise_is_fitted_on_rows_with_a_label_and_says_so(made, rule):
     table = made()
     with pytest.warns(UserWarning, match="60 of 240 rows have no label and were left out"):
         fitted = rule(confidence=0.7).fit(table)
-    assert sum(map(len, fitted.scores)) in (180, table.positives()[0].size)
-    if rule.__name__ in ("LAC", "ClassConditionalLAC"):  # the others draw a number for each place
-        assert np.array_equal(fitted.threshold, rule(confidence=0.7).fit(table.rows(~UNLABELLED)).threshold)
+    assert len(fitted.calibration.scores) in (180, table.positives()[0].size)
+    assert np.array_equal(fitted.threshold, rule(confidence=0.7).fit(table.rows(~UNLABELLED)).threshold)
 
 
 @KINDS
 @pytest.mark.parametrize("scaling", [wb.TemperatureScaling(), wb.VectorScaling()])
-def test_scores_are_scaled_for_the_rows_that_have_a_label(made, scaling):
+def test_scores_are_scaled_for_the_rows_whose_truth_is_known(made, scaling):
     table = made()
-    fitted, expected = scaling.fit(table), scaling.fit(table.rows(~UNLABELLED))
+    fitted, expected = scaling.fit(table), scaling.fit(table.rows(table.known))
     assert np.array_equal(fitted.scale, expected.scale)
     assert fitted.after == expected.after
-    with pytest.raises(ValueError, match="none of the 240 rows has a label"):
-        scaling.fit(made(np.ones(N, bool)))
+    if not table.many_labels:
+        with pytest.raises(ValueError, match="none of the 240 rows has a label"):
+            scaling.fit(made(np.ones(N, bool)))
+
+
+def test_softmax_promises_every_row_a_label_so_it_is_scaled_for_the_rows_that_have_one():
+    table = many_labels().with_link("softmax")
+    assert np.array_equal(wb.VectorScaling().fit(table).scale, wb.VectorScaling().fit(table.rows(~UNLABELLED)).scale)
 
 
 @KINDS
-def test_the_table_of_one_class_has_the_rows_with_a_label_and_all_of_them_count(made):
+def test_the_table_of_one_class_has_the_rows_whose_truth_is_known_and_all_of_them_count(made):
     table = made()
     one = of_one_class(table, 2)
-    assert one.n == 180
-    assert one.labelled.all()
+    n = np.count_nonzero(table.known)
+    assert one.n == n
+    assert one.known.all()
     frame = M.reliability_bins(one, bins=5)
-    assert frame["count"].sum() == 180
+    assert frame["count"].sum() == n
     assert (frame["accuracy"] * frame["count"]).sum() == pytest.approx(one.labels.sum())
 
 
@@ -174,7 +231,8 @@ def test_the_report_counts_rows_without_a_label_beside_the_others(made):
     inside, outside = table.rows(~UNLABELLED), table.rows(UNLABELLED)
     expected = {
         ("accuracy", ""): (sets.hits[~UNLABELLED].mean(), 180),
-        ("mean_size", ""): (sets.sizes.mean(), 240),
+        ("mean_size", ""): (sets.sizes[~UNLABELLED].mean(), 180),
+        ("max_confidence", ""): (M.max_confidence(inside), 180),
         ("mean_size", "without a label"): (sets.sizes[UNLABELLED].mean(), 60),
         ("empty_share", "without a label"): ((sets.sizes[UNLABELLED] == 0).mean(), 60),
         ("max_confidence", "without a label"): (M.max_confidence(outside), 60),

@@ -18,10 +18,10 @@ from safetensors.numpy import save_file
 
 import workbench as wb
 from workbench.cli.main import main
+from workbench.files.atomic import FullDisk
 from workbench.store import Store
-from workbench.store.atomic import FullDisk
 from workbench.tables.shards import ShardedScores, adopt
-from workbench.tables.shards.arrays import ENDINGS
+from workbench.tables.shards.file_arrays import ENDINGS
 from workbench.tables.shards.manifest import MANIFEST
 
 FORK = multiprocessing.get_context("fork")

@@ -26,9 +26,9 @@ def test_the_right_answer_passes_and_each_known_mistake_is_named(exercise):
     right = exercise.answer()
     assert wb.exercises.check(exercise.number, right)
     for words, wrong in exercise.mistakes():
-        told = wb.exercises.check(exercise.number, wrong)
-        assert not told, words
-        assert told.words == words
+        feedback = wb.exercises.check(exercise.number, wrong)
+        assert not feedback, words
+        assert feedback.words == words
 
 
 @every_exercise
@@ -60,14 +60,20 @@ def test_answers_about_small_data_are_those_of_the_library():
     chosen = AverageKTwoHead(K=2).candidates(heads, torch.tensor(batch["labels"]))
     assert frozenset(map(tuple, chosen.nonzero().tolist())) == candidates
     batch, constant = data["7.1"]
-    state = Quasibinary().state(n_rows=3, n_classes=3)
+    state = Quasibinary().state(n_rows=4, n_classes=3)
     Quasibinary()(torch.tensor(batch["scores"]), torch.tensor(batch["labels"], dtype=torch.bool), state=state)
     assert state.log_C.exp().item() == pytest.approx(constant, rel=1e-5)
     scores, row_of_ranks = data["6.2"]
     np.testing.assert_allclose(wb.operators.soft_sort(torch.tensor(scores["scores"]), k=1)[0], row_of_ranks, atol=1e-6)
 
 
-def test_what_is_not_an_answer_is_told_so():
+def test_the_constant_divided_by_rows_or_classes_is_recognised_as_wrong():
+    scores = np.exp(next(each for each in EXERCISES if each.number == "7.1").data["scores"])
+    for counted, n in (("rows", len(scores)), ("classes", scores.shape[1]), ("scores", scores.size)):
+        assert f"number of {counted}" in wb.exercises.check("7.1", scores.sum() / n).words
+
+
+def test_a_value_that_is_no_answer_is_refused():
     assert "one number" in wb.exercises.check("0.2", "many").words
     assert "share between 0 and 1" in wb.exercises.check("0.2", 100 * EXERCISES[1].answer()).words
     assert "pairs" in wb.exercises.check("5.1", 3).words

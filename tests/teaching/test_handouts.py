@@ -23,7 +23,7 @@ def test_lessons_are_listed_and_read_in_a_terminal(capsys):
 @pytest.mark.browser
 def test_a_handout_opens_from_a_file_and_its_slider_moves_the_picture(chromium: Any, tmp_path):
     out = tmp_path / "handout.html"
-    assert main(["lesson", "3", "--html", "--out", str(out)]) == 0
+    assert main(["lesson", "3", "--html", "--output", str(out)]) == 0
     assert out.stat().st_size < 3_000_000, "plotly.js is there once"
     page = chromium.new_page(viewport={"width": 1024, "height": 768})
     page.set_default_timeout(1000 * PATIENCE)
@@ -37,8 +37,12 @@ def test_a_handout_opens_from_a_file_and_its_slider_moves_the_picture(chromium: 
     slider.fill("9")  # the tenth value
     threshold = page.locator(".wb-moved output").inner_text()
     page.wait_for_function("() => document.querySelector('.wb-seen').dataset.place === '9'")
-    inside = page.locator(".wb-plot").evaluate("plot => plot._fullData[0].x.length")
+    inside = page.locator(".wb-seen .wb-plot").evaluate("plot => plot._fullData[0].x.length")
     assert inside == sum(value >= float(threshold) for row in a_threshold_without_labels.ROWS for value in row)
+    page.get_by_role("button", name="This is my answer").click()
+    page.locator(".wb-answer").wait_for()
+    page.get_by_role("button", name="Try again").click()
+    assert page.locator(".wb-answer").count() == 0
     page.get_by_role("button", name="This is my answer").click()
     page.locator(".wb-answer").wait_for()
     page.get_by_role("button", name="Large type").click()

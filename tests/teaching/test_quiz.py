@@ -6,6 +6,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 import torch
 from hypothesis import given, settings
@@ -19,6 +20,7 @@ from workbench.losses import AverageKTwoHead, CalibratedTopKHinge, Differentiabl
 from workbench.operators import neural_sort
 from workbench.sets.conformal import rows_needed
 from workbench.teaching import quiz
+from workbench.teaching.base import LazyFigures, Picture
 
 few = settings(max_examples=8, deadline=None)
 tenths = st.integers(-30, 30).map(lambda value: value / 10)
@@ -27,6 +29,18 @@ tenths = st.integers(-30, 30).map(lambda value: value / 10)
 @pytest.fixture(scope="module")
 def questions():
     return quiz.questions(LIGHT)
+
+
+def test_what_moves_along_a_slider_is_known_after_one_drawing_of_each_position():
+    drawn = []
+
+    def draw(value):
+        drawn.append(value)
+        return go.Figure({"type": "bar", "x": [0], "y": [value]}, {"xaxis": {"title": {"text": f"at {value:g}"}}})
+
+    moves = Picture(LazyFigures(draw, (1.0, 2.0)), "bars").moves
+    assert drawn == [1.0, 2.0]
+    assert [(move.trace, move.property) for move in moves] == [(0, "y"), (None, "xaxis.title.text")]
 
 
 def test_there_are_twenty_half_of_them_moved_and_each_wrong_answer_is_explained(questions):
@@ -44,6 +58,14 @@ def test_there_are_twenty_half_of_them_moved_and_each_wrong_answer_is_explained(
         else:
             assert [choice.right for choice in question.choices].count(True) == 1
             assert all(choice.why for choice in question.choices)
+
+
+def test_the_position_of_the_right_answer_gives_nothing_away(questions):
+    clicked = [question.choices for question in questions if question.choices]
+    positions = [[choice.right for choice in choices].index(True) for choices in clicked]
+    assert all(positions.count(position) <= 5 for position in range(3))
+    longest = sum(max(choices, key=lambda choice: len(choice.text)).right for choices in clicked)
+    assert longest <= 5
 
 
 def rows_of(seed: int, n: int, classes: int) -> np.ndarray:
@@ -151,7 +173,7 @@ def test_the_bank_travels_to_paper_and_to_moodle(questions, capsys):
 @pytest.mark.browser
 def test_the_page_of_the_quiz_keeps_the_score(questions, chromium: Any, tmp_path):
     out = tmp_path / "quiz.html"
-    assert main(["quiz", "--html", "--out", str(out)]) == 0
+    assert main(["quiz", "--html", "--output", str(out)]) == 0
     page = chromium.new_page(viewport={"width": 1024, "height": 768})
     page.set_default_timeout(1000 * PATIENCE)
     errors: list[str] = []

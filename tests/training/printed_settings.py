@@ -1,7 +1,7 @@
 """What the papers print of how they trained, each with its place: the one source that recipes are held against.
 
 Numbers are as printed, in the papers' own terms: the epochs at which the learning rate is divided by ten, losses with the
-knobs that are told. `UNTOLD` is what a paper does not tell. Losses: (name, knobs), in the order of the recipe.
+knobs that are told. `UNSTATED` is what a paper does not tell. Losses: (name, knobs), in the order of the recipe.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-UNTOLD = "the paper does not tell"
+UNSTATED = "the paper does not tell"
 FACTOR_2 = "a grid search at a resolution of factor 2"  # of the steepness; where it begins and ends is not told
 NONE: tuple[Any, ...] = ()
 Losses = tuple[tuple[str, dict[str, Any]], ...]
@@ -34,8 +34,8 @@ class Printed:
     grid: Losses | str = NONE
     models: tuple[str, ...] = NONE
     pretrained: bool = False
-    augmentation: tuple[str, ...] | str = UNTOLD
-    also_untold: tuple[str, ...] = NONE  # of a loss, or of the search
+    augmentation: tuple[str, ...] | str = UNSTATED
+    also_unstated: tuple[str, ...] = NONE  # of a loss, or of the search
 
 
 CIFAR_OF_GARCIN = {
@@ -48,6 +48,7 @@ CIFAR_OF_GARCIN = {
     "divided_at": (150, 225),
     "weight_decay": 1e-4,
     "K": (5,),
+    "augmentation": ("PaddedCrop", "HorizontalFlip", "Normalise"),  # the authors' code, dataloader/get_data.py
 }
 FINE_TUNED: dict[str, Any] = {
     "batch_size": 32,
@@ -71,7 +72,7 @@ LONG_TAIL_GRID: Losses = (
 OF_TABLE_3_3: dict[str, Any] = {
     **FINE_TUNED,
     "augmentation": NONE,  # "resized to 256 and a random crop of size 224": what the readers of files do
-    "monitor": UNTOLD,
+    "monitor": UNSTATED,
     "K": (5,),
     "compared": (("CrossEntropy", {}), ("SmoothTopKHinge", {"temperature": 1.0})),
 }
@@ -105,11 +106,11 @@ OF_LIAO: dict[str, Any] = {
     "epochs": 200,
     "batch_size": 64,
     "optimizer": "sgd",
-    "momentum": UNTOLD,  # "momentum set to 1e-4" stands there
+    "momentum": UNSTATED,  # "momentum set to 1e-4" stands there
     "learning_rate": 0.1,
     "divided_at": (100, 150),  # "after 50 % and 75 % of the epochs"
-    "weight_decay": UNTOLD,
-    "monitor": UNTOLD,
+    "weight_decay": UNSTATED,
+    "monitor": UNSTATED,
     "K": NONE,
 }
 
@@ -126,7 +127,36 @@ PRINTED: dict[str, Printed] = {
             ("NoisedTopK", {"epsilon": 0.2}),
             ("ROLE", {"beta": 0.0, "estimate_rate": 1.0}),
         ),
-        also_untold=("grids of the search", "n_samples"),
+        also_unstated=("grids of the search", "n_samples"),
+    ),
+    "cifar100-alpha": Printed(
+        place="thesis, section 5.9.1, Figure 5.5: the decades of its axis",
+        **CIFAR_OF_GARCIN,
+        monitor=("average_k_accuracy@K=5",),
+        compared=tuple(
+            ("AverageKTwoHead", {"alpha": alpha}) for alpha in (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0)
+        ),
+    ),
+    "cifar100-batch-size": Printed(
+        place="thesis, section 5.9.1, Figure 5.6",
+        **CIFAR_OF_GARCIN,
+        monitor=("average_k_accuracy@K=5",),
+        compared=tuple(
+            (loss, knobs | {"batch_size": n, "learning_rate": 0.1 * n / 64})
+            for loss, knobs in (("CrossEntropy", {}), ("AverageKTwoHead", {"alpha": 0.3}))
+            for n in (16, 32, 64, 128, 256, 512, 1024)  # ours
+        ),
+        also_unstated=("batch sizes of the sweep",),
+    ),
+    "cifar100-gradients": Printed(
+        place="thesis, section 4.4.1, Figure 4.2; Garcin et al. 2022, section 4.1, Figure 2",
+        **(CIFAR_OF_GARCIN | {"epochs": 1, "divided_at": ()}),
+        monitor=UNSTATED,
+        compared=tuple(
+            ("NoisedTopK", {"epsilon": epsilon, "n_samples": 3})
+            for epsilon in (0.0, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0)  # of Table 4.2
+        ),
+        also_unstated=("values of ε",),
     ),
     "cifar100-label-noise": Printed(
         place="Garcin et al. 2022, section 4.4, Tables 2 (ε), 3 (B) and 4",
@@ -181,7 +211,7 @@ PRINTED: dict[str, Printed] = {
             ("AssumeNegative", {}),
             ("ExpectedPositive", {"beta": 0.001}),
         ),
-        also_untold=("grids of the search", "n_samples"),
+        also_unstated=("grids of the search", "n_samples"),
     ),
     "plantnet300k-cross-entropy": Printed(
         place="thesis, sections 3.3.2 and 3.8.3, Table 3.3, first line",
@@ -229,12 +259,12 @@ PRINTED: dict[str, Printed] = {
         model="resnet34",
         epochs=100,
         batch_size=128,
-        optimizer=UNTOLD,
-        momentum=UNTOLD,
+        optimizer=UNSTATED,
+        momentum=UNSTATED,
         learning_rate=1e-2,
         divided_at=(60, 80),
         weight_decay=2e-3,
-        monitor=UNTOLD,
+        monitor=UNSTATED,
         K=(1, 3, 5),
         compared=(
             ("CrossEntropy", {}),
@@ -251,7 +281,7 @@ PRINTED: dict[str, Printed] = {
         epochs=120,
         batch_size=120,
         optimizer="sgd",
-        momentum=UNTOLD,
+        momentum=UNSTATED,
         learning_rate=0.1,  # of cross-entropy; those of the other losses stand beside them
         divided_at=(30, 60, 90),
         weight_decay=1e-4,
@@ -271,8 +301,8 @@ PRINTED: dict[str, Printed] = {
         optimizer="adam",
         momentum=None,
         learning_rate=1e-3,
-        divided_at=UNTOLD,
-        weight_decay=UNTOLD,
+        divided_at=UNSTATED,
+        weight_decay=UNSTATED,
         monitor=("top_k_accuracy@K=1", "top_k_accuracy@K=5"),
         augmentation=("PaddedCrop", "HorizontalFlip", "Normalise"),
         K=NONE,
@@ -284,7 +314,7 @@ PRINTED: dict[str, Printed] = {
             top1="cross_entropy",
         ),
         grid=FACTOR_2,
-        also_untold=("steepness of SinkhornSort",),
+        also_unstated=("steepness of SinkhornSort",),
     ),
     "imagenet1k-head": Printed(
         place="Petersen et al. 2022, sections 3.3, 5.1, 5.3 and 5.4, Tables 2, 3 and 5; difftopk, README",
@@ -294,8 +324,8 @@ PRINTED: dict[str, Printed] = {
         optimizer="adam",
         momentum=None,
         learning_rate=10**-4.5,
-        divided_at=UNTOLD,
-        weight_decay=UNTOLD,
+        divided_at=UNSTATED,
+        weight_decay=UNSTATED,
         monitor=("top_k_accuracy@K=1", "top_k_accuracy@K=5"),
         augmentation=NONE,  # features are extracted once
         K=NONE,
@@ -303,7 +333,7 @@ PRINTED: dict[str, Printed] = {
             (TOP_5, *MIXTURES), {"neural_sort": 0.5, "soft_sort": 0.5, "splitter": 1.0}, m=16, top1="softmax"
         ),
         grid=FACTOR_2,
-        also_untold=("steepness of SinkhornSort",),
+        also_unstated=("steepness of SinkhornSort",),
     ),
     "imagenet21k-head": Printed(
         place="Petersen et al. 2022, sections 3.3, 5.1, 5.3 and 5.4, supplement A, Tables 2, 3 and 6; difftopk, README",
@@ -313,8 +343,8 @@ PRINTED: dict[str, Printed] = {
         optimizer="adam",
         momentum=None,
         learning_rate=1e-4,
-        divided_at=UNTOLD,
-        weight_decay=UNTOLD,
+        divided_at=UNSTATED,
+        weight_decay=UNSTATED,
         monitor=tuple(f"top_k_accuracy@K={k}" for k in (1, 5, 10, 20)),
         augmentation=NONE,  # features are extracted once
         K=NONE,
@@ -322,7 +352,7 @@ PRINTED: dict[str, Printed] = {
             (TOP_5, *MIXTURES, *LONGER), {"neural_sort": 0.5, "soft_sort": 0.5, "splitter": 1.0}, m=50, top1="softmax"
         ),
         grid=FACTOR_2,
-        also_untold=("steepness of SinkhornSort",),
+        also_unstated=("steepness of SinkhornSort",),
     ),
     "quasibinary-resnet18": Printed(
         place="Liao et al., section V, common training protocol, and V-A, Table I",
@@ -344,13 +374,13 @@ PRINTED: dict[str, Printed] = {
         place="Liao et al., section V-C, Table III",
         model=None,
         epochs=20,
-        batch_size=UNTOLD,
-        optimizer=UNTOLD,
-        momentum=UNTOLD,
-        learning_rate=UNTOLD,
-        divided_at=UNTOLD,
-        weight_decay=UNTOLD,
-        monitor=UNTOLD,
+        batch_size=UNSTATED,
+        optimizer=UNSTATED,
+        momentum=UNSTATED,
+        learning_rate=UNSTATED,
+        divided_at=UNSTATED,
+        weight_decay=UNSTATED,
+        monitor=UNSTATED,
         K=NONE,
         compared=(("BinaryCrossEntropy", {}), ("CrossEntropy", {}), QUASIBINARY),
         models=("vgg16",),

@@ -1,4 +1,4 @@
-"""Images changed on their way into the network: the same draws on every rank, in every batch, and after a resume."""
+"""Augmentations of training images: the same draws on every rank, in every batch, and after a resume."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ from workbench.networks.pretrained import Prepared
 from workbench.store import Store
 from workbench.training import Run, TrainedRun, train
 from workbench.training import learner as learning
-from workbench.training.stacked.heads import stackable
-from workbench.workers.heads_process import run_described
+from workbench.training.stacked.train_many import stackable
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -43,10 +42,9 @@ def images_run(**fields) -> Run:
 def seen(run: Run, store: Store, epoch: int = 0) -> np.ndarray:
     """The training images of an epoch as the network gets them, by their rows."""
     learner = learning.Learner(run, store)
-    learner.first_epoch = epoch
-    [numbered] = learner.train_dataloader()
+    learner.epoch = epoch
     images = np.zeros_like(run.data.train.inputs[:])
-    for _, (inputs, _, rows, _) in numbered:
+    for inputs, _, rows, _ in learner.train_batches():
         images[rows.numpy()] = inputs.numpy()
     return images
 
@@ -104,7 +102,7 @@ def test_only_training_images_are_augmented_and_every_epoch_anew(store):
     assert 0.9 < changed.mean()
     assert not np.array_equal(first, second)
     learner = learning.Learner(run, store)
-    val = torch.cat([inputs for inputs, *_ in learner.val_dataloader()]).numpy()
+    val = torch.cat([inputs for inputs, *_ in learner.val_batches()]).numpy()
     assert np.array_equal(val, run.data.val.inputs)
 
 
@@ -120,7 +118,7 @@ def test_two_augmentations_of_one_kind_draw_independently(store):
 def test_draws_depend_on_the_row_and_not_on_batches_or_pieces(store):
     whole = seen(images_run(), store)
     assert np.array_equal(whole, seen(images_run(batch_size=7), store))
-    assert np.array_equal(whole, seen(images_run(accumulate=3), store))
+    assert np.array_equal(whole, seen(images_run(micro_batches=3), store))
     assert not np.array_equal(whole, seen(images_run(seed=1), store))
 
 
@@ -201,11 +199,11 @@ def test_a_run_is_repeated_from_its_file_with_the_transforms_of_its_data_and_of_
     assert digits.input_shape == (8, 8, 1)
     run = Run(digits, model="linear", epochs=1, device="cpu", transforms=changes)
     trained = train(run, store=store, progress=False)
-    assert trained.stored.record.transforms == [each.spec() for each in changes]
+    assert trained.stored.record.run["transforms"] == [each.spec() for each in changes]
     again = TrainedRun.open(run.key, store).run
     assert (again.transforms, again.key, again.data.key) == (changes, run.key, run.data.key)
-    asked_for = run_described(trained.stored.record.to_json())
-    assert (asked_for.transforms, asked_for.key) == (changes[1:], run.key)
+    asked_for = Run.from_json(trained.stored.record.run)
+    assert (asked_for.transforms, asked_for.key) == (changes, run.key)
 
 
 def test_the_command_line_takes_them_as_python_prints_them(tmp_path, monkeypatch, capsys):
@@ -214,7 +212,7 @@ def test_the_command_line_takes_them_as_python_prints_them(tmp_path, monkeypatch
     arguments = ["train", "--dataset", "digits", "--model", "linear", "--epochs", "1", "--device", "cpu", "--json"]
     assert main([*arguments, "--transforms", *map(repr, changes)]) == 0
     key = json.loads(capsys.readouterr().out)["key"]
-    assert Store(tmp_path).open(key).record.transforms == [each.spec() for each in changes]
+    assert Store(tmp_path).open(key).record.run["transforms"] == [each.spec() for each in changes]
 
 
 # What is refused

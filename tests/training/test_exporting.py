@@ -82,7 +82,7 @@ def test_a_bundle_holds_weights_link_names_rule_threshold_and_preparation(rows_o
     said = json.loads((bundle / "bundle.json").read_text())
     fitted = wb.AverageK(K=2).fit(rows_of_numbers.tables["val"])
     assert said["threshold"] == fitted.threshold
-    assert said["rule"] == {"rule": "AverageK", "knobs": {"K": 2.0, "min_size": 0}}
+    assert said["rule"] == {"rule": "AverageK", "knobs": {"K": 2.0, "tau": 0.0, "min_size": 0}}
     assert (said["link"], said["link_constant"]) == ("softmax", None)
     assert said["class_names"] == list(rows_of_numbers.tables["val"].named_classes())
     assert (said["inputs"]["shape"], said["inputs"]["dtype"]) == ([5], "float32")
@@ -100,10 +100,23 @@ def test_what_cannot_be_exported_is_said_and_nothing_is_left(rows_of_numbers, tm
         rows_of_numbers.export(tmp_path / "bundle", wb.APS(0.9))
     with pytest.raises(ValueError, match="holds a network and no rule; give a folder"):
         rows_of_numbers.export(tmp_path / "model.onnx", wb.AverageK(2))
-    (tmp_path / "mine").mkdir()
-    with pytest.raises(FileExistsError, match="is there and is no bundle"):
-        rows_of_numbers.export(tmp_path / "mine")
-    monkeypatch.setattr("workbench.lookup.importlib.util.find_spec", lambda _: None)
-    with pytest.raises(ModuleNotFoundError, match=r"this needs onnx, .*pip install 'workbench\[export\]'"):
+    monkeypatch.setattr("workbench.optional_dependencies.importlib.util.find_spec", lambda _: None)
+    with pytest.raises(ModuleNotFoundError, match=r"this needs onnx, .*pip install 'set-workbench\[export\]'"):
         rows_of_numbers.export(tmp_path / "model.onnx")
-    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "ours", [(), ("bundle.json", "model.onnx", "weights.safetensors")], ids=["a folder", "a bundle"]
+)
+@pytest.mark.parametrize("link", [False, True], ids=["", "a link to it"])
+def test_an_export_removes_no_other_file_from_a_folder(rows_of_numbers, tmp_path, ours, link):
+    (tmp_path / "mine").mkdir()
+    for name in (*ours, "notes.txt"):
+        (tmp_path / "mine" / name).write_text(name)
+    (tmp_path / "link").symlink_to("mine")
+    with pytest.raises(FileExistsError, match=r"holds notes\.txt and is not a bundle"):
+        rows_of_numbers.export(tmp_path / ("link" if link else "mine"))
+    assert {path.name: path.read_text() for path in (tmp_path / "mine").iterdir()} == {
+        name: name for name in (*ours, "notes.txt")
+    }

@@ -17,8 +17,9 @@ from workbench import progress
 from workbench.cli.train import TRAIN
 from workbench.datasets import Dataset
 from workbench.losses import LDAM, AverageKTwoHead, CrossEntropy, NoisedTopK
+from workbench.progress import listening
 from workbench.store import DEMO, Store
-from workbench.store.imported import keep_tables
+from workbench.store.imported_tables import keep_tables
 from workbench.tables import LogitTable
 from workbench.training import Cancelled, Run, TrainedRun, features, train
 from workbench.training.features import cache_features
@@ -66,14 +67,14 @@ def test_training_can_be_cancelled_while_features_are_computed_and_leaves_none_b
     monkeypatch.setattr(features, "rows_at_once", lambda shape: 50)
     batches = []
 
-    def after_two() -> None:
-        batches.append(len(batches))
+    def after_two(what: str, unit: str, share: float) -> None:
+        batches.append(share)
         if len(batches) == 2:
             raise Cancelled
 
     run = head_run(clouds, trained)
-    with pytest.raises(Cancelled):
-        train(run, store=store, progress=False, on_batch=after_two)
+    with pytest.raises(Cancelled), listening(after_two):
+        train(run, store=store, progress=False)
     assert len(batches) == 2
     assert not store.has(run.key)
     assert not any(Store(store.root / ".features").has(name) for name in files(store))
@@ -110,8 +111,8 @@ def test_a_disk_that_is_too_small_for_features_says_so_before_the_process_is_end
 
 def test_features_are_computed_once_and_anew_for_other_weights_or_other_data(clouds, trained, store, monkeypatch):
     first = cache_features(clouds, trained, store=store)
-    write, written = features._written, []
-    monkeypatch.setattr(features, "_written", lambda path, *rest: written.append(path) or write(path, *rest))
+    write, written = features._write, []
+    monkeypatch.setattr(features, "_write", lambda path, *rest: written.append(path) or write(path, *rest))
     assert cache_features(clouds, trained, store=store).key == first.key
     assert written == []
     module = nn.Sequential(nn.Linear(5, 7), nn.ReLU())
@@ -170,7 +171,7 @@ def test_a_head_learns_on_the_features_of_a_run_and_leaves_the_backbone_as_it_wa
 def test_a_head_is_the_same_each_time_and_another_one_with_another_seed(clouds, trained, store):
     first = train(head_run(clouds, trained), store=store, progress=False).tables["test"].scores
     np.testing.assert_array_equal(
-        train(head_run(clouds, trained), store=store, progress=False, again=True).tables["test"].scores, first
+        train(head_run(clouds, trained), store=store, progress=False, force=True).tables["test"].scores, first
     )
     other = train(head_run(clouds, trained, seed=1), store=store, progress=False).tables["test"].scores
     assert not np.array_equal(other, first)
@@ -194,7 +195,7 @@ def test_a_head_run_is_repeated_from_its_file(store):
 
 def test_a_demo_run_lends_its_backbone(store):
     source = Store(DEMO).runs()[0]
-    run = Run.from_json(source.record.to_json())
+    run = Run.from_json(source.record.run)
     one_of_each = np.unique(run.data.train.labels, return_index=True)[1]
     rows = {"train": one_of_each, "val": slice(10), "test": slice(300)}
     small = dataclasses.replace(run.data, key="", **{name: getattr(run.data, name).rows(rows[name]) for name in rows})
@@ -205,7 +206,9 @@ def test_a_demo_run_lends_its_backbone(store):
 def test_wrong_backbones_are_refused_with_what_to_do(clouds, trained, store):
     with pytest.raises(ValueError, match=r"cnn comes with random weights.*give a trained run, efficientnet"):
         cache_features(clouds, "cnn", store=store)
-    with pytest.raises(ValueError, match="device = 'gpu'; give auto, cpu or cuda, or a device of torch"):
+    with pytest.raises(
+        ValueError, match="device = 'gpu'; give auto, cpu, cuda, cuda:1, mps or another device of torch"
+    ):
         cache_features(clouds, nn.Flatten(), store=store, device="gpu")
     with pytest.raises(ValueError, match="backbone = None; give a trained run, a Module, or the name"):
         cache_features(clouds, None, store=store)

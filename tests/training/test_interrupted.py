@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,20 +24,21 @@ from torch import nn
 from workbench import losses
 from workbench.schedules import anneal
 from workbench.store import Store
-from workbench.training import Cancelled, Run, fitting, train
+from workbench.training import Cancelled, Run, loop, train
 from workbench.training import learner as learning
+from workbench.training.checkpoint import read_checkpoint, write_checkpoint
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def started(work: Callable[[], object]) -> multiprocessing.Process:
-    """Another process that does the work: a fork, so that it need not import Lightning again."""
+    """Another process that does the work: a fork, so that it need not import torch again."""
     process = multiprocessing.get_context("fork").Process(target=work)
     process.start()
     return process
 
 
-def interrupted_run(accumulate: int = 1) -> Run:
+def interrupted_run(micro_batches: int = 1) -> Run:
     """Dropout, noise, momentum, a cosine schedule, a knob with a schedule, monitors: what a careless resume gets wrong."""
     module = nn.Sequential(nn.Flatten(), nn.Linear(5, 8), nn.Dropout(0.5))
     with torch.no_grad():
@@ -44,13 +46,13 @@ def interrupted_run(accumulate: int = 1) -> Run:
         module[1].bias.zero_()
     loss = losses.NoisedTopK(K=2, epsilon=anneal(3, 0.2))
     watched = ("val_accuracy", "macro_average_k_accuracy@K=1.5", "top_k_accuracy@K=1")
-    return small(model=module, loss=loss, epochs=8, monitor=watched, learning_rate=0.01, accumulate=accumulate)
+    return small(model=module, loss=loss, epochs=8, monitor=watched, learning_rate=0.01, micro_batches=micro_batches)
 
 
-@pytest.mark.parametrize("accumulate", [1, 2])
-def test_a_killed_run_resumes_and_ends_with_the_same_bits(tmp_path, monkeypatch, accumulate):
-    uninterrupted = train(interrupted_run(accumulate), store=Store(tmp_path / "elsewhere"), progress=False)
-    store, run = Store(tmp_path / "runs"), interrupted_run(accumulate)
+@pytest.mark.parametrize("micro_batches", [1, 2])
+def test_a_killed_run_resumes_and_ends_with_the_same_bits(tmp_path, monkeypatch, micro_batches):
+    uninterrupted = train(interrupted_run(micro_batches), store=Store(tmp_path / "elsewhere"), progress=False)
+    store, run = Store(tmp_path / "runs"), interrupted_run(micro_batches)
     hanging = multiprocessing.get_context("fork").Event()
     step = learning.Learner.learn
 
@@ -75,7 +77,7 @@ def test_a_killed_run_resumes_and_ends_with_the_same_bits(tmp_path, monkeypatch,
 
     def noted(self):
         resume(self)
-        epochs.append(self.first_epoch)
+        epochs.append(self.epoch)
 
     monkeypatch.setattr(learning.Learner, "resume", noted)
     resumed = train(run, store=store, progress=False)
@@ -153,9 +155,9 @@ def test_ctrl_c_leaves_a_run_that_resumes_and_a_session_that_lives_on(store, mon
             with pytest.raises(KeyboardInterrupt, match=f"stopped in epoch {epoch + 1} of 4; the same call {then}"):
                 train(small(epochs=4), store=store, progress=False)
     assert signal.getsignal(signal.SIGINT) is handler
-    told = []
-    trained = train(small(epochs=4), store=store, progress=False, on_epoch=lambda row: told.append(row["epoch"]))
-    assert told == [2, 3]
+    reports = []
+    trained = train(small(epochs=4), store=store, progress=False, on_epoch=lambda row: reports.append(row["epoch"]))
+    assert reports == [2, 3]
     assert_same_weights(weights(trained), weights(uninterrupted))
 
 
@@ -167,17 +169,17 @@ def test_a_cheap_run_that_is_asked_to_end_loses_no_epoch_that_it_finished(store)
     process = started(lambda: train(small(epochs=30), store=store, progress=False, on_epoch=end_in_the_last_but_one))
     process.join()
     assert process.exitcode == 128 + signal.SIGTERM
-    told = []
-    train(small(epochs=30), store=store, progress=False, on_epoch=lambda row: told.append(row["epoch"]))
-    assert told == [29]
+    reports = []
+    train(small(epochs=30), store=store, progress=False, on_epoch=lambda row: reports.append(row["epoch"]))
+    assert reports == [29]
 
 
 def test_every_epoch_that_is_trained_is_told_as_it_ends(store):
-    told = []
-    trained = train(small(), store=store, progress=False, on_epoch=told.append)
-    pd.testing.assert_frame_equal(pd.DataFrame(told), trained.history)
-    train(small(), store=store, progress=False, on_epoch=told.append)  # read from the store
-    assert len(told) == 3
+    reports = []
+    trained = train(small(), store=store, progress=False, on_epoch=reports.append)
+    pd.testing.assert_frame_equal(pd.DataFrame(reports), trained.history)
+    train(small(), store=store, progress=False, on_epoch=reports.append)  # read from the store
+    assert len(reports) == 3
 
 
 def test_a_cancelled_run_leaves_nothing_behind_and_can_be_trained_again(store):
@@ -194,7 +196,7 @@ def test_a_cancelled_run_leaves_nothing_behind_and_can_be_trained_again(store):
 def test_two_processes_may_train_the_same_run_at_the_same_time(store, monkeypatch):
     run = interrupted_run()
     meet = multiprocessing.get_context("fork").Barrier(2)
-    fit = fitting.fit
+    fit = loop.fit
 
     def fit_together(learner, *, progress):
         meet.wait(600)
@@ -203,7 +205,7 @@ def test_two_processes_may_train_the_same_run_at_the_same_time(store, monkeypatc
         return device
 
     monkeypatch.setattr(learning, "CHECKPOINT_SECONDS", 0)
-    monkeypatch.setattr(fitting, "fit", fit_together)
+    monkeypatch.setattr(loop, "fit", fit_together)
     processes = [started(lambda: train(run, store=store, progress=False)) for _ in range(2)]
     for process in processes:
         process.join()
@@ -218,14 +220,14 @@ def test_a_disk_that_is_too_small_for_what_is_trained_says_so_in_words(store, mo
     monkeypatch.setattr(learning, "CHECKPOINT_SECONDS", 0)
     if file == "the weights":
         monkeypatch.setattr(learning.Learner, "save", lambda self: None)
-    told, tell = multiprocessing.get_context("fork").Pipe(duplex=False)
+    reports, tell = multiprocessing.get_context("fork").Pipe(duplex=False)
 
     def train_on_a_small_disk() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
         try:
             if file == "the best weights":
                 learner = learning.Learner(small(data), store)
-                learner.kept, learner.history = {0: learner.weights()}, [{}]
+                learner.kept_weights, learner.history = {0: learner.weights()}, [{}]
                 learner.keep_best()
             train(small(data), store=store, progress=False)
         except OSError as error:
@@ -233,19 +235,112 @@ def test_a_disk_that_is_too_small_for_what_is_trained_says_so_in_words(store, mo
 
     process = started(train_on_a_small_disk)
     process.join()
-    assert told.poll()
-    assert re.search(r"runs is full: .* needs \d[\d ]+ bytes; free some space, or set WORKBENCH_HOME", told.recv())
+    assert reports.poll()
+    assert re.search(r"runs is full: .* needs \d[\d ]+ bytes; free some space, or set WORKBENCH_HOME", reports.recv())
     assert [path for path in store.root.rglob("*") if path.is_file()] == []
 
 
-def test_a_checkpoint_that_cannot_be_read_is_left_and_training_starts_anew(store):
-    run = small()
-    checkpoint = store.unfinished(run.key)
-    checkpoint.parent.mkdir(parents=True)
-    checkpoint.write_bytes(b"not a checkpoint")
-    with pytest.warns(UserWarning, match=r"cannot be read .*: training starts anew"):
-        trained = train(run, store=store, progress=False)
-    assert len(trained.history) == 3
+def with_content(change: Callable[[dict], object]) -> Callable[[Path], None]:
+    """Writes the checkpoint of a file anew with its content changed, as a careful forger would: the checksum is right."""
+
+    def damage(path: Path) -> None:
+        content = read_checkpoint(path)
+        change(content)
+        write_checkpoint(content, path, Store(path.parent.parent))
+
+    return damage
+
+
+def with_bytes(change: Callable[[bytearray], object]) -> Callable[[Path], None]:
+    def damage(path: Path) -> None:
+        content = bytearray(path.read_bytes())
+        change(content)
+        path.write_bytes(content)
+
+    return damage
+
+
+def flip(content: bytearray, at: int) -> None:
+    content[at] ^= 1
+
+
+WEIGHT = "head.weight"
+DAMAGE = {
+    "no checkpoint at all": with_bytes(lambda content: content.__setitem__(slice(None), b"not a checkpoint")),
+    "empty": with_bytes(bytearray.clear),
+    "cut": with_bytes(lambda content: content.__delitem__(slice(len(content) // 2, None))),
+    "a bit of the checksum": with_bytes(lambda content: flip(content, 3)),
+    "a bit of the weights": with_bytes(lambda content: flip(content, len(content) // 2)),
+    "zeros": with_bytes(lambda content: content.__setitem__(slice(None), bytes(len(content)))),
+    "a weight missing": with_content(lambda content: content["weights"].pop(WEIGHT)),
+    "a weight of another shape": with_content(lambda content: content["weights"].update({WEIGHT: torch.zeros(2, 2)})),
+    "a kept weight missing": with_content(lambda content: content["kept"][1].pop(WEIGHT)),
+    "history cut": with_content(lambda content: content["history"].pop(0)),
+    "history too long": with_content(lambda content: content["history"].extend(content["history"])),
+}
+
+
+@pytest.fixture(scope="module")
+def interrupted(tmp_path_factory) -> tuple[Path, dict[str, np.ndarray]]:
+    """The checkpoint of a run that was stopped after its second epoch, and the weights that it should end with."""
+    folder = tmp_path_factory.mktemp("interrupted")
+    run = small(monitor="val_loss")
+    whole = train(run, store=Store(folder / "whole"), progress=False)
+
+    def stop_after_the_second(row):
+        if row["epoch"] == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(run, store=Store(folder), progress=False, on_epoch=stop_after_the_second)
+    return Store(folder).unfinished(run.key), weights(whole)
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_checkpoint_is_not_trusted_and_training_starts_anew(damage, interrupted, store):
+    run = small(monitor="val_loss")
+    checkpoint, expected = interrupted
+    store.unfinished(run.key).parent.mkdir(parents=True)
+    shutil.copy(checkpoint, store.unfinished(run.key))
+    damage(store.unfinished(run.key))
+    epochs = []
+    with pytest.warns(UserWarning, match=r"cannot be used .*: training starts anew"):
+        trained = train(run, store=store, progress=False, on_epoch=lambda row: epochs.append(row["epoch"]))
+    assert epochs == [0, 1, 2]
+    assert_same_weights(weights(trained), expected)
+
+
+def test_what_a_killed_training_left_is_removed_by_the_next_one(store, monkeypatch):
+    run, hanging = small(), multiprocessing.get_context("fork").Event()
+
+    def hang(content, path, store):
+        with store.replacing(path) as aside:
+            aside.write_bytes(b"half of it")
+            hanging.set()
+            signal.pause()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(learning, "CHECKPOINT_SECONDS", 0)
+        patch.setattr(learning, "write_checkpoint", hang)
+        process = started(lambda: train(run, store=store, progress=False))
+    assert hanging.wait(600)
+    process.kill()
+    process.join()
+    unfinished = store.root / ".unfinished"
+    assert len(list(unfinished.rglob("*"))) == 2  # a folder with half a file
+
+    def look(row):
+        assert list(unfinished.rglob("*")) == []
+
+    train(run, store=store, progress=False, on_epoch=look)
+
+
+def test_a_checkpoint_beside_a_stored_run_is_removed_when_the_run_is_asked_for(store):
+    trained = train(small(), store=store, progress=False)
+    for path in (store.unfinished(trained.run.key), store.diverged(trained.run.key)):
+        path.write_bytes(b"left by a process that was killed")
+    train(small(), store=store, progress=False)
+    assert list((store.root / ".unfinished").iterdir()) == []
 
 
 def test_again_begins_with_the_first_epoch_whatever_was_left_behind(store, monkeypatch):
@@ -257,9 +352,9 @@ def test_again_begins_with_the_first_epoch_whatever_was_left_behind(store, monke
     with pytest.raises(KeyboardInterrupt):
         train(small(), store=store, progress=False, on_epoch=interrupt_after_the_second)
     assert store.unfinished(small().key).is_file()
-    told = []
-    train(small(), store=store, progress=False, again=True, on_epoch=lambda row: told.append(row["epoch"]))
-    assert told == [0, 1, 2]
+    reports = []
+    train(small(), store=store, progress=False, force=True, on_epoch=lambda row: reports.append(row["epoch"]))
+    assert reports == [0, 1, 2]
 
 
 def test_a_request_to_end_stops_at_once_and_is_no_success(tmp_path):

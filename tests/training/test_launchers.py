@@ -20,10 +20,10 @@ from small_runs import clouds, small
 from torch import nn
 
 from workbench.store import Store
-from workbench.training import fitting, train
 from workbench.training import learner as learning
-from workbench.training.ranks import processes
-from workbench.training.ranks import together as parallel
+from workbench.training import loop, train
+from workbench.training.ranks import collectives as parallel
+from workbench.training.ranks import launch
 
 # The same for every test of a task on two nodes with two ranks each; srun of SLURM 23 sets these.
 TASK = {
@@ -40,7 +40,7 @@ TASK = {
 @pytest.fixture
 def task(monkeypatch):
     """`task(NAME=value)`: the environment of one task of srun, with these changes; None takes one away."""
-    for name in [*processes.LAUNCHED, *(name for name in os.environ if name.startswith("SLURM_")), "ENVIRONMENT"]:
+    for name in [*launch.LAUNCHED, *(name for name in os.environ if name.startswith("SLURM_")), "ENVIRONMENT"]:
         monkeypatch.delenv(name, raising=False)
 
     def told(**changes: str | None) -> None:
@@ -52,33 +52,33 @@ def task(monkeypatch):
 
 def test_a_task_of_srun_is_the_rank_that_its_environment_says(task):
     task()
-    found = processes.launched("cpu")
+    found = launch.launched("cpu")
     assert (found.rank, found.local, found.devices, found.nodes, found.node) == (3, 1, 2, 2, 1)
     assert found.meeting.startswith("tcp://gpu07:")
     task(SLURM_PROCID="1", SLURM_NTASKS="2", SLURM_NNODES="1")
-    found = processes.launched("cpu")
+    found = launch.launched("cpu")
     assert (found.rank, found.devices, found.nodes) == (1, 2, 1)
     assert found.meeting.startswith("tcp://127.0.0.1:")
     task(MASTER_ADDR="head", MASTER_PORT="999")
-    assert processes.launched("cpu").meeting == "tcp://head:999"
+    assert launch.launched("cpu").meeting == "tcp://head:999"
 
 
 def test_steps_of_a_job_meet_at_different_ports(task):
     task()
-    first = processes.launched("cpu").meeting
+    first = launch.launched("cpu").meeting
     task(SLURM_STEP_ID="1")
-    assert processes.launched("cpu").meeting != first
+    assert launch.launched("cpu").meeting != first
 
 
 @pytest.mark.parametrize("changes", [{"SLURM_NTASKS": "1"}, {"ENVIRONMENT": "BATCH", "SLURM_STEP_ID": None}])
 def test_a_single_task_and_the_script_of_a_batch_job_are_no_ranks(task, changes):
     task(SLURM_PROCID="0", SLURM_LOCALID="0", **changes)
-    assert processes.launched("cpu") is None
+    assert launch.launched("cpu") is None
 
 
 def test_a_step_of_a_batch_job_is_one(task):
     task(ENVIRONMENT="BATCH", SLURM_STEP_NUM_TASKS="4")
-    assert processes.launched("cpu").rank == 3
+    assert launch.launched("cpu").rank == 3
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_step_of_a_batch_job_is_one(task):
 def test_an_environment_that_contradicts_itself_is_refused(task, changes, message):
     task(**changes)
     with pytest.raises(ValueError, match=message):
-        processes.launched("cpu")
+        launch.launched("cpu")
 
 
 # Who writes
@@ -122,12 +122,12 @@ def test_three_ranks_learn_what_one_process_learns_and_the_first_alone_writes(de
     run = small(data, epochs=2, monitor="val_loss", devices=devices)
     root = tmp_path / "store"
     Store(root).unfinished(run.key).parent.mkdir(parents=True)
-    processes.run_on_ranks(
+    launch.run_on_ranks(
         train_and_tell_of_writing,
         *(run, root, tmp_path),
         device_type="cpu",
         devices=devices,
-        preload="workbench.training.fitting",
+        preload="workbench.training.loop",
     )
     written = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(devices)]
     assert written[0]
@@ -139,12 +139,12 @@ def test_three_ranks_learn_what_one_process_learns_and_the_first_alone_writes(de
 
 def test_a_rank_that_lost_another_says_so_and_other_errors_stay_what_they_are(monkeypatch, tmp_path):
     learner = learning.Learner(small(), Store(tmp_path))
-    learner.first_epoch = 1
+    learner.epoch = 1
     monkeypatch.setattr(parallel, "n_ranks", lambda: 2)
     lost = r"rank 0 of 2 lost another rank in epoch 2 of 3 \(gloo: Connection closed by peer\).*goes on from the last"
-    with pytest.raises(ConnectionError, match=lost), fitting._lost_ranks_explained(learner):
+    with pytest.raises(ConnectionError, match=lost), loop._lost_ranks_explained(learner):
         raise RuntimeError("gloo: Connection closed by peer\nand more")
-    with pytest.raises(RuntimeError, match="shape"), fitting._lost_ranks_explained(learner):
+    with pytest.raises(RuntimeError, match="shape"), loop._lost_ranks_explained(learner):
         raise RuntimeError("shape mismatch")
 
 
@@ -181,7 +181,7 @@ def fragile(flag: Path):
 
 def test_a_rank_killed_on_another_node_ends_both_and_the_next_call_goes_on_from_the_checkpoint(tmp_path, monkeypatch):
     here, flag, root = threading.local(), tmp_path / "killed", tmp_path / "store"
-    monkeypatch.setattr(processes, "node_number", lambda nodes: here.node)  # two threads stand for two nodes
+    monkeypatch.setattr(launch, "node_number", lambda nodes: here.node)  # two threads stand for two nodes
     monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
     run, here.node = dataclasses.replace(fragile(flag), nodes=2), 0
 
@@ -233,7 +233,7 @@ def test_tasks_of_srun_train_one_run_and_the_first_tells_of_it(tmp_path):
     told, nothing = (task.communicate(timeout=600)[0] for task in tasks)
     assert nothing == ""
     assert [task.returncode for task in tasks] == [0, 0]
-    assert Store(tmp_path).open(json.loads(told)["key"]).record.devices == 2
+    assert Store(tmp_path).open(json.loads(told)["key"]).record.run["devices"] == 2
 
 
 @pytest.mark.long
@@ -242,7 +242,7 @@ def test_three_ranks_of_torchrun_train_one_run(tmp_path):
     environment = os.environ | {"WORKBENCH_HOME": str(tmp_path)}
     done = subprocess.run([*launcher, *TRAIN], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert Store(tmp_path).open(json.loads(done.stdout)["key"]).record.devices == 3
+    assert Store(tmp_path).open(json.loads(done.stdout)["key"]).record.run["devices"] == 3
 
 
 # What stands above the guard is run in the ranks that the workbench starts, too.

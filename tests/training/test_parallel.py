@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,15 +30,20 @@ from workbench.cli.main import main
 from workbench.datasets import Dataset
 from workbench.losses import LOSSES, CrossEntropy
 from workbench.store import Store
-from workbench.training import Cancelled, Run, TrainedRun, fitting, hardware, train
+from workbench.training import Cancelled, Run, TrainedRun, hardware, loop, train
 from workbench.training import learner as learning
 from workbench.training import trainer as training
 from workbench.training.batches import generator
-from workbench.training.ranks import processes
-from workbench.training.ranks import together as parallel
-from workbench.training.ranks.processes import run_on_ranks
+from workbench.training.ranks import collectives as parallel
+from workbench.training.ranks import launch
+from workbench.training.ranks.launch import run_on_ranks
 
-COUPLED = [losses.AverageKTwoHead(K=2.0), losses.ExpectedPositive(K=2.0, beta=1.0), losses.Quasibinary()]
+COUPLED = [
+    losses.AverageKTwoHead(K=2.0),
+    losses.ConformalTraining(),
+    losses.ExpectedPositive(K=2.0, beta=1.0),
+    losses.Quasibinary(),
+]
 UNCOUPLED = [CrossEntropy(), losses.NoisedTopK(K=2)]
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -45,8 +51,9 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 @pytest.fixture(autouse=True)
 def no_rank_is_left():
+    before = multiprocessing.active_children()  # a Dask cluster of other tests may be up in this process
     yield
-    assert multiprocessing.active_children() == []
+    assert set(multiprocessing.active_children()) <= set(before)
 
 
 def clouds() -> Dataset:
@@ -98,11 +105,10 @@ def files(store: Store) -> list[Path]:
 class Recording(learning.Learner):
     """Keeps the gradients of every step."""
 
-    def configure_optimizers(self):
+    def make_optimizer(self):
         self.gradients = []
-        optimizer = super().configure_optimizers()
-        optimizer.register_step_pre_hook(lambda *_: self.gradients.append(self._gradients()))
-        return optimizer
+        super().make_optimizer()
+        self.optimizer.register_step_pre_hook(lambda *_: self.gradients.append(self._gradients()))
 
     def _gradients(self):
         return {name: parameter.grad.clone() for name, parameter in self.network.named_parameters()}
@@ -111,24 +117,25 @@ class Recording(learning.Learner):
         return {f"step {at}: {name}": value for at, step in enumerate(self.gradients) for name, value in step.items()}
 
 
-def gradients_here(run: Run, root: Path, report) -> None:
-    """Trains an epoch in this process, as one of its ranks; rank 0 writes the gradients."""
-    learner = Recording(run, Store(root))
-    fitting.fit(learner, progress=False)
-    if parallel.rank() == 0:
-        safetensors.torch.save_file(learner.steps(), root / "gradients.safetensors")
+def gradients_here(runs: Sequence[Run], root: Path, report) -> None:
+    """Trains an epoch of each run in this process, as one of its ranks; rank 0 writes the gradients."""
+    for number, run in enumerate(runs):
+        learner = Recording(run, Store(root))
+        loop.fit(learner, progress=False)
+        if parallel.rank() == 0:
+            safetensors.torch.save_file(learner.steps(), root / f"{number}.safetensors")
 
 
-def gradients(run: Run, folder: Path) -> dict[str, np.ndarray]:
-    root = folder / f"{run.devices} ranks"
+def gradients(runs: Sequence[Run], devices: int, folder: Path) -> list[dict[str, np.ndarray]]:
+    """The gradients of every step of each run; ranks are started once for all of them."""
+    root = folder / f"{devices} ranks"
     root.mkdir()
-    if run.devices == 1:
-        gradients_here(run, root, None)
+    runs = [on(devices, run) for run in runs]
+    if devices == 1:
+        gradients_here(runs, root, None)
     else:
-        run_on_ranks(
-            gradients_here, run, root, device_type="cpu", devices=run.devices, preload="workbench.training.fitting"
-        )
-    return safetensors.numpy.load_file(root / "gradients.safetensors")
+        run_on_ranks(gradients_here, runs, root, device_type="cpu", devices=devices, preload="workbench.training.loop")
+    return [safetensors.numpy.load_file(root / f"{number}.safetensors") for number in range(len(runs))]
 
 
 def test_these_are_all_losses_that_couple_a_batch():
@@ -136,13 +143,12 @@ def test_these_are_all_losses_that_couple_a_batch():
     assert {type(loss) for loss in COUPLED} == {loss for loss in LOSSES if loss.couples_batch} - refused
 
 
-@pytest.mark.parametrize("loss", [*COUPLED, *UNCOUPLED], ids=lambda loss: type(loss).__name__)
-def test_the_gradients_of_two_ranks_are_those_of_one_process(loss, tmp_path):
-    run = small(loss=loss, model="mlp", epochs=1)
-    one, two = gradients(run, tmp_path), gradients(on(2, run), tmp_path)
-    assert len(one) == len(two) >= 7 * 6  # batches × tensors
-    for name, gradient in one.items():
-        np.testing.assert_allclose(two[name], gradient, atol=1e-5, rtol=1e-5, err_msg=name)
+def test_the_gradients_of_two_ranks_are_those_of_one_process(tmp_path):
+    runs = [small(loss=loss, model="mlp", epochs=1) for loss in (*COUPLED, *UNCOUPLED)]
+    for run, one, two in zip(runs, gradients(runs, 1, tmp_path), gradients(runs, 2, tmp_path), strict=True):
+        assert len(one) == len(two) >= 7 * 6  # batches × tensors
+        for name, gradient in one.items():
+            np.testing.assert_allclose(two[name], gradient, atol=1e-5, rtol=1e-5, err_msg=f"{run.loss}: {name}")
 
 
 @pytest.mark.parametrize("loss", COUPLED, ids=lambda loss: type(loss).__name__)
@@ -159,7 +165,7 @@ def test_a_coupled_loss_of_the_parts_is_another_loss(loss):
 
 def test_batch_normalisation_normalises_by_the_batch_of_all_ranks(tmp_path):
     run = small(photographs(), model="cnn", epochs=1, batch_size=9)
-    one, two = gradients(run, tmp_path), gradients(on(2, run), tmp_path)
+    (one,), (two,) = (gradients([run], devices, tmp_path) for devices in (1, 2))
     for name, gradient in one.items():
         np.testing.assert_allclose(two[name], gradient, atol=1e-5 * max(1, np.abs(gradient).max()), err_msg=name)
 
@@ -167,7 +173,7 @@ def test_batch_normalisation_normalises_by_the_batch_of_all_ranks(tmp_path):
 def test_a_step_in_pieces_is_the_step(tmp_path):
     whole = small(epochs=1, batch_size=32)
     for devices in (1, 2):
-        pieces = on(devices, dataclasses.replace(whole, accumulate=3))
+        pieces = on(devices, dataclasses.replace(whole, micro_batches=3))
         one = trained(whole, Store(tmp_path / f"whole {devices}"))
         assert_nearly_the_same(one, trained(pieces, Store(tmp_path / f"pieces {devices}")))
 
@@ -178,14 +184,14 @@ def test_ranks_drop_different_features_and_share_no_noise(tmp_path):
         scores, torch.zeros(12, dtype=torch.long), generator=torch.manual_seed(0)
     )
     assert not torch.equal(draws[:6], draws[6:])
-    run_on_ranks(dropped, tmp_path, device_type="cpu", devices=2, preload="workbench.training.fitting")
+    run_on_ranks(dropped, tmp_path, device_type="cpu", devices=2, preload="workbench.training.loop")
     first, second = (torch.load(tmp_path / f"{rank}.pt", weights_only=True) for rank in range(2))
     assert not torch.equal(first, second)
 
 
 def dropped(folder: Path, report) -> None:
     learner = learning.Learner(small(model=nn.Sequential(nn.Flatten(), nn.Dropout())), Store(folder))
-    learner.on_train_epoch_start()
+    learner.seed_dropout()
     torch.save(learner.network.backbone(torch.ones(64, 4)), folder / f"{parallel.rank()}.pt")
 
 
@@ -195,16 +201,16 @@ def dropped(folder: Path, report) -> None:
 def test_a_run_on_two_ranks_is_the_run_of_one_process(store, tmp_path):
     watched = ("val_loss", "macro_top_k_accuracy@K=2", "average_k_accuracy@K=1.5")
     run = small(loss=losses.AverageKTwoHead(K=2.0), monitor=watched, epochs=4, learning_rate=0.05)
-    told: list[dict] = []
-    one, two = trained(run, store), trained(on(2, run), Store(tmp_path / "ranks"), on_epoch=told.append)
+    output: list[dict] = []
+    one, two = trained(run, store), trained(on(2, run), Store(tmp_path / "ranks"), on_epoch=output.append)
     assert one.run.key == two.run.key == two.path.name
     assert_nearly_the_same(one, two)
     for monitor in watched:
         kept = one.kept_by(monitor), two.kept_by(monitor)
         assert kept[0].epoch == kept[1].epoch
         np.testing.assert_allclose(kept[0].tables["test"].scores, kept[1].tables["test"].scores, atol=1e-4)
-    pd.testing.assert_frame_equal(pd.DataFrame(told), two.history)
-    assert two.stored.record.devices == 2
+    pd.testing.assert_frame_equal(pd.DataFrame(output), two.history)
+    assert two.stored.record.run["devices"] == 2
     names = [{path.relative_to(found.path).as_posix() for path in found.path.rglob("*")} for found in (one, two)]
     assert names[0] == names[1]
     assert {path.name for path in two.path.parent.iterdir()} == {".unfinished", run.key}
@@ -214,7 +220,7 @@ def test_heads_on_cached_features_are_trained_on_ranks(store, tmp_path):
     backbone = trained(small(model="mlp"), store)
     run = small(model="mlp", features=backbone, loss=losses.Quasibinary())
     two = trained(on(2, run), store)
-    one = trained(run, store, again=True)
+    one = trained(run, store, force=True)
     assert_nearly_the_same(one, two)
 
 
@@ -229,10 +235,10 @@ class Idle(nn.Module):
         return self.used(inputs)
 
 
-@pytest.mark.parametrize("accumulate", [1, 2])
-def test_weights_that_a_module_never_uses_are_no_reason_to_fail(accumulate, store, tmp_path):
+@pytest.mark.parametrize("micro_batches", [pytest.param(1, marks=pytest.mark.long), 2])
+def test_weights_that_a_module_never_uses_are_no_reason_to_fail(micro_batches, store, tmp_path):
     torch.manual_seed(0)
-    run = small(model=Idle(), accumulate=accumulate)
+    run = small(model=Idle(), micro_batches=micro_batches)
     assert_nearly_the_same(trained(run, store), trained(on(2, run), Store(tmp_path / "ranks")))
 
 
@@ -248,21 +254,30 @@ class SometimesIdle(nn.Module):
         return features.index_add(0, rare.nonzero()[:, 0], self.rare(inputs[rare])) if rare.any() else features
 
 
-@pytest.mark.parametrize("accumulate", [1, 2])
-def test_weights_that_are_idle_on_some_batches_only_learn_as_in_one_process(accumulate, store, tmp_path):
+@pytest.mark.parametrize("micro_batches", [pytest.param(1, marks=pytest.mark.long), 2])
+def test_weights_that_are_idle_on_some_batches_only_learn_as_in_one_process(micro_batches, store, tmp_path):
     torch.manual_seed(0)
     module = SometimesIdle()
-    run = small(model=module, accumulate=accumulate, batch_size=6)
+    run = small(model=module, micro_batches=micro_batches, batch_size=6)
     one, two = trained(run, store), trained(on(2, run), Store(tmp_path / "ranks"))
     assert_nearly_the_same(one, two)
     assert not np.allclose(weights(one)["backbone.rare.weight"], module.rare.weight.detach())
 
 
-@pytest.mark.parametrize(("model", "strategy"), [("mlp", "ddp"), (Idle(), "ddp_find_unused_parameters_true")])
-def test_ranks_look_for_idle_weights_only_where_there_may_be_some(model, strategy, monkeypatch):
-    monkeypatch.setattr(parallel, "n_ranks", lambda: 2)
-    assert fitting._strategy(small(model=model)) == strategy
-    assert fitting._strategy(small(model=nn.Flatten(), features="cached")) == "ddp"
+@pytest.mark.parametrize(
+    ("fields", "look"),
+    [({"model": "mlp"}, False), ({"model": Idle()}, True), ({"model": nn.Flatten(), "features": "cached"}, False)],
+)
+def test_ranks_look_for_idle_weights_only_where_there_may_be_some(fields, look, store, monkeypatch):
+    asked = []
+
+    def noted(network, *, some_idle):
+        asked.append(some_idle)
+        return network
+
+    monkeypatch.setattr(parallel, "averaging_gradients", noted)
+    trained(small(**fields, epochs=1), store)
+    assert asked == [look]
 
 
 def test_the_last_validation_rows_may_be_fewer_than_the_ranks(store, tmp_path):
@@ -275,8 +290,8 @@ def test_the_command_line_trains_on_ranks_and_prints_its_result_only(capfd, tmp_
     monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
     options = {"dataset": "digits", "model": "linear", "epochs": "1", "device": "cpu", "devices": "2"}
     assert main(["train", *(word for name, value in options.items() for word in (f"--{name}", value)), "--json"]) == 0
-    told = json.loads(capfd.readouterr().out)
-    assert Store(tmp_path).open(told["key"]).record.devices == 2
+    output = json.loads(capfd.readouterr().out)
+    assert Store(tmp_path).open(output["key"]).record.run["devices"] == 2
 
 
 def test_ranks_on_gpus_give_nearly_the_scores_of_one_cpu(store, tmp_path):
@@ -297,9 +312,9 @@ def test_ranks_that_torchrun_started_train_one_run_and_the_first_tells_of_it(tmp
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)  # once, and nothing else
-    assert Store(tmp_path).open(told["key"]).record.devices == 2
-    assert told["key"] == Run("digits", model="linear", epochs=1).key
+    output = json.loads(done.stdout)  # once, and nothing else
+    assert Store(tmp_path).open(output["key"]).record.run["devices"] == 2
+    assert output["key"] == Run("digits", model="linear", epochs=1).key
 
 
 LAUNCHED = {
@@ -326,7 +341,7 @@ def test_the_environment_says_which_rank_a_process_is(without, place, monkeypatc
         monkeypatch.setenv(name, value)
     for name in without:
         monkeypatch.delenv(name)
-    found = processes.launched("cpu")
+    found = launch.launched("cpu")
     assert (found and (found.local, found.devices, found.nodes, found.node)) == place
     assert found is None or found.rank == 3
 
@@ -357,10 +372,10 @@ def test_two_nodes_train_one_run_and_the_first_tells_of_it(tmp_path):
         )
         for node in range(2)
     ]
-    told, nothing = (node.communicate(timeout=600)[0] for node in nodes)
+    output, nothing = (node.communicate(timeout=600)[0] for node in nodes)
     assert nothing == ""
     assert [node.returncode for node in nodes] == [0, 0]
-    assert Store(tmp_path).open(json.loads(told)["key"]).record.nodes == 2
+    assert Store(tmp_path).open(json.loads(output)["key"]).record.run["nodes"] == 2
 
 
 # What can go wrong
@@ -387,7 +402,7 @@ def test_a_run_interrupted_on_ranks_goes_on_from_its_checkpoint_on_any_number_of
             device_type="cpu",
             devices=2,
             on_report=interrupt,
-            preload="workbench.training.fitting",
+            preload="workbench.training.loop",
         )
     assert files(store) == [store.unfinished(run.key)]
     epochs: list[float] = []
@@ -434,7 +449,7 @@ def test_ranks_end_with_the_process_that_was_killed_and_the_run_goes_on(store, t
     from test_parallel import *
     run = small(model=Slow(), loss=losses.ExpectedPositive(K=2.0), epochs=8)
     arguments = (on(2, run), Store({str(store.root)!r}), False, False)
-    run_on_ranks(train_with_checkpoints, *arguments, device_type="cpu", devices=2, preload="workbench.training.fitting")
+    run_on_ranks(train_with_checkpoints, *arguments, device_type="cpu", devices=2, preload="workbench.training.loop")
 """
     )
     process = subprocess.Popen([sys.executable, script], start_new_session=True)
@@ -513,8 +528,11 @@ def test_what_cannot_be_sent_to_a_rank_says_so(store):
     [
         ({"devices": 0}, r"devices = 0 is outside \[1, 1024\]"),
         ({"nodes": 0}, r"nodes = 0 is outside \[1, 1024\]"),
-        ({"accumulate": 0}, "accumulate = 0"),
-        ({"accumulate": 2, "loss": losses.Quasibinary()}, "Quasibinary couples the rows of a batch.*accumulate=1"),
+        ({"micro_batches": 0}, "micro_batches = 0"),
+        (
+            {"micro_batches": 2, "loss": losses.Quasibinary()},
+            "Quasibinary couples the rows of a batch.*micro_batches=1",
+        ),
         ({"devices": 2, "loss": losses.ROLE(K=2.0)}, "ROLE learns estimates for each training row.*devices=1"),
         ({"nodes": 2, "loss": losses.ROLE(K=2.0)}, "ROLE learns estimates"),
     ],
@@ -525,9 +543,9 @@ def test_a_run_that_ranks_or_pieces_cannot_do_is_refused(fields, message):
 
 
 def test_more_pieces_than_rows_in_a_batch_are_refused(store):
-    message = r"batches have 14 rows and more, which devices × nodes × accumulate = 16 cannot share"
+    message = r"batches have 14 rows and more, which devices × nodes × micro_batches = 16 cannot share"
     with pytest.raises(ValueError, match=message):
-        trained(small(devices=2, accumulate=8), store)
+        trained(small(devices=2, micro_batches=8), store)
 
 
 def test_more_devices_than_gpus_are_refused(store, monkeypatch):

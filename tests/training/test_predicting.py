@@ -204,7 +204,7 @@ def test_files_that_are_no_csv_and_folders_without_images_are_refused(of_arrays,
     with pytest.raises(ValueError, match=r"torn.npy cannot be read as a .npy file"):
         of_arrays.predict(tmp_path / "torn.npy")
     (tmp_path / "words.csv").write_text("a,b,c,d,e\n1,2,3,4,five\n")
-    with pytest.raises(ValueError, match="columns that are no numbers: e"):
+    with pytest.raises(ValueError, match="columns that are not numbers: e"):
         of_arrays.predict(tmp_path / "words.csv")
     of_photos = train(small(stripes()), store=shop, progress=False)
     (tmp_path / "none").mkdir()
@@ -218,20 +218,20 @@ def test_files_that_are_no_csv_and_folders_without_images_are_refused(of_arrays,
 
 
 def test_long_predictions_show_how_far_they_are_block_by_block(of_arrays, monkeypatch):
-    told = []
+    output = []
 
     class Bar:
         def __init__(self, what, unit, *, total, hidden):
-            told.append((what, unit, total, hidden))
+            output.append((what, unit, total, hidden))
 
         __enter__ = __exit__ = lambda *_: None
 
         def update(self, n):
-            told.append(n)
+            output.append(n)
 
     monkeypatch.setattr("workbench.training.predicting.slow", Bar)
     of_arrays.predict(np.zeros((1100, 5)))
-    assert told == [("predicting with clouds · linear · CrossEntropy()", "row", 1100, False), 512, 512, 76]
+    assert output == [("predicting with clouds · linear · CrossEntropy()", "row", 1100, False), 512, 512, 76]
 
 
 def test_a_predictor_gives_sets_with_names_by_the_rule_fitted_on_val(of_named_columns):

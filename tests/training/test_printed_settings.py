@@ -8,14 +8,14 @@ import re
 from typing import Any
 
 import pytest
-from printed_settings import FACTOR_2, PRINTED, UNTOLD, Losses, Printed
+from printed_settings import FACTOR_2, PRINTED, UNSTATED, Losses, Printed
 
 from workbench.losses import Loss
 from workbench.losses.base import PAPERS
-from workbench.networks.network import backbone_named
-from workbench.networks.pretrained import TORCHVISION
+from workbench.networks.base import TORCHVISION
+from workbench.networks.by_name import backbone_named
+from workbench.runs.recipes import RECIPES, Recipe
 from workbench.training.learner import OPTIMIZERS
-from workbench.training.recipes import RECIPES, Recipe
 
 OF_PAPERS = [name for name, recipe in RECIPES.items() if recipe.paper]
 # Networks of Table 3.3 of the thesis that are not to be had: torchvision has none such, or the adapter refuses it.
@@ -29,7 +29,7 @@ IN_TORCHVISION = {
     *(f"efficientnet_b{size}" for size in range(5)),
 }
 FIELDS = [
-    field.name for field in dataclasses.fields(Printed) if field.name not in ("place", "also_untold", "pretrained")
+    field.name for field in dataclasses.fields(Printed) if field.name not in ("place", "also_unstated", "pretrained")
 ]
 
 
@@ -40,7 +40,7 @@ def in_recipe(recipe: Recipe, field: str, printed: Any) -> Any:
         case "momentum":
             return OPTIMIZERS[settings["optimizer"]].keywords.get("momentum")
         case "divided_at":
-            return tuple(round(share * settings["epochs"]) for share in settings.get("drops", ()))
+            return tuple(round(share * settings["epochs"]) for share in settings.get("milestones", ()))
         case "monitor":
             watched = settings.get("monitor", ())
             return (watched,) if isinstance(watched, str) else watched
@@ -65,25 +65,25 @@ def in_recipe(recipe: Recipe, field: str, printed: Any) -> Any:
             return settings.get(field)
 
 
-def untold_name(recipe: Recipe, field: str) -> str:
+def unstated_name(recipe: Recipe, field: str) -> str:
     """How a recipe calls a field that is not told."""
-    return field if field != "divided_at" else "drops" if recipe.settings["schedule"] == "steps" else "schedule"
+    return field if field != "divided_at" else "milestones" if recipe.settings["schedule"] == "steps" else "schedule"
 
 
 def told_losses(settings: tuple, printed: Losses) -> Losses:
     """Losses of a recipe, with the knobs that are printed of each; those that are not must stand at their default."""
     found = []
-    for setting, (_, told) in zip(settings, printed, strict=True):
+    for setting, (_, output) in zip(settings, printed, strict=True):
         loss: Loss = setting["loss"]
         knobs = {**loss.settings(), **{name: value for name, value in setting.items() if name != "loss"}}
         if "transforms" in knobs:
-            (noise,) = knobs.pop("transforms")
+            noise, *_ = knobs.pop("transforms")
             knobs["label noise"] = noise.probability
         defaults = type(loss)().settings()
-        untold = {name for name in loss.knobs() if name not in told and name not in ("K", "steepness")}
-        assert {name: knobs[name] for name in untold} == {name: defaults[name] for name in untold}
+        unstated = {name for name in loss.knobs() if name not in output and name not in ("K", "steepness")}
+        assert {name: knobs[name] for name in unstated} == {name: defaults[name] for name in unstated}
         assert knobs.get("K", 5) == 5
-        found.append((type(loss).__name__, {name: knobs[name] for name in told}))
+        found.append((type(loss).__name__, {name: knobs[name] for name in output}))
     return tuple(found)
 
 
@@ -101,8 +101,8 @@ def test_every_recipe_of_a_paper_has_its_line_in_the_table_with_its_place():
 @pytest.mark.parametrize("name", PRINTED)
 def test_a_recipe_says_what_its_paper_prints(name, field):
     recipe, printed = RECIPES[name], getattr(PRINTED[name], field)
-    if printed == UNTOLD:
-        assert untold_name(recipe, field) in recipe.untold
+    if printed == UNSTATED:
+        assert unstated_name(recipe, field) in recipe.unstated
     else:
         assert in_recipe(recipe, field, printed) == printed
 
@@ -110,8 +110,8 @@ def test_a_recipe_says_what_its_paper_prints(name, field):
 @pytest.mark.parametrize("name", PRINTED)
 def test_what_a_paper_does_not_tell_is_named_and_nothing_else(name):
     recipe, printed = RECIPES[name], PRINTED[name]
-    untold = {untold_name(recipe, field) for field in FIELDS if getattr(printed, field) == UNTOLD}
-    assert set(recipe.untold) == untold | set(printed.also_untold)
+    unstated = {unstated_name(recipe, field) for field in FIELDS if getattr(printed, field) == UNSTATED}
+    assert set(recipe.unstated) == unstated | set(printed.also_unstated)
 
 
 @pytest.mark.parametrize("name", PRINTED)

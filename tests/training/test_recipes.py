@@ -13,10 +13,10 @@ import pytest
 from workbench.datasets import Dataset
 from workbench.losses import CrossEntropy, Focal
 from workbench.losses.base import PAPERS
+from workbench.runs.monitors import monitors_named
+from workbench.runs.recipes import RECIPES
 from workbench.training import Run, train
 from workbench.training.learner import SCHEDULES
-from workbench.training.monitors import monitors_named
-from workbench.training.recipes import RECIPES
 from workbench.training.sweeps import sweep
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -99,7 +99,7 @@ def test_the_comparison_of_a_recipe_is_swept(store):
 )
 def test_the_learning_rate_is_divided_by_ten_after_the_epochs_of_the_paper(name, epochs):
     run = RECIPES[name].run(photographs())
-    factors = [SCHEDULES["steps"](7 * epoch / (7 * run.epochs), run.drops) for epoch in range(run.epochs)]
+    factors = [SCHEDULES["steps"](7 * epoch / (7 * run.epochs), run.milestones) for epoch in range(run.epochs)]
     assert [epoch for epoch in range(1, run.epochs) if factors[epoch] < factors[epoch - 1]] == list(epochs)
     assert factors[-1] == pytest.approx(0.1 ** len(epochs))
 
@@ -107,11 +107,11 @@ def test_the_learning_rate_is_divided_by_ten_after_the_epochs_of_the_paper(name,
 def test_drops_are_part_of_what_a_run_is_and_runs_without_them_keep_their_key():
     data = photographs()
     run = Run(data, model="linear", schedule="steps")
-    assert Run(data, model="linear", schedule="steps", drops=[0.5, 0.75]).key == run.key
-    assert Run(data, model="linear", schedule="steps", drops=(0.5,)).key != run.key
+    assert Run(data, model="linear", schedule="steps", milestones=[0.5, 0.75]).key == run.key
+    assert Run(data, model="linear", schedule="steps", milestones=(0.5,)).key != run.key
     for wrong in ((0.75, 0.5), (0.5, 1.0), (0.0,)):
-        with pytest.raises(ValueError, match=re.escape(f"drops = {wrong}; give rising shares of the training")):
-            Run(data, model="linear", drops=wrong)
+        with pytest.raises(ValueError, match=re.escape(f"milestones = {wrong}; give rising shares of the training")):
+            Run(data, model="linear", milestones=wrong)
 
 
 def test_a_recipe_takes_changes():

@@ -28,7 +28,7 @@ def learner_without_values(run, store):
     """Ready to take steps on torch's `meta` device, where every question for a value raises."""
     learner = learning.Learner(run, store)
     learner.begin_epoch()  # its noise is drawn by a generator of the CPU: meta has none
-    learner.to("meta")
+    learner.move_to(torch.device("meta"))
     learner.optimizer = torch.optim.AdamW(learner.parameter_groups())
     learner.bar = tqdm(disable=True)
     return learner
@@ -39,7 +39,7 @@ def test_a_step_sends_its_rows_to_the_device_and_asks_it_for_nothing(loss_class,
     knobs = {"K": 2} if "K" in loss_class.knobs() else {}
     knobs |= {"p_k": (0.5, 0.5)} if loss_class is losses.DifferentiableTopK else {}
     learner = learner_without_values(small(loss=loss_class(**knobs)), Store(tmp_path))
-    batches = list(learner.train_dataloader().batches)
+    batches = list(learner.train_batches())
     learner.learn(batches[0], 0)  # what is made once and kept
     with HostReads("meta") as counted:
         learner.learn(batches[1], 1)
@@ -49,14 +49,14 @@ def test_a_step_sends_its_rows_to_the_device_and_asks_it_for_nothing(loss_class,
 
 def test_a_step_of_a_network_of_images_asks_for_nothing_either(tmp_path):
     learner = learner_without_values(small(stripes(), model="cnn"), Store(tmp_path))
-    batches = list(learner.train_dataloader().batches)
+    batches = list(learner.train_batches())
     with HostReads("meta") as counted:
         learner.learn(batches[0], 0)
     assert counted.found == ["aten._to_copy.default"] * 3
 
 
-@pytest.mark.parametrize("accumulate", [1, 2])
-def test_the_steps_are_looked_at_every_so_often_and_at_the_end_of_the_epoch(accumulate, store, monkeypatch):
+@pytest.mark.parametrize("micro_batches", [1, 2])
+def test_the_steps_are_looked_at_every_so_often_and_at_the_end_of_the_epoch(micro_batches, store, monkeypatch):
     looks = []
 
     class Watched(learning.Learner):
@@ -66,10 +66,10 @@ def test_the_steps_are_looked_at_every_so_often_and_at_the_end_of_the_epoch(accu
 
     monkeypatch.setattr(learning, "STEPS_BETWEEN_LOOKS", 3)
     monkeypatch.setattr(learning, "Learner", Watched)
-    run = small(epochs=1, accumulate=accumulate)
+    run = small(epochs=1, micro_batches=micro_batches)
     train(run, store=store, progress=False)
     n_batches = math.ceil(CLOUDS.train.n / run.batch_size)
-    every_piece = [step for step in range(n_batches) for _ in range(accumulate)]
+    every_piece = [step for step in range(n_batches) for _ in range(micro_batches)]
     assert [step for steps in looks for step in steps] == every_piece
     assert [steps[-1] for steps in looks] == [*range(2, n_batches - 1, 3), n_batches - 1]
 
@@ -114,7 +114,7 @@ def test_batches_for_a_gpu_are_the_same_and_a_thread_makes_the_next_ones(monkeyp
 
     monkeypatch.setattr(batching, "ready_for_gpu", pin)
     images, labels = torch.arange(60, dtype=torch.uint8).view(10, 2, 3, 1), torch.arange(10)
-    augmented = batching.Augmented((HorizontalFlip(),), 10, seed=0, epoch=0)
+    augmented = batching.EpochAugmentations((HorizontalFlip(),), 10, seed=0, epoch=0)
     plain, ahead = (
         list(batching.Batches(images, labels, 4, augmented=augmented, pinned=each)) for each in (False, True)
     )
@@ -138,11 +138,11 @@ def test_steps_on_a_gpu_never_wait_but_for_a_look(store):
         pytest.skip("no CUDA device on this machine")
     run = small(loss=losses.NoisedTopK(K=2), epochs=1, device="cuda")
     learner = learning.Learner(run, store)
-    learner.to("cuda")
+    learner.move_to(torch.device("cuda"))
     learner.begin_epoch()
-    learner.configure_optimizers()
+    learner.make_optimizer()
     learner.bar = tqdm(disable=True)
-    batches = list(learner.train_dataloader().batches)
+    batches = list(learner.train_batches())
     learner.learn(batches[0], 0)
     torch.cuda.set_sync_debug_mode("error")
     try:

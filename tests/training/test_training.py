@@ -19,9 +19,9 @@ import torch
 from small_runs import CLOUDS, assert_same_weights, clouds, small, stripes, tags, threads, weights
 from torch import nn
 
-from workbench import losses
-from workbench.losses import CrossEntropy, Loss, many_labels
-from workbench.training import Run, TrainedRun, fitting, hardware, scoring, train
+from workbench import losses, progress
+from workbench.losses import CrossEntropy, Loss, states
+from workbench.training import Run, TrainedRun, hardware, loop, scoring, train
 from workbench.training import learner as learning
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -45,7 +45,17 @@ def test_training_gives_tables_with_all_that_is_known_of_the_rows(store):
 
 def test_the_history_has_one_row_per_epoch_and_gets_better(store):
     history = train(small(epochs=6), store=store, progress=False).history
-    losses_and_sets = ["epoch", "train_loss", "val_loss", "val_accuracy", "val_average_K_accuracy", "val_mean_size"]
+    losses_and_sets = [
+        *(
+            "epoch",
+            "train_loss",
+            "train_accuracy",
+            "val_loss",
+            "val_accuracy",
+            "val_average_K_accuracy",
+            "val_mean_size",
+        )
+    ]
     answers, normalisers = (
         ["val_same_set", "val_over_constant"],
         ["val_log_normaliser", "normaliser_mean", "normaliser_variance"],
@@ -109,11 +119,11 @@ def test_out_of_memory_names_the_batch_size_and_the_precision(store, monkeypatch
         train(small(), store=store, progress=False)
 
 
-@pytest.mark.parametrize("fields", [{"batch_size": 1}, {"batch_size": 4, "accumulate": 4}])
+@pytest.mark.parametrize("fields", [{"batch_size": 1}, {"batch_size": 4, "micro_batches": 4}])
 def test_a_single_row_for_batch_normalisation_names_the_batch_size_and_the_pieces(store, fields):
     module = nn.Sequential(nn.Linear(5, 3), nn.BatchNorm1d(3))
     with pytest.raises(
-        ValueError, match=r"two rows or more .*batch_size = \d with accumulate = \d leaves a single one"
+        ValueError, match=r"two rows or more .*batch_size = \d with micro_batches = \d leaves a single one"
     ):
         train(small(model=module, **fields), store=store, progress=False)
     assert list(store.root.glob("[!.]*")) == []
@@ -140,10 +150,12 @@ def test_the_model_is_rebuilt_from_its_weights_and_repeats_the_scores(store):
 def test_the_run_file_says_what_is_needed_to_repeat_the_run(store):
     trained = train(Run("digits", model="linear", epochs=1, device="cpu"), store=store, progress=False)
     info = json.loads((trained.path / "run.json").read_text())
-    assert info["dataset"] == {"name": "digits", "knobs": {"seed": 0}}
-    assert info["loss"] == {"loss": "CrossEntropy", "knobs": {}}
-    assert info["repeatable"] is True
-    assert info["versions"]["torch"] == torch.__version__
+    assert list(info) == ["format", "run", "facts"]
+    assert info["run"] == json.loads(json.dumps(trained.run.to_json()))
+    assert info["run"]["dataset"] == {"name": "digits", "knobs": {"seed": 0}}
+    assert info["run"]["loss"] == {"loss": "CrossEntropy", "knobs": {}}
+    assert info["facts"]["repeatable"] is True
+    assert info["facts"]["versions"]["torch"] == torch.__version__
     reopened = TrainedRun.open(trained.run.key[:10], store)
     assert reopened.run.key == trained.run.key
     assert reopened.model.training is False
@@ -198,7 +210,7 @@ def test_every_optimizer_learns(store, optimizer):
     assert trained.history["val_accuracy"].iloc[-1] > 0.5
 
 
-def test_bf16_trains_and_gives_float32_scores(tmp_path):
+def test_half_precision_trains_gives_float32_scores_and_resumes_with_the_same_bits(tmp_path):
     # On its own, because a processor that announces AMX and refuses it must be told before torch is loaded.
     code = f"""
         import sys
@@ -206,9 +218,22 @@ def test_bf16_trains_and_gives_float32_scores(tmp_path):
         from small_runs import small
         from workbench.store import Store
         from workbench.training import train
-        trained = train(small(model="mlp", precision="bf16"), store=Store({str(tmp_path)!r}), progress=False)
-        assert trained.tables["test"].scores.dtype == "float32"
-        assert trained.history["train_loss"].is_monotonic_decreasing
+
+        def stop(row):
+            raise KeyboardInterrupt
+
+        for precision in ("bf16", "fp16"):
+            run = small(model="mlp", precision=precision)
+            trained = train(run, store=Store({str(tmp_path)!r}), progress=False)
+            assert trained.tables["test"].scores.dtype == "float32"
+            assert trained.history["train_loss"].is_monotonic_decreasing
+            elsewhere = Store({str(tmp_path / "elsewhere")!r})
+            try:
+                train(run, store=elsewhere, progress=False, on_epoch=stop)
+            except KeyboardInterrupt:
+                assert elsewhere.unfinished(run.key).is_file()
+            resumed = train(run, store=elsewhere, progress=False)
+            assert (resumed.tables["test"].scores == trained.tables["test"].scores).all()
         """
     environment = os.environ | {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE_BF16"}
     subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True, env=environment)
@@ -222,7 +247,7 @@ def test_bf16_trains_and_gives_float32_scores(tmp_path):
     ],
 )
 def test_a_processor_that_refuses_bf16_is_an_error_that_says_what_to_do(store, monkeypatch, refusal, words):
-    monkeypatch.setattr(hardware, "BF16_PRODUCT", refusal)
+    monkeypatch.setattr(hardware, "PRODUCT", refusal)
     with pytest.raises(ValueError, match=rf"'bf16' does not work .*\({words}\); use precision='32'"):
         train(small(precision="bf16"), store=store, progress=False)
 
@@ -303,7 +328,7 @@ def test_a_loss_of_many_labels_reads_a_single_label_as_a_set_of_one(store):
 
 def test_the_same_run_is_never_trained_twice(store, monkeypatch):
     first = train(small(), store=store, progress=False)
-    monkeypatch.setattr(fitting, "fit", lambda *_, **__: pytest.fail("trained again"))
+    monkeypatch.setattr(loop, "fit", lambda *_, **__: pytest.fail("trained again"))
     second = train(small(), store=store, progress=False)
     assert second.path == first.path
 
@@ -312,7 +337,7 @@ def test_again_trains_anew_and_gives_the_same_bits(store, tmp_path):
     first = train(small(model="mlp"), store=store, progress=False)
     scores, before = np.array(first.tables["test"].scores), weights(first)
     made = (first.path / "run.json").stat().st_ino
-    again = train(small(model="mlp"), store=store, progress=False, again=True)
+    again = train(small(model="mlp"), store=store, progress=False, force=True)
     assert (again.path / "run.json").stat().st_ino != made
     np.testing.assert_array_equal(again.tables["test"].scores, scores)
     assert_same_weights(weights(again), before)
@@ -331,7 +356,7 @@ def test_training_neither_reads_nor_changes_the_global_generators(store):
         np.random.seed(seed)  # noqa: NPY002  (the global generator is what this is about)
         state, numpy_state = torch.random.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
         loss = losses.class_named("NoisedTopK")(K=2)
-        runs.append(train(small(model=module, loss=loss), store=store, progress=False, again=True))
+        runs.append(train(small(model=module, loss=loss), store=store, progress=False, force=True))
         assert torch.equal(torch.random.get_rng_state(), state)
         np.testing.assert_array_equal(np.random.get_state()[1], numpy_state)  # noqa: NPY002
         runs[-1] = weights(runs[-1])
@@ -347,11 +372,35 @@ def test_training_prints_nothing_and_litters_nothing(store, tmp_path, monkeypatc
     assert list((store.root / ".unfinished").iterdir()) == []
 
 
-def test_the_progress_bar_names_the_run_and_its_accuracy(store, capfd):
+def test_the_progress_bar_names_the_run_and_its_accuracy(store, capfd, monkeypatch):
+    monkeypatch.setattr(progress, "redraws", lambda: True)
     train(small(), store=store, progress=True)
     shown = capfd.readouterr().err
     assert "clouds · linear · CrossEntropy()" in shown
     assert "val_accuracy=" in shown
+    assert "\r" in shown
+
+
+def test_in_a_log_file_training_prints_one_line_an_epoch(store, capfd):
+    trained = train(small(epochs=4), store=store, progress=True)
+    lines = capfd.readouterr().err.splitlines()
+    assert len(lines) == 4
+    for epoch, line in enumerate(lines):
+        row = trained.history.loc[epoch]
+        assert line.startswith("clouds · linear · CrossEntropy()")
+        assert f"epoch={epoch + 1}/4, val_accuracy={row.val_accuracy:.1%}, val_loss={row.val_loss:.3f}" in line
+
+
+def test_in_a_log_file_work_of_unknown_length_prints_a_line_every_so_often(capfd):
+    with progress.bar("features", "row", total=1000, every=0.0) as often:
+        for _ in range(5):
+            often.update()
+    with progress.bar("features", "row", total=1000, every=3600) as seldom:
+        for _ in range(1000):
+            seldom.update()
+    *_, fifth, last = capfd.readouterr().err.splitlines()
+    assert fifth.startswith("features:   0%")
+    assert last.startswith("features: 100%")
 
 
 # Early stopping
@@ -386,20 +435,7 @@ def test_val_says_that_it_chose_the_model(store):
     assert not trained.tables["test"].chose_model
 
 
-# Without what is not needed
-
-
-def test_a_stored_run_is_read_without_lightning(store):
-    train(Run("digits", model="linear", epochs=1, device="cpu"), store=store, progress=False)
-    code = f"""
-        import sys, time
-        from workbench.training import Run, train
-        from workbench.store import Store
-        run = Run("digits", model="linear", epochs=1)
-        assert train(run, store=Store({str(store.root)!r})).tables["test"].n > 0
-        assert "lightning" not in sys.modules
-        """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)
+# Threads
 
 
 class NotingThreads(nn.Module):
@@ -431,14 +467,14 @@ def test_small_steps_train_on_one_thread_and_give_the_others_back(store, width, 
 
 def test_the_history_has_mean_and_variance_of_the_constant_over_the_batches_of_each_epoch(store, monkeypatch):
     seen: list[float] = []
-    forward = many_labels.Normaliser.forward
+    forward = states.Normaliser.forward
 
     def noted(self, batch_log_C, averaging_rate):
         if self.training:
             seen.append(batch_log_C.exp().item())
         return forward(self, batch_log_C, averaging_rate)
 
-    monkeypatch.setattr(many_labels.Normaliser, "forward", noted)
+    monkeypatch.setattr(states.Normaliser, "forward", noted)
     history = train(small(loss=losses.Quasibinary(), epochs=3), store=store, progress=False).history
     of_epochs = np.reshape(seen, (3, -1))
     np.testing.assert_allclose(history["normaliser_mean"], of_epochs.mean(1), rtol=1e-5)
@@ -448,8 +484,8 @@ def test_the_history_has_mean_and_variance_of_the_constant_over_the_batches_of_e
 def test_of_a_softmax_mean_and_variance_are_those_of_the_validation_rows(store):
     trained = train(small(), store=store, progress=False)
     sums = np.exp(trained.tables["val"].scores.astype(float)).sum(1)
-    assert trained.kept["normaliser_mean"] == pytest.approx(sums.mean(), rel=1e-5)
-    assert trained.kept["normaliser_variance"] == pytest.approx(sums.var(), rel=1e-4)
+    assert trained.metrics["normaliser_mean"] == pytest.approx(sums.mean(), rel=1e-5)
+    assert trained.metrics["normaliser_variance"] == pytest.approx(sums.var(), rel=1e-4)
 
 
 def test_a_normaliser_that_overflows_has_no_finite_variance():

@@ -14,10 +14,10 @@ import torch
 import workbench as wb
 from workbench.losses import AverageKTwoHead, CrossEntropy, Quasibinary
 from workbench.store import Store
-from workbench.store.imported import keep_tables
+from workbench.store.imported_tables import keep_tables
+from workbench.store.planes import Plane
 from workbench.training import trainer as training
 from workbench.training.weight_planes import filter_normalised
-from workbench.workers.planes import Plane
 
 K = 2.0
 
@@ -73,9 +73,9 @@ def test_the_run_is_left_as_it_was(trained, store):
 def test_a_finer_plane_starts_from_the_coarse_one_and_a_second_call_computes_nothing(trained, store, monkeypatch):
     coarse = plane_of(trained, store, steps=3, rows=20, seed=1)
     calls = []
-    judged = training.weight_plane.__globals__["_Moved"].judged
+    judged = training.weight_plane.__globals__["_MovableWeights"].judged
     monkeypatch.setattr(
-        training.weight_plane.__globals__["_Moved"],
+        training.weight_plane.__globals__["_MovableWeights"],
         "judged",
         lambda self, a, b: calls.append((a, b)) or judged(self, a, b),
     )
@@ -87,7 +87,7 @@ def test_a_finer_plane_starts_from_the_coarse_one_and_a_second_call_computes_not
 
 
 def test_an_interrupted_plane_goes_on_where_it_was(trained, store, monkeypatch):
-    moved = training.weight_plane.__globals__["_Moved"]
+    moved = training.weight_plane.__globals__["_MovableWeights"]
     judged, calls = moved.judged, []
 
     def interrupted(self, a, b):
@@ -125,9 +125,9 @@ def test_points_kept_of_the_first_rows_are_not_taken_for_those_of_rows_spread_ev
 
 
 def test_scores_without_weights_have_no_plane(store):
-    table = wb.LogitTable(2 * np.eye(3), np.arange(3))
+    val, test = (wb.LogitTable(scale * np.eye(3), np.arange(3)) for scale in (2, 3))
     with pytest.raises(ValueError, match="no weights"):
-        Plane.through(keep_tables(table, title="scores", test=table, store=store))
+        Plane.through(keep_tables(val, title="scores", test=test, store=store))
 
 
 @pytest.mark.parametrize("K", [0, -3, 10, 100, float("nan"), "a", True])
@@ -165,12 +165,12 @@ def test_bad_arguments_say_what_is_allowed(trained, store, options, message):
         plane_of(trained, store, **options)
 
 
-@pytest.mark.parametrize(("frame", "message"), [(pd.DataFrame({"a": [0]}), "columns"), (None, "columns")])
-def test_the_figure_wants_a_plane(frame, message):
-    with pytest.raises(ValueError, match=message):
+@pytest.mark.parametrize(("frame", "error"), [(pd.DataFrame({"a": [0]}), ValueError), (None, TypeError)])
+def test_the_figure_wants_a_plane(frame, error):
+    with pytest.raises(error, match="columns"):
         wb.figures.weight_plane(frame)
 
 
 def test_the_figure_wants_the_whole_lattice(trained, store):
-    with pytest.raises(ValueError, match="no lattice"):
+    with pytest.raises(ValueError, match="not a lattice"):
         wb.figures.weight_plane(plane_of(trained, store, steps=3, rows=20, seed=1).iloc[:-1])

@@ -4,18 +4,30 @@
 the Calibration view, the docs and the contract tests take it up.
 """
 
-from workbench.calibration.base import FittedScaling, Recalibrator, of_one_class
+from workbench.calibration.base import FittedRecalibrator, FittedScaling, Recalibrator, of_one_class
+from workbench.calibration.isotonic import IsotonicScaling, VennAbers
+from workbench.calibration.matrix import DirichletScaling, MatrixScaling
+from workbench.calibration.small_sets import SmallSetScaling
 from workbench.calibration.temperature import TemperatureScaling, at_temperature
 from workbench.calibration.vector import VectorScaling
 
-RECALIBRATORS: tuple[type[Recalibrator], ...] = (TemperatureScaling, VectorScaling)
+RECALIBRATORS: tuple[type[Recalibrator], ...] = (
+    *(TemperatureScaling, SmallSetScaling, VectorScaling, MatrixScaling, DirichletScaling),
+    *(IsotonicScaling, VennAbers),
+)
 
 __all__ = [
     "RECALIBRATORS",
+    "DirichletScaling",
+    "FittedRecalibrator",
     "FittedScaling",
+    "IsotonicScaling",
+    "MatrixScaling",
     "Recalibrator",
+    "SmallSetScaling",
     "TemperatureScaling",
     "VectorScaling",
+    "VennAbers",
     "at_temperature",
     "of_one_class",
 ]

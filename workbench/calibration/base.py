@@ -4,75 +4,120 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from workbench.knobs import Knobbed
 from workbench.tables import LogitTable, checked_table
 from workbench.tables.links import log_losses
-from workbench.tables.passes import over_parts
+from workbench.tables.map_reduce import over_parts
+from workbench.tables.ordering import column_order
 
 
 @dataclass(frozen=True)
 class Recalibrator(Knobbed, ABC):
-    """What every recalibrator is: a frozen dataclass of knobs whose `fit` gives what changes the scores of any table.
+    """The base of every recalibrator: a frozen dataclass of knobs; `fit` gives the change of scores for any table.
 
-    One more writes `title` and `fitted`, and stands in `RECALIBRATORS` in `calibration/__init__.py`.
+    One more defines `title` and `_fit`, and stands in `RECALIBRATORS` in `calibration/__init__.py`.
     """
 
     title: ClassVar[str]  # a word or two, for choosers
+    links: ClassVar[tuple[str, ...]] = ("softmax", "sigmoid")  # of the tables that it takes
+    objective: ClassVar[str] = "negative log-likelihood"  # what `before` and `after` of the fitted object are
 
-    def fit(self, table: LogitTable, *, client: Any = None) -> FittedScaling:
-        """What makes the labels of a table most likely; rows without a label are left out.
+    def fit(self, table: LogitTable, *, client: Any = None) -> FittedRecalibrator:
+        """The change of scores that is best for the labels of a table; rows whose label is unknown are left out.
 
-        With a Dask `client` its workers make the passes over the table.
+        Args:
+            table: labelled rows.
+            client: a Dask client whose workers make the passes over the table.
         """
-        check_link(table)
+        check_link(table, self)
         if client is None:
-            return self.fitted(table.labelled_rows())
+            return self._fit(judged_rows(table))
         from workbench.cluster import on
 
         with on(client):
-            return self.fitted(table.labelled_rows())
+            return self._fit(judged_rows(table))
 
     @abstractmethod
-    def fitted(self, table: LogitTable) -> FittedScaling:
-        """The change that makes the labels most likely; every row of the table has one."""
+    def _fit(self, table: LogitTable) -> FittedRecalibrator:
+        """The best change of scores; every row of the table has a label."""
 
 
 @dataclass(frozen=True, eq=False)
-class FittedScaling:
-    """Scores times `scale` plus `shift` (numbers, or one per class)."""
+class FittedRecalibrator(ABC):
+    """A recalibrator and what it learned; call it on a table to get the table with changed scores."""
 
     recalibrator: Recalibrator
+    before: float = field(kw_only=True)  # the objective on the fitting rows (`row_losses` stands for the likelihood)
+    after: float = field(kw_only=True)
+    # Of the columns that it was fitted on, where it has something per class.
+    class_names: tuple[str, ...] | None = field(default=None, kw_only=True)
+
+    @abstractmethod
+    def __call__(self, table: LogitTable) -> LogitTable:
+        """The same rows with changed scores."""
+
+    def order(self, class_names: tuple[str, ...] | None) -> np.ndarray | None:
+        """Position of each column of a table among the fitted ones; None where they are the same."""
+        if None in (self.class_names, class_names) or self.class_names == class_names:
+            return None
+        return column_order(self.class_names, class_names)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, eq=False)
+class FittedScaling(FittedRecalibrator):
+    """Scores times `scale` (a number, one per class, or a matrix) plus `shift` (a number, or one per class)."""
+
     scale: np.ndarray
     shift: np.ndarray
-    before: float  # negative log-likelihood of the fitting rows, or what stands for it (`row_losses`)
-    after: float
 
     @property
     def temperature(self) -> float:
-        """What the scores are divided by, where it is one number."""
+        """Divisor of the scores, where it is one number."""
         if self.scale.ndim:
-            raise ValueError("vector scaling has one scale per class, not one temperature")
+            raise ValueError(f"{self.recalibrator.title} scaling has one scale per class, not one temperature")
         return float(1 / self.scale)
 
     def __call__(self, table: LogitTable) -> LogitTable:
-        check_link(table)
+        check_link(table, self.recalibrator)
         for fitted in (self.scale, self.shift):
             if fitted.ndim and len(fitted) != table.n_classes:
                 raise ValueError(f"the scaling was fitted on {len(fitted)} classes and the table has {table.n_classes}")
+        scale, shift = self._for_columns(table.class_names)
         scores = np.empty(table.scores.shape, table.dtype)
         for rows in table.spans():
-            scores[rows] = table.scores[rows].astype(np.float64) * self.scale + self.shift
+            given = self.given(table.scores[rows].astype(np.float64))
+            scores[rows] = (given @ scale.T if scale.ndim == 2 else given * scale) + shift
         return replace(table, scores=scores)
+
+    @staticmethod
+    def given(scores: np.ndarray) -> np.ndarray:
+        """Input of the scaling for some rows of scores: the scores themselves."""
+        return scores
+
+    def _for_columns(self, class_names: tuple[str, ...] | None) -> tuple[np.ndarray, np.ndarray]:
+        """Scale and shift for a table of these columns: what was fitted per class follows the names."""
+        if (order := self.order(class_names)) is None:
+            return self.scale, self.shift
+        return self.scale[np.ix_(order, order)] if self.scale.ndim == 2 else self.scale[order], self.shift[order]
+
+
+@dataclass(frozen=True)
+class Scaling(Recalibrator):
+    """The base of recalibrators that multiply the scores and add to them."""
+
+    if TYPE_CHECKING:
+
+        def fit(self, table: LogitTable, *, client: Any = None) -> FittedScaling: ...
 
 
 def of_one_class(table: LogitTable, which: int) -> LogitTable:
     """The question "is it this class?" as a table of one class: its probability, and whether it is a label, in every row
-    that has one.
+    whose truth is known.
 
     >>> table = LogitTable.from_probabilities([[0.75, 0.25], [0.5, 0.5]], labels=[0, 1])
     >>> one = of_one_class(table, 1)
@@ -81,7 +126,7 @@ def of_one_class(table: LogitTable, which: int) -> LogitTable:
     """
     if not 0 <= which < table.n_classes:
         raise ValueError(f"there is no class {which}; the classes are 0 to {table.n_classes - 1}")
-    table = table.labelled_rows()
+    table = table.known_rows()
     labels = table.checked_labels()
     probabilities = np.concatenate([block[:, [which]] for block in table.blocks()]).astype(np.float64)
     probabilities = np.clip(probabilities, 1e-12, 1 - 1e-12)  # the logit of 0 or 1 is not finite
@@ -93,10 +138,16 @@ def of_one_class(table: LogitTable, which: int) -> LogitTable:
     )
 
 
-def check_link(table: LogitTable) -> None:
-    """An error unless the scores can be scaled."""
-    if checked_table(table).link not in ("softmax", "sigmoid"):
-        raise ValueError(f"the link is {table.link}; scores of the softmax or the sigmoid link can be scaled")
+def judged_rows(table: LogitTable) -> LogitTable:
+    """The rows whose truth is known; under softmax, which promises a label to every row, those that have one."""
+    return table.labelled_rows() if table.link == "softmax" else table.known_rows()
+
+
+def check_link(table: LogitTable, recalibrator: Recalibrator) -> None:
+    """An error unless the recalibrator takes scores of this kind."""
+    if checked_table(table).link not in recalibrator.links:
+        allowed = " or the ".join(recalibrator.links)
+        raise ValueError(f"the link is {table.link}; scores of the {allowed} link can be scaled")
 
 
 def scaled_blocks(
@@ -120,6 +171,11 @@ def shares(labels: np.ndarray, link: str) -> np.ndarray:
     return divided
 
 
+def label_shares(labels: np.ndarray, table: LogitTable) -> np.ndarray:
+    """(n, L): the same of labels of a table, of one class a row or of many."""
+    return shares(labels if labels.ndim == 2 else np.eye(table.n_classes, dtype=bool)[labels], table.link)
+
+
 def row_losses(scaled: np.ndarray, labels: np.ndarray, link: str) -> np.ndarray:
     """(n,) what a recalibrator makes small: minus the log-likelihood of the labels of each row.
 
@@ -135,8 +191,8 @@ def row_losses(scaled: np.ndarray, labels: np.ndarray, link: str) -> np.ndarray:
 
 
 def mean_loss(table: LogitTable, scale: float = 1.0) -> float:
-    """The loss of a row (`row_losses`) on average, with the scores times a factor; rows without a label are left out."""
-    table = table.labelled_rows()
+    """The loss of a row (`row_losses`) on average, with the scores times a factor, of the rows that a fit reads."""
+    table = judged_rows(table)
     return sum(over_parts(table, summed_losses, scale)) / table.n
 
 

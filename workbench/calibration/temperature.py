@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from workbench.calibration.base import FittedScaling, Recalibrator, shares
+from workbench.calibration.base import FittedScaling, Scaling, shares
 from workbench.tables import LogitTable
 from workbench.tables.links import check_likelihood, sigmoid
-from workbench.tables.passes import over_parts
+from workbench.tables.map_reduce import over_parts
 
 SAMPLE = 2**22  # scores that the search begins with: it comes within a few per cent before the table is read
 # A Newton step this small, relative to 1/T, leaves an error of about its square: T is decided and nothing is read again.
@@ -21,7 +21,7 @@ LEAST, MOST = 1e-6, 1e6  # of 1/T: labels that are always right, or always wrong
 
 
 class Terms(NamedTuple):
-    """What a read of the table gives at one 1/T: the sum over rows of the loss and of its derivatives by 1/T."""
+    """Sums over rows, at one 1/T, of the loss and of its derivatives by 1/T."""
 
     loss: float
     slope: float
@@ -29,7 +29,7 @@ class Terms(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TemperatureScaling(Recalibrator):
+class TemperatureScaling(Scaling):
     r"""Divides all scores by one temperature, the one that makes the labels most likely.
 
     $$p = \mathrm{softmax}(s / T), \qquad T = \arg\min_T -\sum_i \log p_{y_i}(x_i)$$
@@ -53,7 +53,7 @@ class TemperatureScaling(Recalibrator):
 
     title = "temperature"
 
-    def fitted(self, table: LogitTable) -> FittedScaling:
+    def _fit(self, table: LogitTable) -> FittedScaling:
         """The best temperature for the labels of a table: a convex problem in 1/T, solved by bracketed Newton steps."""
 
         if table.link != "softmax":  # there many labels share their weight
@@ -63,7 +63,7 @@ class TemperatureScaling(Recalibrator):
             return terms(table, inverses)
 
         inverse, before, after = best_inverse(read, _first_guess(table))
-        return FittedScaling(self, np.array(inverse), np.array(0.0), before / table.n, after / table.n)
+        return FittedScaling(self, np.array(inverse), np.array(0.0), before=before / table.n, after=after / table.n)
 
 
 def best_inverse(read: Callable[[Iterable[float]], list[Terms]], start: float) -> tuple[float, float, float]:
@@ -99,7 +99,13 @@ def at_temperature(table: LogitTable, temperature: float) -> LogitTable:
     """
     if not 0 < temperature < np.inf:
         raise ValueError(f"temperature = {temperature}; give a positive number")
-    return FittedScaling(TemperatureScaling(), np.array(1 / temperature), np.array(0.0), np.nan, np.nan)(table)
+    return _at(temperature)(table)
+
+
+def _at(temperature: float) -> FittedScaling:
+    return FittedScaling(
+        TemperatureScaling(), np.array(1 / temperature), np.array(0.0), before=math.nan, after=math.nan
+    )
 
 
 def terms(table: LogitTable, inverses: Iterable[float]) -> list[Terms]:
@@ -130,7 +136,7 @@ def row_terms(scores: np.ndarray, labels: np.ndarray, link: str, inverse: float)
         scaled = scores * factor
         p, own = sigmoid(scaled), np.where(labels, scores, 0).sum(-1, dtype=np.float64)
         softplus = np.maximum(scaled, 0) + np.log1p(np.exp(-np.abs(scaled)))  # log(1 + e^s), safe for large s
-        sums = (softplus, p * scores, p * (1 - p) * scores**2)
+        sums = (softplus, p * scores, (p * scores) * ((1 - p) * scores))
         loss, slope, curvature = (each.sum(-1).astype(np.float64) for each in sums)
         return np.stack([loss - inverse * own, slope - own, curvature])
     below = scores - scores.max(-1, keepdims=True)  # ≤ 0: nothing overflows, and squares cancel less

@@ -1,10 +1,12 @@
-"""What the tables of the papers print, measured on the tables of a run: a number by its name, `average_k_accuracy@K=5`."""
+"""Measures by name, such as `average_k_accuracy@K=5`, as the tables of the papers print them."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 
+import numpy as np
+
+from workbench.metric_spec import MetricSpec
 from workbench.metrics import (
     accuracy,
     auroc,
@@ -13,6 +15,7 @@ from workbench.metrics import (
     macro_f1,
     max_confidence,
     shot_accuracy,
+    size_by,
     top_k_accuracy,
     top_k_calibration_error,
 )
@@ -51,6 +54,16 @@ def _of_count_bin(place: int) -> Measure:
     return lambda val, table, K: list(count_bin_accuracy(_top(val, table, K)).values())[place - 1]
 
 
+def _share_of_size(size: int) -> Measure:
+    """Share of the average-K sets that hold so many classes."""
+    return lambda val, table, K: float(np.mean(_average(val, table, K).sizes == size))
+
+
+def _mean_size(shot: str) -> Measure:
+    """Mean size of the average-K sets of rows whose label has few, medium or many training images."""
+    return lambda val, table, K: size_by(_average(val, table, K), "shots")[shot]
+
+
 def _without_label(table: LogitTable) -> LogitTable:
     return table.rows(~table.labelled)
 
@@ -58,6 +71,8 @@ def _without_label(table: LogitTable) -> LogitTable:
 MEASURES: dict[str, Measure] = {
     **_of_sets("top_k", _top),
     **_of_sets("average_k", _average),
+    **{f"average_k_share_of_size_{size}": _share_of_size(size) for size in range(1, 11)},
+    **{f"{shot}_average_k_size": _mean_size(shot) for shot in SHOTS},
     "top_k_error": lambda val, table, K: 1 - top_k_accuracy(table, K),
     **{f"count_bin_{place}_accuracy": _of_count_bin(place) for place in range(1, 6)},
     "unlabelled_confidence": lambda val, table, K: max_confidence(_without_label(table)),
@@ -65,6 +80,9 @@ MEASURES: dict[str, Measure] = {
     "macro_f1": lambda val, table, K: macro_f1(_top(val, table, K)),
     "top_k_calibration_error": lambda val, table, K: top_k_calibration_error(table, K, BINS),
 }
+
+
+HISTORY = "history."  # what the name of a column of a run's history begins with
 
 
 def measured(name: str, tables: Mapping[str, LogitTable], split: str = "test") -> float:
@@ -80,9 +98,10 @@ def measured(name: str, tables: Mapping[str, LogitTable], split: str = "test") -
 
 def measure_of(name: str) -> Callable[[LogitTable, LogitTable], float]:
     """The measure of a name such as `few_average_k_accuracy@K=5`, as a function of val and of the table to judge."""
-    found = re.fullmatch(r"(\w+)@K=(\d+)", name)
-    if found is None or found[1] not in MEASURES:
+    spec = MetricSpec.parse(name)
+    if spec.metric not in MEASURES or not isinstance(spec.K, int) or spec.group:
         raise ValueError(
-            f"{name!r} is no measure; give one of {', '.join(MEASURES)} with its K, such as top_k_accuracy@K=5"
+            f"{name!r} is not a measure; give one of {', '.join(MEASURES)} with its K, such as top_k_accuracy@K=5"
         )
-    return lambda val, table: float(MEASURES[found[1]](val, table, int(found[2])))
+    K = spec.K
+    return lambda val, table: float(MEASURES[spec.metric](val, table, K))

@@ -1,4 +1,4 @@
-"""What came of a table: ours beside theirs, as a frame, Markdown, LaTeX and a picture, and on disk."""
+"""Result of a reproduction: ours beside theirs as a frame, Markdown, LaTeX and a figure, and its file."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from workbench.claims.layout import as_html, as_latex, as_markdown
-from workbench.claims.parts import Place
+from workbench.claims.render import as_html, as_latex, as_markdown
 from workbench.claims.table import PaperTable
+from workbench.claims.table_spec import Place
 from workbench.store import Store, chosen_store
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def computed(table: PaperTable, store: Store | None = None) -> Reproduction:
 
 
 def stored(table: PaperTable, store: Store | None = None) -> list[Reproduction]:
-    """What was reproduced of a table and is stored, the newest first; a file that is damaged is not among them."""
+    """Return the stored reproductions of a table, newest first; damaged files are left out."""
     store = chosen_store(store)
     found = [_read(table, _file(table, store, small)) for small in (False, True)]
     return sorted((one for one in found if one is not None), key=lambda one: one.finished, reverse=True)
@@ -142,8 +142,8 @@ def _read(table: PaperTable, path: Path) -> Reproduction | None:
             for cell in written["cells"]
         }
         runs, diverged = (tuple(map(str, written[name])) for name in ("runs", "diverged"))
-        said, finished = (str(written[name]) for name in ("conditions", "finished"))
-        return Reproduction(table, with_ours(table, ours), bool(written["small"]), said, runs, diverged, finished)
+        conditions, finished = (str(written[name]) for name in ("conditions", "finished"))
+        return Reproduction(table, with_ours(table, ours), bool(written["small"]), conditions, runs, diverged, finished)
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

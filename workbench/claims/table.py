@@ -1,4 +1,4 @@
-"""What a table of a paper is: rows, columns, the numbers as they are printed, and how they are made again."""
+"""A table of a paper: rows, columns, printed numbers, and how to reproduce them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from workbench import words
-from workbench.catalogue import RECIPES
-from workbench.claims.layout import as_html, as_latex, as_markdown
-from workbench.claims.parts import Column, Data, Number, Place, Protocol, Row, Setting, Small, Spec, numbers
-from workbench.literature import PAPERS
+from workbench import display_names
+from workbench.citations import PAPERS
+from workbench.claims.render import as_html, as_latex, as_markdown
+from workbench.claims.table_spec import Column, Data, Number, Place, Protocol, Row, Setting, Small, Spec, numbers
+from workbench.runs.recipes import RECIPES
 
 if TYPE_CHECKING:
     from workbench.claims.reproduction import Reproduction
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 NOTHING = "_"  # stands for a cell that is empty in the paper
 NUMBERS_OF_A_RUN = ("epochs", "batch_size", "learning_rate")
 ABSENT = "—"  # stands in the paper where there is nothing to run
+DRAWN = "?"  # stands where a figure has a point and prints no number
+DIGITS = 2  # after the point, where no number is printed
 
 
 def _monitor_in_words(monitor: str | None) -> str:
@@ -36,13 +38,13 @@ def _monitor_in_words(monitor: str | None) -> str:
     if monitor is None:
         return "as the recipe has it"
     name, _, at = monitor.partition("@")
-    said = "what the column measures" if name == "{measure}" else words.of_name(name).replace(" k ", "-K ")
-    return said + {"": "", "K={K}": ", at each K"}.get(at, f", {at.replace('=', ' = ')}")
+    text = "what the column measures" if name == "{measure}" else display_names.of_name(name).replace(" k ", "-K ")
+    return text + {"": "", "K={K}": ", at each K"}.get(at, f", {at.replace('=', ' = ')}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class PaperTable:
-    """A table of a paper: what is printed, and how it is reproduced.
+    """A table of a paper, or the points of a figure: what is printed, and how it is reproduced.
 
     `name` is how it is called here, `title` what it shows, `paper` and `place` where it stands. `rows` and `columns` are
     in the order of the paper, and `text` are its cells, a line a row. Tables with a `protocol` are trained again, at the
@@ -103,7 +105,8 @@ class PaperTable:
         _, _, part = place
         if self.printed[place].value == self.printed[place].value:  # not NaN
             return self.printed[place].digits
-        return max(number.digits for (_, _, other), number in self.printed.items() if other == part)
+        known = [n.digits for (_, _, other), n in self.printed.items() if other == part and n.value == n.value]
+        return max(known, default=DIGITS)
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -127,51 +130,58 @@ class PaperTable:
 
     @property
     def reduced(self) -> str:
-        """What is reduced at the small scale: data, network, epochs, learning rate, seeds; "" if there is none."""
+        """Differences of the small scale: data, network, epochs, learning rate, seeds; "" if there is none."""
         return "" if self.small is None else self.reduction(self.small.seeds)
 
     def reduction(self, n_seeds: int) -> str:
-        """What is reduced at the small scale, with so many seeds."""
+        """Differences of the small scale for a number of seeds."""
         if self.small is None or self.protocol is None:
             raise ValueError(f"{self.name} has no reduced scale")
         run, theirs = self.small.run, RECIPES[self.recipe_of(self.data[0])].settings
         kinds = [
-            " with ".join([name, *(words.of_name(kind) for kind, _ in self.small.transforms)])
+            " with ".join([name, *(display_names.of_name(kind) for kind, _ in self.small.transforms)])
             for name, _ in self.small.data.values()
         ]
         data = dict.fromkeys(f"{kind} for {name}" for kind, name in zip(kinds, self.small.data, strict=True))
         left_out = [one.name for one in self.data if one.name not in self.small.data]
-        said = [
+        differences = [
             f"data: {', '.join(data)}" + (f" ({', '.join(left_out)} left out)" if left_out else ""),
             f"network: {run['model']} for {theirs.get('model', 'a published one')}",
         ]
         seeds = {"seeds": (n_seeds, self.data[0].seeds or self.protocol.seeds)}
         pairs = {name: (run[name], theirs[name]) for name in NUMBERS_OF_A_RUN if name in run} | seeds
-        said += [f"{name.replace('_', ' ')}: {a:g} for {b:.3g}" for name, (a, b) in pairs.items() if a != b]
-        return "; ".join([*said, "no augmentation"] if theirs.get("transforms") else said)
+        differences += [f"{name.replace('_', ' ')}: {a:g} for {b:.3g}" for name, (a, b) in pairs.items() if a != b]
+        return "; ".join([*differences, "no augmentation"] if theirs.get("transforms") else differences)
 
-    def said(self) -> dict[str, str]:
+    def conditions(self) -> dict[str, str]:
         """How it is run, in words: protocol, reduced scale, what is to be known, and the command."""
         if self.protocol is None:
-            told = {"not run": self.not_run} if self.not_run else {"computed": "by the library, nothing is trained"}
-            return {**told, **({"note": self.note} if self.note else {})}
-        seeds = f"{self.protocol.seeds}" + ("" if self.protocol.seeds_told else " (how many is not told)")
+            conditions = (
+                {"not run": self.not_run} if self.not_run else {"computed": "by the library, nothing is trained"}
+            )
+            return {**conditions, **({"note": self.note} if self.note else {}), **self._drawn}
+        seeds = f"{self.protocol.seeds}" + ("" if self.protocol.seeds_told else " (their number is not stated)")
         needs = [f"{one.name} ({', '.join(one.needs)})" for one in self.data]
-        told = {
+        conditions = {
             "data": "; ".join(needs),
             "recipe": ", ".join(dict.fromkeys(map(self.recipe_of, self.data))),
             "seeds": seeds,
             "epoch kept": _monitor_in_words(self.protocol.monitor),
-            "sets": words.of_name(self.rule),
+            "sets": display_names.of_name(self.rule),
             "judged on": self.protocol.split,
             "reduced scale": self.reduced or "none",
             "note": self.note,
             "command": self.command(small=self.small is not None),
         }
-        return {name: text for name, text in told.items() if text}
+        return {name: text for name, text in (conditions | self._drawn).items() if text}
+
+    @property
+    def _drawn(self) -> dict[str, str]:
+        """What its mark for a drawn point means, if there is one."""
+        return {DRAWN: "the paper draws a point there and prints no number"} if DRAWN in self.cells.values() else {}
 
     def command(self, small: bool) -> str:
-        """What to type to reproduce it."""
+        """Return the command that reproduces the table."""
         if self.protocol is None:
             return f"workbench reproduce '{self.name}'"
         data = "--data PATH" if len(self.data) == 1 else f"--data '{self.data[0].name}=PATH'"
@@ -195,7 +205,7 @@ class PaperTable:
         return self.protocol
 
     def settings(self) -> Iterator[tuple[Row, Column, Setting]]:
-        """What every cell that is run says of its runs."""
+        """Yield the settings of every cell that is run."""
         for row in self.rows:
             for column in self.columns:
                 place = (row.label, column.label)
@@ -228,7 +238,7 @@ class PaperTable:
         - `small`: the same protocol at the reduced scale of `self.small`, on data that are always here.
         - `tune`: search the grid that the paper searched, choosing on val; otherwise the knobs are those it settled on.
         - `seeds`: number of seeds, if not that of the paper.
-        - `model`: the network, where the paper fine-tunes one that somebody else published.
+        - `model`: the network, where the paper fine-tunes a published one.
         - `device`, `devices`: as in `Run`.
         - `share`: (2, 4) trains the second quarter of the runs, and lays out what is stored by then: for machines that work
           side by side on one store.
@@ -239,7 +249,7 @@ class PaperTable:
             from workbench.claims.reproduction import computed
 
             return computed(self, store)
-        from workbench.claims.reproducing import reproduce
+        from workbench.claims.runner import reproduce
 
         return reproduce(
             self,
@@ -256,7 +266,7 @@ class PaperTable:
         )
 
     def reproductions(self, store: Store | None = None) -> list[Reproduction]:
-        """What was reproduced before and is stored, the newest first."""
+        """Return the stored reproductions, newest first."""
         from workbench.claims.reproduction import stored
 
         return stored(self, store)

@@ -1,11 +1,11 @@
-"""What every command is: its name, what it says of itself, its options, and what it does."""
+"""A command of the command line: name, help, options and function."""
 
 from __future__ import annotations
 
 import argparse
-import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 Options = argparse.Namespace
@@ -14,6 +14,16 @@ Parser = argparse.ArgumentParser
 
 def _no_options(_: Parser) -> None:
     """For a command that has none."""
+
+
+def deliver(text: str, output: Path | None) -> int:
+    """Write a result to a file, or print it where no file is named; returns the exit code."""
+    if output is None:
+        print(text, end="")
+    else:
+        output.write_text(text, encoding="utf-8")
+        print(f"written to {output}")
+    return 0
 
 
 @dataclass(frozen=True)
@@ -38,8 +48,7 @@ class Command:
         parser = commands.add_parser(
             self.name,
             help=self.summary,
-            description=textwrap.dedent(self.text).strip() or None,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            description=" ".join(self.text.split()) or None,
             aliases=list(self.aliases),
             add_help=self.reads is None,
         )

@@ -1,44 +1,42 @@
-"""`workbench compare`: runs or files on the same rows, pair by pair."""
+"""`workbench compare`: paired differences of runs or files on the same rows."""
 
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 from workbench.cli.base import Command, Options, Parser
-from workbench.cli.files import add_what_a_file_holds, val_and_test_of
+from workbench.cli.files import add_metrics, add_what_a_file_holds, is_file, metrics_named, table_at, val_and_test_of
+
+if TYPE_CHECKING:
+    from workbench.tables import LogitTable
 
 
 def _options(parser: Parser) -> None:
-    parser.add_argument("what", nargs="+", help="two or more: keys of runs, or files of logits")
+    parser.add_argument("what", nargs="+", metavar="SOURCE", help="two or more keys of runs, or files of scores")
     add_what_a_file_holds(parser)
     parser.add_argument(
-        "--rule", default="AverageK", metavar="RULE", help="how sets are made, as Python prints it (default: AverageK)"
+        "--rule", default="AverageK", metavar="RULE", help="the rule, such as 'LAC(confidence=0.9)' (default: AverageK)"
     )
     parser.add_argument("--K", metavar="K", help="the same as --rule 'AverageK(K=…)'")
-    parser.add_argument(
-        "--metric", action="append", metavar="NAME", help="accuracy unless given; may be given several times"
-    )
+    add_metrics(parser, "accuracy")
     parser.add_argument("--interval", type=float, default=0.95, metavar="P", help="probability of an interval (0.95)")
     parser.add_argument("--json", action="store_true", help="print the pairs as JSON")
 
 
 def _run(options: Options) -> int:
-    from workbench.metrics import METRICS
     from workbench.metrics.comparison import matrices, pairwise
     from workbench.sets import rule_from_text
 
     if len(set(options.what)) < max(2, len(options.what)):
         raise ValueError(f"compare {' '.join(options.what)}: give two or more different runs or files")
-    known = {metric.name: metric for metric in METRICS if metric.subject in ("sets", "table")}
-    asked = options.metric or ["accuracy"]
-    if unknown := [name for name in asked if name not in known]:
-        raise ValueError(f"--metric {unknown[0]} is unknown; give one of {', '.join(known)}")
+    metrics = metrics_named(options.metric or ["accuracy"])
     rule = rule_from_text(options.rule if options.K is None else f"AverageK(K={options.K})", foreign=True)
-    tables = {what: val_and_test_of(what, options)[:2] for what in options.what}
+    tables = _tables(options)
     pairs = pairwise(
         {what: test for what, (_, test) in tables.items()},
         rule,
-        [known[name] for name in asked],
+        metrics,
         val={what: val for what, (val, _) in tables.items()},
         interval=options.interval,
     )
@@ -50,15 +48,29 @@ def _run(options: Options) -> int:
     return 0
 
 
+def _tables(options: Options) -> dict[str, tuple[LogitTable, LogitTable]]:
+    """The validation and test rows of each; rows of files are paired by their ids before they are split."""
+    from workbench.metrics.comparison import aligned
+    from workbench.store.imported_tables import val_and_test
+
+    files = {what: table_at(what, options) for what in options.what if is_file(what)}
+    files = aligned(files) if files else {}
+    return {
+        what: (val_and_test(files[what]) if what in files else val_and_test_of(what, options))[:2]
+        for what in options.what
+    }
+
+
 COMPARE = Command(
     "compare",
-    "compare runs or files of logits on the same rows, pair by pair",
+    "compare runs or files of scores on the same rows",
     """
-    Every pair of runs (keys, or the beginnings of them) or of files of logits: the difference of each metric on the
-    same test rows with its paired interval, and a p-value that is corrected for the number of pairs by Holm's method.
-    The rule is fitted for each on its own validation rows; files are split in the same halves.
+    Compare every pair of runs (by key or its beginning) or files of scores on the same test rows: the difference of each
+    metric, its paired interval, and a p-value corrected for the number of pairs by Holm's method. The rule is fitted on
+    the validation rows of each run; files are split in the same halves. Rows are paired by their ids if they have any,
+    else by their order.
     """,
     _options,
     _run,
-    examples=(("workbench compare a1b2c3 d4e5f6 --K 5", "paired differences, pair by pair"),),
+    examples=(("workbench compare a1b2c3 d4e5f6 --K 5", "paired differences with intervals"),),
 )

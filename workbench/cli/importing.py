@@ -12,13 +12,16 @@ from workbench.tables.formats import SUFFIXES
 
 def _options(parser: Parser) -> None:
     parser.add_argument(
-        "file", help="the table to fit rules on (or the only one): a file, or a folder or address of shards"
+        "file",
+        metavar="FILE",
+        help="the table to fit rules on (or the only one): a file, or a folder or address of shards",
     )
-    parser.add_argument("test", nargs="?", help="the table to judge on")
+    parser.add_argument("test", nargs="?", metavar="TEST_FILE", help="the table to evaluate on")
     add_what_a_file_holds(parser)
     add_cluster(parser)
-    parser.add_argument("--title", help="what to call it (default: the name of the file)")
-    parser.add_argument("--json", action="store_true", help="print what was understood as JSON")
+    parser.add_argument("--votes", metavar="FILE", help="votes of annotators on these rows (answers.json, or a .csv)")
+    parser.add_argument("--title", help="title of the run (default: the name of the file)")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def _run(options: Options) -> int:
@@ -28,27 +31,32 @@ def _run(options: Options) -> int:
 
 def _import(options: Options) -> int:
     from workbench.sets import SetIndex
-    from workbench.store.imported import keep_tables
+    from workbench.store import Store
+    from workbench.store.imported_tables import keep_tables
+    from workbench.store.tags import pin
     from workbench.tables.checks import lies_in_shards
+    from workbench.tables.vote_files import import_votes, with_votes
 
     table = table_at(options.file, options)
     test = None if options.test is None else table_at(options.test, options)
+    if options.votes is not None:
+        votes = import_votes(options.votes)
+        table, test = with_votes(table, votes), None if test is None else with_votes(test, votes)
     understood = [each.note for each in (table, test) if each is not None]
     named = " and ".join(Path(path).stem for path in (options.file, options.test) if path is not None)
     run = keep_tables(table, test=test, title=options.title or named)
+    pin(Store(), run.key)  # the app opens on the run that was pinned last
     if any(lies_in_shards(each.scores) for each in (table, test) if each is not None):
         for split in ("val", "test"):
-            SetIndex.open(
-                run.path / split
-            )  # made now, by whoever computes: the app then opens it without reading a score
+            SetIndex.open(run.path / split)  # computed now: the app then opens the table without reading a score
     if options.json:
         about = {"key": run.key, "path": str(run.path), "understood": understood, **run.record.to_json()}
         print(json.dumps(about, indent=2, ensure_ascii=False))
     else:
         print(*understood, sep="\n")
-        print(f"{run.title}: kept as {run.short} in {run.path.parent}")
+        print(f"{run.title}: stored as {run.short} in {run.path.parent}")
         if test is not None:
-            print("Rules are fitted on the first file and judged on the second.")
+            print("Rules are fitted on the first file and evaluated on the second.")
         if run.record.note:
             print(run.record.note)
         print(f"next: workbench evaluate {run.short}, or workbench app")
@@ -57,14 +65,14 @@ def _import(options: Options) -> int:
 
 IMPORT = Command(
     "import",
-    "bring a file of logits",
+    "import a file of scores and labels",
     f"""
-    Bring a file of scores (and labels) that some other program wrote; the app then lists it like any run.
-    Formats: {" ".join(SUFFIXES)}. Pickle is never loaded. One file is split as its column or array
-    `split` says (val, test), or in halves, the first to fit rules on and the second to judge them; two files are taken
-    as validation and test. Shards stay where they are: the run says which, and keeps what its sliders need.
+    Import a file of scores and, if it has them, labels. The app then lists it like any run.
+    Formats: {" ".join(SUFFIXES)}. Pickle is never loaded. One file is split by its column or array
+    `split` (val, test) if there is one, else into random halves: one fits rules, the other evaluates them. Two files are
+    the validation and the test rows. Sharded tables are not copied: the run refers to them.
     """,
     _options,
     _run,
-    examples=(("workbench import my_logits.npz", "bring your own scores and labels"),),
+    examples=(("workbench import my_logits.npz", "import your own scores and labels"),),
 )

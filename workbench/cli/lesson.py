@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from workbench.cli.base import Command, Options, Parser
+from workbench.cli.base import Command, Options, Parser, deliver
 
 
 def _options(parser: Parser) -> None:
-    parser.add_argument("number", nargs="?", type=int, metavar="N", help="which lesson; all are listed without it")
+    parser.add_argument("number", nargs="?", type=int, metavar="N", help="number of the lesson (default: list all)")
     parser.add_argument("--html", action="store_true", help="write it as one page with its slider")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="where to; lesson_N_….html in this folder without it")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="file to write (default: lesson_N_….html)")
 
 
 def _run(options: Options) -> int:
@@ -27,17 +27,19 @@ def _run(options: Options) -> int:
     if not options.html:
         print(page.text(lesson), end="")
         return 0
-    out = options.out or Path(f"lesson_{options.number}_{lesson.name}.html")
-    out.write_text(page.page(f"{options.number} · {lesson.title}", page.told(lesson)), encoding="utf-8")
-    print(f"written: {out}")
-    return 0
+    output = options.output or Path(f"lesson_{options.number}_{lesson.name}.html")
+    written = page.page(
+        f"{options.number} · {lesson.title}", page.lesson_content(lesson), drawing_pad=lesson.drawing_pad
+    )
+    return deliver(written, output)
 
 
 LESSON = Command(
     "lesson",
-    "read a lesson, or hand it out as a page",
-    "Ten lessons of two minutes. As a page a lesson asks first, has its slider, and needs no server and no network.",
+    "print a lesson, or write it as a web page",
+    "Print one of ten short lessons, or write it as a web page with its question and its slider. The page needs no server and "
+    "no network.",
     _options,
     _run,
-    examples=(("workbench lesson 3 --html", "a lesson as one page to hand out"),),
+    examples=(("workbench lesson 3 --html", "a lesson as one web page"),),
 )

@@ -1,4 +1,4 @@
-"""`workbench losses`: what there is to train with."""
+"""`workbench losses`: list the losses."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from workbench.cli.base import Command, Options, Parser
 
 
 def _options(parser: Parser) -> None:
-    parser.add_argument("--json", action="store_true", help="print everything the losses say about themselves as JSON")
-    parser.add_argument("--markdown", action="store_true", help="print the table of the README")
+    parser.add_argument("--json", action="store_true", help="print all properties as JSON")
+    parser.add_argument("--markdown", action="store_true", help="print a Markdown table with formulas")
 
 
 def _run(options: Options) -> int:
-    from workbench.losses import catalogue
+    from workbench.losses import summary
 
-    rows = catalogue.entries()
+    rows = summary.entries()
     if options.json:
         print(json.dumps(rows, indent=2, ensure_ascii=False))
     elif options.markdown:
-        print(catalogue.markdown(), end="")
+        print(summary.markdown(), end="")
     else:
         for row in rows:
-            print(f"{row['name']}: {row['title']} ({row['paper']}, {row['equation']}); {catalogue.traits(row)}")
+            print(f"{row['name']}: {row['title']} ({row['paper']}, {row['equation']}); {summary.traits(row)}")
             for name, facts in row["knobs"].items():
                 print(f"    --{name} {facts['default']}: {facts['meaning']}; {facts['accepts']}")
     return 0
@@ -30,9 +30,9 @@ def _run(options: Options) -> int:
 
 LOSSES = Command(
     "losses",
-    "list the losses with their facts and knobs",
-    "List the losses one can train with.",
+    "list the losses with their properties and parameters",
+    "List the losses.",
     _options,
     _run,
-    examples=(("workbench losses", "what there is to train with"),),
+    examples=(("workbench losses", "the losses"),),
 )

@@ -1,4 +1,4 @@
-"""`workbench COMMAND …`: finds the command, runs it, and turns what goes wrong into a line of words and an exit code."""
+"""`workbench COMMAND …`: find and run the command; print errors as one line and return an exit code."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 
+from workbench import __version__
 from workbench.cli import COMMANDS
-from workbench.lookup import with_extra
+from workbench.optional_dependencies import with_install_command
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit code is 0 when it worked and 2 when the input was wrong."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    if "" not in sys.path:  # modules of one's own, such as --loss my_module:Mine, are found in the folder one works in
+    if "" not in sys.path:  # a module such as that of --loss my_module:Mine is found in the current folder
         sys.path.append("")
-    parser = _parser()
+    parser = build_parser()
     options, rest = parser.parse_known_args(arguments)
     if rest and options.reads is None:
         parser.error(f"{rest[0]} is not understood here; workbench {options.name} --help lists the options")
@@ -28,11 +29,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
             return code
     except ModuleNotFoundError as error:
-        if (told := with_extra(error)) is error:
+        if (message := with_install_command(error)) is error:
             raise
-        print(f"workbench: {told}", file=sys.stderr)
+        print(f"workbench: {message}", file=sys.stderr)
         return 2
-    except BrokenPipeError:  # whoever reads what is printed, such as `head`, has had enough
+    except BrokenPipeError:  # the reader of the pipe, such as `head`, has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (ValueError, OSError, FloatingPointError, MemoryError) as error:
@@ -46,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @contextlib.contextmanager
 def _warnings_in_words() -> Iterator[None]:
-    """A warning is one line for people, without the place in the source that gave it."""
+    """Print a warning as one line, without its place in the source."""
     formatted = warnings.formatwarning
     warnings.formatwarning = lambda message, *_, **__: f"workbench: {message}\n"
     try:
@@ -55,7 +56,7 @@ def _warnings_in_words() -> Iterator[None]:
         warnings.formatwarning = formatted
 
 
-def _parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     examples = [example for command in COMMANDS for example in command.examples]
     parser = argparse.ArgumentParser(
         prog="workbench",
@@ -63,6 +64,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="\n".join(["examples:", *(f"  {typed:<50} {does}".rstrip() for typed, does in examples)]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action="version", version=f"workbench {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, dest="name")
     for command in COMMANDS:
         command.add_to(commands)

@@ -1,4 +1,4 @@
-"""`workbench reproduce`: a table of a paper, ours beside theirs."""
+"""`workbench reproduce`: recompute a table of a paper beside the printed numbers."""
 
 from __future__ import annotations
 
@@ -15,22 +15,24 @@ FORMATS = ("text", "markdown", "latex", "csv")
 
 def _options(parser: Parser) -> None:
     parser.add_argument("table", nargs="?", help="its name, such as '001 Table 2'; without one, all tables are listed")
-    parser.add_argument("--list", action="store_true", help="list all tables, and what was reproduced of them")
+    parser.add_argument("--list", action="store_true", help="list all tables and their reproductions")
     parser.add_argument(
         "--data",
         action="append",
         metavar="PATH",
-        help="the data of the paper, or others that have what the table needs; where it has several, NAME=PATH for each that "
+        help="the data of the paper, or other data that meet its requirements; if it has several, NAME=PATH for each that "
         "is to be run",
     )
     parser.add_argument(
-        "--small", action="store_true", help="the same protocol at a reduced scale, on data that are always here"
+        "--small", action="store_true", help="the same protocol at a reduced scale, on data of the package"
     )
-    parser.add_argument("--printed", action="store_true", help="only show what is printed, and how it would be run")
-    parser.add_argument("--tune", action="store_true", help="search the knobs as the paper did, choosing on val")
+    parser.add_argument("--printed", action="store_true", help="show the printed numbers and the settings; run nothing")
+    parser.add_argument(
+        "--tune", action="store_true", help="search the parameters as the paper did, on validation rows"
+    )
     parser.add_argument("--seeds", type=int, metavar="N", help="number of seeds (default: that of the paper)")
     parser.add_argument("--model", metavar="NAME", help="the network, where the paper fine-tunes a published one")
-    parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1 or mps (default: auto)")
     parser.add_argument("--devices", type=int, default=1, metavar="N", help="ranks that share each batch (default: 1)")
     parser.add_argument(
         "--share",
@@ -80,7 +82,7 @@ def _data(table: PaperTable, given: list[str] | None) -> dict[str, str] | str | 
 
 
 def _share(given: str | None) -> tuple[int, int]:
-    """Which part of the runs, of how many."""
+    """The part of the runs to train, and the number of parts."""
     mine, _, of = (given or "1/1").partition("/")
     if not (mine.isdigit() and of.isdigit()):
         raise ValueError(f"--share {given}; give which part of the runs to train and of how many, such as 2/4")
@@ -93,15 +95,15 @@ def _list_all() -> None:
     wide = max(map(len, TABLES))
     for name, table in TABLES.items():
         scales = ["small" if found.small else "whole" for found in table.reproductions() if table.protocol is not None]
-        told = f"  (stored: {', '.join(scales)})" if scales else ""
-        print(f"{name:<{wide}}  {table.paper}: {table.title}{told}")
+        stored = f"  (stored: {', '.join(scales)})" if scales else ""
+        print(f"{name:<{wide}}  {table.paper}: {table.title}{stored}")
     print("next: workbench reproduce '001 Table 2' --small, or --data PATH for the scale of the paper")
 
 
 def _describe(table: PaperTable) -> None:
-    """What is printed, and how it would be run."""
+    """Print the printed numbers and how the table would be run."""
     print(f"{table.name}: {table.title}\n{table.citation}\n\n{table.markdown()}")
-    for name, words in table.said().items():
+    for name, words in table.conditions().items():
         print(f"{name}: {words}")
 
 
@@ -117,13 +119,13 @@ def _show(found: Reproduction, how: str) -> None:
 
 REPRODUCE = Command(
     "reproduce",
-    "a table of a paper, ours beside theirs",
+    "recompute a table of a paper and compare",
     """
-    Train what stands in a table of one of the papers, and lay ours beside theirs. Runs are kept, so that what was
-    interrupted goes on, and several machines that share a store may each do some of it; the result is kept too, and
-    the app shows it (Compare, Papers' tables). Nothing is trained before the data have all that the table needs.
+    Train the runs of a table of a paper and print our numbers beside the printed ones. Runs and results are stored: an
+    interrupted call resumes, several machines can share the work (--share), and the app shows the result (Compare,
+    Papers' tables). The data are checked before training starts.
     """,
     _options,
     _run,
-    examples=(("workbench reproduce '001 Table 2' --small", "a paper's table at a reduced scale"),),
+    examples=(("workbench reproduce '001 Table 2' --small", "a table of a paper at a reduced scale"),),
 )

@@ -1,4 +1,4 @@
-"""`workbench sweep`: many settings of a run, the best chosen on validation rows."""
+"""`workbench sweep`: train many settings of a run and choose the best on validation rows."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from workbench.cli.base import Command
+from workbench.metric_spec import MetricSpec
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,16 +22,13 @@ if TYPE_CHECKING:
     from workbench.metrics import Metric
     from workbench.training import Run
     from workbench.training.sweeps.best import Best, BestOfEach
-    from workbench.training.sweeps.swept import Sweep
+    from workbench.training.sweeps.result import Sweep
 
-EACH = ("K", "loss")  # what is never tuned: the best of each is told
+EACH = ("K", "loss")  # never tuned: the best of each value is reported
 
 
 def _sweep(arguments: list[str]) -> int:
-    from workbench.cli.described import described_run
-    from workbench.sets import rule_from_text
-    from workbench.training.sweeps import sweep
-    from workbench.training.sweeps.swept import METRICS
+    from workbench.cli.run_options import described_run
 
     # --K is a knob of some losses; here it may have several values, and any loss may be judged at each of them.
     reader = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
@@ -38,6 +36,11 @@ def _sweep(arguments: list[str]) -> int:
     typed, rest = reader.parse_known_args(arguments)
     sizes = [_K("--K", text) for text in typed.K]
     run, options = described_run(_parser(), rest)
+
+    from workbench.sets import rule_from_text  # after --help, which needs no torch
+    from workbench.training.sweeps import sweep
+    from workbench.training.sweeps.result import METRICS
+
     if options.recipe is None and len(sizes) == 1 and "K" in run.loss.knobs():
         run, sizes = dataclasses.replace(run, loss=dataclasses.replace(run.loss, **{"K": sizes[0]})), []
     ranking = _metric(options.metric)
@@ -72,7 +75,7 @@ def _sweep(arguments: list[str]) -> int:
 
 @contextlib.contextmanager
 def _client(cluster: str | None, workers: int | None) -> Iterator[Client | None]:
-    """Who trains: a cluster at an address, some processes of this machine that end with the command, or nobody else."""
+    """The workers that train: a Dask cluster, processes of this machine that end with the command, or none."""
     if cluster is None and workers is None:
         yield None
         return
@@ -95,19 +98,19 @@ def _K(of: str, text: str) -> float:
 def _metric(text: str) -> Metric:
     """A metric by its name, which may say its K: top_k_accuracy@K=3."""
     from workbench.metrics import METRICS
-    from workbench.training.sweeps.swept import ranking_metric
+    from workbench.training.sweeps.result import ranking_metric
 
-    name, _, K = text.partition("@K=")
-    metric = ranking_metric(name, [metric for metric in METRICS if metric.subject in ("sets", "table")])
-    if not K:
+    spec = MetricSpec.parse(text)
+    metric = ranking_metric(spec.metric, [metric for metric in METRICS if metric.subject in ("sets", "table")])
+    if spec.K is None:
         return metric
     if metric.stated() is metric:
-        raise ValueError(f"metric = {text!r}: {name} has no K")
-    return metric.at(K=_K(f"metric = {text!r}: K", K))
+        raise ValueError(f"metric = {text!r}: {spec.metric} has no K")
+    return metric.at(K=spec.K)
 
 
 def _pairs(bests: BestOfEach) -> pd.DataFrame | None:
-    """How the best settings differ; None where no two are to be paired, or cannot be, which is said."""
+    """Differences of the best settings; None where no two can be paired (with a message)."""
     if len(bests) < 2:
         return None
     try:
@@ -120,12 +123,12 @@ def _pairs(bests: BestOfEach) -> pd.DataFrame | None:
 
 def _as_json(found: Sweep, bests: BestOfEach, pairs: pd.DataFrame | None) -> dict[str, Any]:
     from workbench.metrics.hierarchical import multiplicity
-    from workbench.training.settings import cells
+    from workbench.runs.grid import cells
 
     def lines(frame: pd.DataFrame) -> Any:
         return json.loads(frame.to_json(orient="records"))
 
-    def told(best: Best) -> dict[str, Any]:
+    def summary_of(best: Best) -> dict[str, Any]:
         test = {name: None if math.isnan(value) else value for name, value in best.test.items()}  # JSON has no NaN
         named = cells(best.settings)
         settings = {name: value if isinstance(value, tuple) else named[name] for name, value in best.settings.items()}
@@ -133,9 +136,9 @@ def _as_json(found: Sweep, bests: BestOfEach, pairs: pd.DataFrame | None) -> dic
 
     result: dict[str, Any] = {}
     if bests.by:
-        result |= {"best_of_each": [told(best) for best in bests.values()], "side_by_side": lines(bests.frame)}
+        result |= {"best_of_each": [summary_of(best) for best in bests.values()], "side_by_side": lines(bests.frame)}
     else:
-        result["best"] = told(bests[()])
+        result["best"] = summary_of(bests[()])
     if pairs is not None:
         result |= {"differences": lines(pairs), "multiplicity": multiplicity(pairs)}
     return result | {"frame": lines(found.frame)}
@@ -164,8 +167,8 @@ def _as_text(found: Sweep, bests: BestOfEach, pairs: pd.DataFrame | None) -> str
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="workbench sweep",
-        description="Train a model in every combination of some settings, choose the best one on validation rows and "
-        "report it on test rows. Runs that are stored are not trained again, so an interrupted sweep goes on.",
+        description="Train a model with every combination of some settings, select the best on validation rows and "
+        "report it on test rows. Stored runs are not trained again, so an interrupted sweep resumes.",
         epilog="--loss NAME --help lists the knobs of that loss, which --over loss.KNOB varies; those of the dataset, --over "
         "data.KNOB. --K 2 3 5 sets K of the loss, the rules and the monitors together, also for a loss without K.",
     )
@@ -191,7 +194,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--search",
         action="store_true",
-        help="with --recipe: train what the paper searched, in place of what it compares; K are those of the paper",
+        help="with --recipe: train the grid that the paper searched, at its K, instead of the settings it compares",
     )
     parser.add_argument(
         "--rule",
@@ -204,12 +207,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--metric",
         default="accuracy",
-        help="what to choose by on validation rows, such as top_k_accuracy@K=3 (default: accuracy)",
+        help="the metric that selects on validation rows, such as top_k_accuracy@K=3 (default: accuracy)",
     )
     parser.add_argument(
-        "--group", default="", help="which of a metric that is a number for each: few, of shot_accuracy"
+        "--group", default="", help="the group of a metric with several values, such as few of shot_accuracy"
     )
-    parser.add_argument("--measure", nargs="+", default=[], metavar="METRIC", help="further metrics to measure")
+    parser.add_argument("--measure", nargs="+", default=[], metavar="METRIC", help="additional metrics")
     parser.add_argument(
         "--workers", type=int, metavar="N", help="train the runs side by side in N processes of this machine"
     )
@@ -225,7 +228,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _over(run: Run, options: argparse.Namespace, sizes: list[float]) -> list[dict[str, list[Any]]]:
-    """What a sweep varies, as a person typed it: a grid for each --setting, or one grid."""
+    """Return the grids of a sweep as typed: one for each --setting, or one in all."""
     shared = [(name, text) for name, *texts in options.over for text in texts]
     grids = []
     for pairs in options.setting or [[]]:
@@ -242,10 +245,10 @@ def _over(run: Run, options: argparse.Namespace, sizes: list[float]) -> list[dic
 
 
 def _of_recipe(run: Run, options: argparse.Namespace) -> list[dict[str, list[Any]]]:
-    """What the paper of a recipe compares, or searched, at each of its K; what was given beside it stays as it was given."""
+    """Return the grid of a recipe at each of its K; options given beside it win."""
     from workbench import schedules
-    from workbench.cli.described import given_fields, turned
-    from workbench.training import recipes
+    from workbench.cli.run_options import given_fields, given_knobs
+    from workbench.runs import recipes
 
     recipe, given, kind = recipes.named(options.recipe), given_fields(options), type(run.loss)
     settings = []
@@ -254,7 +257,7 @@ def _of_recipe(run: Run, options: argparse.Namespace) -> list[dict[str, list[Any
         if options.loss is None or type(loss) is kind:
             left = {name: [value] for name, value in setting.items() if name not in given}
             if "loss" in setting and type(loss) is kind:
-                left["loss"] = [dataclasses.replace(loss, **turned(options, "", kind.knobs(), schedules.parsed))]
+                left["loss"] = [dataclasses.replace(loss, **given_knobs(options, "", kind.knobs(), schedules.parsed))]
             settings.append(({"K": list(recipe.K)} if recipe.K else {}) | left)
     return settings
 
@@ -269,11 +272,11 @@ def _loss(text: str) -> Loss:
 
     name, bracket, knobs = text.partition("(")
     found = class_named(name.strip())
-    return from_text(found.__name__ + bracket + knobs, (found,), "loss") if bracket else found.for_new_runs()
+    return from_text(found.__name__ + bracket + knobs, (found,), "loss") if bracket else found()
 
 
 def _knobs(run: Run, losses: Iterable[Loss], dataset: str) -> dict[str, Any]:
-    """Name → knob of everything that may be varied, and None for what is no knob."""
+    """Name → knob of everything that may be varied, and None for what is not a knob."""
     from workbench.datasets import recipe_class
 
     return {
@@ -300,10 +303,10 @@ def _value(name: str, text: str, knobs: Mapping[str, Any]) -> Any:
 
 SWEEP = Command(
     "sweep",
-    "train a model in many settings",
+    "train a model with many settings and select the best",
     reads=_sweep,
     examples=(
         ("workbench sweep --loss NoisedTopK --over loss.epsilon 0.1 0.5 1 --over seed 0 1 2", ""),
-        ("workbench sweep --recipe cifar100-densenet --data PATH", "what a paper compares"),
+        ("workbench sweep --recipe cifar100-densenet --data PATH", "the comparison of a paper"),
     ),
 )

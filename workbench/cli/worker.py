@@ -6,7 +6,7 @@ from workbench.cli.base import Command, Options
 
 
 def _run(_: Options) -> int:
-    from workbench.workers.heads_process import main
+    from workbench.workers.server import main
 
     main()
     return 0
@@ -14,9 +14,9 @@ def _run(_: Options) -> int:
 
 WORKER = Command(
     "worker",
-    "train on request, for the app",
+    "train on request of the app (internal)",
     """
-    A warm process that trains what it is asked for, one run at a time; the app starts one for itself. Requests and
+    A warm process that trains the requested runs one at a time; the app starts one for itself. Requests and
     progress are JSON, one object a line; it ends when its input closes.
     """,
     run=_run,

@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from workbench import __version__
-from workbench.lookup import check_installed
-from workbench.tables.passes import computed_by
+from workbench.optional_dependencies import check_installed
+from workbench.tables.map_reduce import computed_by
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -31,8 +31,9 @@ MEMORY = {"MALLOC_TRIM_THRESHOLD_": 2**28, "MALLOC_MMAP_THRESHOLD_": 2**27}
 def on(client: Client, progress: bool | None = None) -> Iterator[Client]:
     """While the block lasts, every pass over a table is computed by the workers of a Dask client.
 
-    - `client`: a `distributed.Client`; `connected("processes")` gives one where there is none yet.
-    - `progress`: whether Dask's own bar is shown; by default on a terminal.
+    Args:
+        client: a `distributed.Client`; `connected("processes")` gives one where there is none yet.
+        progress: Whether Dask's own bar is shown; by default on a terminal.
     """
     check_workers(client)
     shown = sys.stdout.isatty() if progress is None else progress
@@ -44,9 +45,10 @@ def on(client: Client, progress: bool | None = None) -> Iterator[Client]:
 def connected(where: str, workers: int | None = None, timeout: float = TIMEOUT) -> Iterator[Client]:
     """A client of a cluster: "threads" or "processes" of this machine, which end with the block, or a scheduler's address.
 
-    - `where`: "threads", "processes", or an address such as "tcp://scheduler:8786".
-    - `workers`: how many, of this machine; by default one for each processor.
-    - `timeout`: seconds after which a scheduler that has not answered will not.
+    Args:
+        where: "threads", "processes", or an address such as "tcp://scheduler:8786".
+        workers: How many, of this machine; by default one for each processor.
+        timeout: Seconds after which a scheduler that has not answered will not.
     """
     check_installed("distributed")
     import dask
@@ -89,15 +91,15 @@ def _client_of(address: str, timeout: float) -> Iterator[Client]:
 
 
 def _ask(address: str, timeout: float) -> None:
-    """Waits for a word of the scheduler, and no longer than that: a client waits for ever where somebody only listens."""
+    """Wait for an answer of the scheduler with a limit: a client would wait for ever at a port that only listens."""
     from distributed.core import rpc
 
-    async def asked() -> None:
+    async def identify() -> None:
         async with rpc(address) as scheduler:
             await asyncio.wait_for(scheduler.identity(), timeout)
 
     with ThreadPoolExecutor(1) as thread:  # where this one may have a loop of its own, as in a notebook
-        thread.submit(lambda: asyncio.run(asked())).result()
+        thread.submit(lambda: asyncio.run(identify())).result()
 
 
 def check_workers(client: Client) -> None:
@@ -116,7 +118,7 @@ def check_workers(client: Client) -> None:
 
 
 class Workers:
-    """The workers of a client, as passes use them (`tables.passes.Elsewhere`)."""
+    """The workers of a client, as passes use them (`tables.map_reduce.Executor`)."""
 
     def __init__(self, client: Client, progress: bool) -> None:
         self.client, self.progress = client, progress
@@ -127,11 +129,11 @@ class Workers:
         from distributed import progress as show
 
         arguments = list(tasks)
-        asked = shared[0] if isinstance(shared, tuple) and callable(shared[0]) else function  # what Dask's pages show
-        name = f"{getattr(asked, '__name__', 'pass')}-{uuid.uuid4().hex}"
+        task = shared[0] if isinstance(shared, tuple) and callable(shared[0]) else function  # what Dask's pages show
+        name = f"{getattr(task, '__name__', 'pass')}-{uuid.uuid4().hex}"
         keys = [f"{name}-{number}" for number in range(len(arguments))]
         sent = self.client.scatter([shared], broadcast=True, hash=False)[0]
-        futures = self.client.map(_told, arguments, function=function, shared=sent, key=keys, pure=False)
+        futures = self.client.map(_computed, arguments, function=function, shared=sent, key=keys, pure=False)
         if self.progress and futures:
             show(futures, notebook=False)
             print()
@@ -147,8 +149,8 @@ class Workers:
             ) from None
 
 
-def _told(arguments: tuple[Any, ...], function: Callable[..., T], shared: Any) -> T:
-    """The function of its arguments, on a worker; what its files and disks say is told with its name."""
+def _computed(arguments: tuple[Any, ...], function: Callable[..., T], shared: Any) -> T:
+    """Run the function on a worker; an error of its files names the worker."""
     from distributed import get_worker
 
     try:

@@ -1,4 +1,4 @@
-"""Changes of images on their way into the network: flips, crops, colours. The dataset stays what it is.
+"""Augmentations of training images: flips, crops, colours. The dataset itself does not change.
 
 A `Run` takes them among its transforms, and its key and its `run.json` tell of them. An augmentation changes the training
 images anew in every epoch; `Normalise` concerns the images of all splits. Images in arrays and in files are changed alike.
@@ -25,16 +25,16 @@ from workbench.knobs import knob
 
 @dataclass(frozen=True)
 class ImageTransform(Transform):
-    """A change of images on their way into the network, for `Run(transforms=…)`."""
+    """A change of training images, for `Run(transforms=…)`."""
 
     def changes(self, dataset: Dataset) -> dict[str, Any]:
         raise ValueError(
-            f"{self!r} changes images on their way into the network, and not {dataset.name}; give it to the run, "
+            f"{self!r} changes training images, and not {dataset.name}; give it to the run, "
             f"Run(…, transforms=({self!r},))"
         )
 
     def check(self, input_shape: tuple[int, ...]) -> None:
-        """Refuses inputs that are no images."""
+        """Refuses inputs that are not images."""
         if len(input_shape) != 3:
             raise ValueError(
                 f"{self!r} changes images, and the inputs are rows of {input_shape[0]} numbers; leave it out of the transforms"
@@ -50,7 +50,7 @@ class Augmentation(ImageTransform):
 
     @abstractmethod
     def draws(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        """What is drawn for n rows: an array whose first axis has that length."""
+        """Return the random draws for n rows: an array whose first axis has that length."""
 
     @abstractmethod
     def augmented(self, images: np.ndarray, draws: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What a dataset is: three named splits, the names of its classes, and P(y|x) where it is known."""
+"""Dataset and Split: three named splits, class names, and P(y|x) where it is known."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from workbench.counts import whole
 from workbench.datasets.image_files import ImageFiles
 from workbench.datasets.inputs import Inputs, read_inputs
 from workbench.datasets.labels import NO_LABEL, divided, joined_labels, n_rows, read_labels
+from workbench.validation import whole_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,13 +30,15 @@ class Split:
     `inputs` are images, uint8 (n, H, W, 1) or (n, H, W, 3), which may stay in their files until they are indexed, or
     rows of features, float32 (n, d). `labels` are class indices, int64 (n,), or, where a row has several labels or none,
     bool (n, L). `posterior` is the true P(y|x), (n, L), of data drawn from a known law. `attributes` are facts of a row
-    to group by: organ, author, place.
+    to group by: organ, author, place. `texts` or `strokes` are what a person sees of a row that is not an image.
     """
 
     inputs: Inputs
     labels: np.ndarray
     posterior: np.ndarray | None = None
     attributes: Mapping[str, np.ndarray] | None = None
+    texts: np.ndarray | None = None
+    strokes: np.ndarray | None = None
 
     @property
     def n(self) -> int:
@@ -51,6 +53,8 @@ class Split:
             self.labels[index],
             None if self.posterior is None else self.posterior[index],
             None if self.attributes is None else {name: values[index] for name, values in self.attributes.items()},
+            None if self.texts is None else self.texts[index],
+            None if self.strokes is None else self.strokes[index],
         )
 
 
@@ -58,15 +62,22 @@ class Split:
 class Dataset:
     """Three splits of rows with the names of their classes.
 
-    - `name`: what the dataset is called.
-    - `train`, `val`, `test`: the three splits, each a `Split` of inputs and labels.
-    - `class_names`: one for each class.
+    `class_counts` counts the training rows of each class.
 
-    `groups` names the group of each class (the genus of a species), `class_counts` counts its training rows. `key` is
-    the sha256 of the content (or of the recipe that fixes the content, for data that a program draws), so that the same
-    data has the same key wherever it is loaded. `spec` is enough to load the dataset again, `load_spec(spec)`; it is None
-    for arrays that somebody brought. `columns` are the names of the numbers in a row, where they came in a DataFrame: a
-    trained network finds them in new rows by these names.
+    Args:
+        name: Name of the dataset.
+        train: Training rows, a `Split` of inputs and labels.
+        val: Validation rows.
+        test: Test rows.
+        class_names: One name per class.
+        groups: Group of each class, such as the genus of a species.
+        spec: What `load_spec` needs to load the dataset again; None for arrays of the user.
+        key: sha256 of the content, or of the recipe that fixes the content, for data that a program draws: the same data has
+            the same key wherever it is loaded.
+        columns: Names of the numbers in a row, if they came in a DataFrame; a trained network finds them in new rows.
+        standardise: Whether networks see rows of numbers standardised; False for codes that an embedding looks up.
+        unseen: Whether a class may have no training row: then only a network that knows the classes already can score them
+            (`Run(epochs=0)`).
     """
 
     name: str
@@ -78,6 +89,8 @@ class Dataset:
     spec: dict[str, Any] | None = None
     key: str = ""
     columns: tuple[str, ...] | None = None
+    standardise: bool = True
+    unseen: bool = False
     class_counts: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
@@ -89,7 +102,7 @@ class Dataset:
         many = self.train.labels.ndim == 2
         counts = self.train.labels.sum(axis=0) if many else np.bincount(self.train.labels, minlength=self.n_classes)
         missing = np.flatnonzero(counts == 0)
-        if missing.size:
+        if missing.size and not self.unseen:
             raise ValueError(
                 f"{self.name}: no training row for {_listed([self.class_names[j] for j in missing])}; "
                 "a class that is never seen in training cannot be learnt: add rows or leave the class out"
@@ -132,6 +145,7 @@ class Dataset:
         name: str = "arrays",
         spec: dict[str, Any] | None = None,
         split: ArrayLike | None = None,
+        standardise: bool = True,
     ) -> Dataset:
         """Your own arrays, with your own split or split 80/10/10 inside each class by the rule of Pl@ntNet-300K.
 
@@ -150,7 +164,8 @@ class Dataset:
         A class with fewer than 4 rows (with a split of your own: without a training row) is refused, or left out when
         `drop_small` is set; the classes that stay are then numbered anew. `groups` gives the group of each class, in their
         order or by their names, and `attributes` what else is known of the rows, by name, a value for each. `name` is what
-        people read, and `spec` what loads the dataset again, for those who write a loader.
+        people read, and `spec` what loads the dataset again, for those who write a loader. `standardise=False` hands rows
+        to networks as they are: an embedding reads codes with `inputs.long()`.
 
         >>> data = Dataset.from_arrays(np.eye(20), ["even", "odd"] * 10)
         >>> data
@@ -168,7 +183,7 @@ class Dataset:
             if split is not None:
                 raise ValueError("X and y are given in three parts already; leave split out")
             X, y, split = _joined(X, y)
-        inputs, seed = read_inputs(X), whole("seed", seed, least=0)
+        inputs, seed = read_inputs(X), whole_number("seed", seed, least=0)
         labels, names = read_labels(y, class_names)
         if len(inputs) != len(labels):
             raise ValueError(f"X has {len(inputs)} rows and y has {len(labels)}; give one label per row")
@@ -185,7 +200,7 @@ class Dataset:
         data = cls.from_rows(
             everything, names, groups, parts=parts, seed=seed, drop_small=drop_small, name=name, spec=spec
         )
-        return data if columns_of is None else replace(data, columns=columns_of)
+        return replace(data, columns=columns_of, standardise=standardise, key=data.key if standardise else "")
 
     @classmethod
     def from_rows(
@@ -237,7 +252,9 @@ class Dataset:
         dataset = self
         for transform in transforms:
             if not callable(transform):
-                raise ValueError(f"{transform!r} is no transform; give some such as LabelNoise(0.2), with the brackets")
+                raise ValueError(
+                    f"{transform!r} is not a transform; give some such as LabelNoise(0.2), with the brackets"
+                )
             dataset = transform(dataset)
         return dataset
 
@@ -276,7 +293,8 @@ def recipe_key(recipe: Mapping[str, Any]) -> str:
 
 
 def _content_key(dataset: Dataset) -> str:
-    digest = hashlib.sha256(json.dumps([dataset.class_names, dataset.groups]).encode())
+    as_given = [] if dataset.standardise else ["rows as given"]
+    digest = hashlib.sha256(json.dumps([dataset.class_names, dataset.groups, *as_given]).encode())
     for split_name in SPLITS:
         split = getattr(dataset, split_name)
         for array in (split.inputs, split.labels):

@@ -9,7 +9,7 @@ import numpy as np
 
 from workbench.datasets.base import Dataset
 from workbench.knobs import Knobbed, knob
-from workbench.lookup import check_installed
+from workbench.optional_dependencies import check_installed
 
 # How a capital is drawn. A linear model confuses two letters of one shape about twice as often as two others.
 SHAPES = {"round": "CGOQ", "bowls": "BDPRS", "bars": "EFIJLTZ", "crossed": "AHKX", "zigzag": "MNUVWY"}
@@ -54,7 +54,7 @@ class Digits(Knobbed):
     def dataset(self) -> Dataset:
         """The images, split."""
         check_installed("sklearn")
-        from sklearn.datasets import load_digits  # slow to import, needed by nobody else here
+        from sklearn.datasets import load_digits  # slow to import
 
         images, labels = load_digits(return_X_y=True)
         grey = np.round(images.reshape(-1, 8, 8, 1) * (255 / 16)).astype(np.uint8)  # 0 … 16 to 0 … 255

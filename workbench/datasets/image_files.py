@@ -1,4 +1,4 @@
-"""Images that stay in their files until somebody looks at them."""
+"""Images that are read from their files on first use."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageOps
 
+from workbench.untrusted_files import open_regular
+
 VERSION = 1  # of the way images are cut: another way makes other data, which must have another key
 HEAD = 64 * 1024  # bytes of each file that its fingerprint reads
 FILES_AT_ONCE = 1000  # that one thread fingerprints
@@ -22,6 +24,8 @@ FILES_AT_ONCE = 1000  # that one thread fingerprints
 THREADS = os.cpu_count() or 1
 BATCHES_AHEAD = 2  # that are decoded while the network is busy with another
 CENTRE = (0.5, 0.5)
+FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")  # that Pillow decodes itself, without another program
+MOST_PIXELS = 2**25  # of an image as it is decoded; a JPEG may have 64 times as many
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,12 +121,11 @@ class ImageFiles:
         found = hashlib.sha256()
         for name in files:
             try:
-                with open(self.root / name, "rb") as file:
+                with open_regular(self.root / name) as file:
                     head, length = file.read(HEAD), os.fstat(file.fileno()).st_size
-            except OSError as error:  # such as a link to nowhere
-                raise ValueError(
-                    f"{self.root / name} cannot be read ({error.strerror}); replace it or take it away"
-                ) from error
+            except (OSError, ValueError) as error:  # such as a link to nowhere, or a pipe
+                why = getattr(error, "strerror", None) or error
+                raise ValueError(f"{self.root / name} cannot be read ({why}); replace it or take it away") from error
             found.update(os.fsencode(name) + b"\0%d\0" % length + hashlib.sha256(head).digest())
         return found.digest()
 
@@ -130,9 +133,11 @@ class ImageFiles:
         """(size, size, 3): the square at this place of one image."""
         path = self.root / file
         try:
-            with Image.open(path) as image:
+            with open_regular(path) as opened, Image.open(opened, formats=FORMATS) as image:
                 # A large JPEG is decoded at a half, a quarter or an eighth, as long as twice the resolution is left.
                 image.draft(None, (2 * self.resize, 2 * self.resize))
+                if image.width * image.height > MOST_PIXELS:
+                    raise ValueError(f"it has {image.width} × {image.height} pixels; at most {MOST_PIXELS} are decoded")
                 ImageOps.exif_transpose(image, in_place=True)
                 if image.mode[0] in "IF":  # Pillow would clip 16-bit greys at 255
                     raise ValueError(f"its pixels are {image.mode}, not 8-bit")

@@ -1,4 +1,4 @@
-"""Inputs as people have them: arrays, lists, images, tables of pandas, sparse matrices."""
+"""Conversion of inputs: arrays, lists, images, pandas objects and sparse matrices."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def read_inputs(X: Any) -> Inputs:
     try:
         inputs = np.asarray(X)
     except ValueError as error:  # rows of different lengths
-        raise ValueError(f"X is no array ({error}); give rows of numbers (n, d), all of one length") from None
+        raise ValueError(f"X is not an array ({error}); give rows of numbers (n, d), all of one length") from None
     if 0 in inputs.shape[1:]:
         raise ValueError(f"X has shape {inputs.shape}: its rows are empty, and there is nothing to learn from")
     if inputs.ndim == 4 and inputs.shape[-1] in (1, 3):
@@ -62,7 +62,7 @@ def _numbers_of(frame: Any) -> np.ndarray:
     words = [str(name) for name, kind in zip(frame.columns, frame.dtypes, strict=True) if not _numeric(kind)]
     if words:
         raise ValueError(
-            f"X has columns that are no numbers: {', '.join(words[:5])}; leave them out (attributes= takes what is known "
+            f"X has columns that are not numbers: {', '.join(words[:5])}; leave them out (attributes= takes what is known "
             "of a row beside its inputs), or make numbers of them (pandas.get_dummies)"
         )
     numbers: np.ndarray = frame.to_numpy(dtype=np.float64, na_value=np.nan)

@@ -1,4 +1,4 @@
-"""Labels as people have them, for datasets: read as those of tables are, also from sparse matrices and in parts.
+"""Conversion of labels for datasets: as for tables, and also from sparse matrices and from separate splits.
 
 `divided` says which rows are held out, by their labels.
 """
@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import numbers
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from workbench.tables.checks import NO_LABEL, array_of, checked_labels, checked_names, labels_from
+from workbench.warning_capture import warn
 
 __all__ = ["NO_LABEL", "divided", "joined_labels", "n_rows", "read_labels"]
 
@@ -38,7 +38,7 @@ def read_labels(y: Any, class_names: Iterable[str] | None = None) -> tuple[np.nd
     except TypeError as error:  # such as dates
         raise ValueError(f"y cannot be read as labels ({error}); give class indices, or names as text") from None
     if reading:
-        warnings.warn(f"{reading}; give text labels to name classes, or other class_names", stacklevel=3)
+        warn(f"{reading}; give text labels to name classes, or other class_names", stacklevel=3)
     if names is None:
         n_classes = labels.shape[1] if labels.ndim == 2 else int(labels.max(initial=NO_LABEL)) + 1
         names = tuple(f"class {j}" for j in range(n_classes))
@@ -60,7 +60,7 @@ def joined_labels(parts: Sequence[Any]) -> Any:
 
 
 def n_rows(y: Any) -> int:
-    """How many rows have labels here; a sparse matrix has no length."""
+    """Number of labelled rows; a sparse matrix has no length."""
     return y.shape[0] if hasattr(y, "shape") else len(y)
 
 

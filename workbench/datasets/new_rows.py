@@ -18,14 +18,15 @@ ID = "id"  # a column that names the rows
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What rows looked like in training: their shape and, where it is known, more.
+class InputFormat:
+    """Expected form of new rows: their shape in training and, where known, more.
 
-    - `input_shape`: of one row, (columns,) or (height, width, channels).
-    - `columns`: the names of the numbers in a row.
-    - `resize`: the shorter side of images in files, before the square in the middle is cut out.
+    Args:
+        input_shape: Of one row, (columns,) or (height, width, channels).
+        columns: The names of the numbers in a row.
+        resize: The shorter side of images in files, before the square in the middle is cut out.
 
-    >>> Wanted((2,), columns=("width", "height")).read(pd.DataFrame({"height": [3.0], "width": [5.0]}))[0].tolist()
+    >>> InputFormat((2,), columns=("width", "height")).read(pd.DataFrame({"height": [3.0], "width": [5.0]}))[0].tolist()
     [[5.0, 3.0]]
     """
 
@@ -58,7 +59,7 @@ class Wanted:
         return inputs, ids
 
     def _at(self, path: Path) -> tuple[Any, np.ndarray | None]:
-        """What lies at a path."""
+        """Read the rows at a path."""
         if not path.exists():
             raise FileNotFoundError(f"there is no file and no folder {path}; give {self._allowed()}")
         ending = path.suffix.lower()

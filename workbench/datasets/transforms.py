@@ -1,4 +1,4 @@
-"""Changes of a dataset: label noise within groups, long tails, classes that lose their labels.
+"""Transforms of a dataset: label noise within groups, long tails, classes without labels, samples of groups.
 
 A transform is a frozen dataclass of knobs that takes a dataset and returns another. The result carries it in its name,
 its key and its spec, so a run that was trained on it says so and can be repeated.
@@ -15,7 +15,7 @@ import numpy as np
 
 from workbench.datasets.base import SPLITS, Dataset, Split, recipe_key
 from workbench.knobs import Knobbed, knob
-from workbench.lookup import named, stored_name
+from workbench.trusted_imports import resolve, stored_name
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Transform(Knobbed, ABC):
         return np.random.default_rng([seed, *type(self).__name__.encode()])
 
     def spec(self) -> dict[str, Any]:
-        """What a run keeps; `from_spec` makes the transform again."""
+        """Return the description stored with a run; `from_spec` creates the transform again."""
         return {"transform": stored_name(type(self)), "knobs": self.settings()}
 
 
@@ -129,7 +129,7 @@ class ParetoTail(Transform):
     """
 
     power: float = knob(
-        6.0, low=0.5, high=10.0, minimum=0.1, maximum=100.0, symbol="α", meaning="power of the law; less is steeper"
+        6.0, low=0.5, high=10.0, minimum=0.1, maximum=100.0, meaning="power of the law; less is steeper"
     )
     smallest: int = knob(5, low=1, high=20, maximum=10**6, meaning="number of rows that a class keeps at least")
     seed: int = _seed("the ranks and of the rows that stay")
@@ -141,7 +141,7 @@ class ParetoTail(Transform):
 
 @dataclass(frozen=True)
 class ZeroLabels(Transform):
-    """Some classes of each group are no classes any more: their rows stay, in all splits, as rows without a label.
+    """Some classes of each group are not classes any more: their rows stay, in all splits, as rows without a label.
 
     Labels become (n, L') bool, all False for these rows, and only the L' other classes remain. Of every group
     `per_group` classes lose their labels, drawn from the seed, but one class always stays. With two of the five classes
@@ -177,6 +177,104 @@ class ZeroLabels(Transform):
 
 
 @dataclass(frozen=True)
+class SampledGroups(Transform):
+    """Some groups with all their classes, of those only the ones with enough rows; other classes and their rows are gone.
+
+    A share of the groups is drawn, one at least. A class stays if it has `smallest` rows or more in all splits together.
+    Classes that look alike stay together, and with them the ambiguity, which a sample of single classes loses.
+
+    Garcin, thesis, section 3.2.2: Pl@ntNet-300K keeps a tenth of the genera, and species with more than 4 images.
+    """
+
+    share: float = knob(0.5, low=0.1, high=1.0, minimum=0.0, maximum=1.0, meaning="share of the groups that stay")
+    smallest: int = knob(5, low=1, high=20, maximum=10**6, meaning="number of rows that a class needs to stay")
+    seed: int = _seed("the choice of groups")
+
+    def changes(self, dataset: Dataset) -> dict[str, Any]:
+        _refuse_many_labels(self, dataset)
+        groups = _groups(self, dataset)
+        names = np.unique(groups)
+        drawn = self.generator(self.seed).permutation(names)[: max(1, round(self.share * len(names)))]
+        enough = _rows_of_classes(_splits(dataset).values(), dataset.n_classes) >= self.smallest
+        return _with_classes(self, dataset, np.flatnonzero(np.isin(groups, drawn) & enough))
+
+
+@dataclass(frozen=True)
+class SampledClasses(Transform):
+    """Some classes, drawn one by one whatever their group, each with enough rows; the others and their rows are gone.
+
+    Sampling species, against which Garcin's thesis (section 3.2.2) samples genera.
+    """
+
+    share: float = knob(0.5, low=0.1, high=1.0, minimum=0.0, maximum=1.0, meaning="share of the classes that stay")
+    smallest: int = knob(5, low=1, high=20, maximum=10**6, meaning="number of rows that a class needs to stay")
+    seed: int = _seed("the choice of classes")
+
+    def changes(self, dataset: Dataset) -> dict[str, Any]:
+        _refuse_many_labels(self, dataset)
+        enough = np.flatnonzero(_rows_of_classes(_splits(dataset).values(), dataset.n_classes) >= self.smallest)
+        drawn = self.generator(self.seed).permutation(enough)[: max(2, round(self.share * dataset.n_classes))]
+        return _with_classes(self, dataset, np.sort(drawn))
+
+
+@dataclass(frozen=True)
+class SampledRows(Transform):
+    """Some rows of every split, drawn one by one; classes that are left with few rows are gone with them.
+
+    Sampling images, against which Garcin's thesis (section 3.2.2) samples genera: the ambiguity stays, and every class
+    gets rarer.
+    """
+
+    share: float = knob(0.5, low=0.1, high=1.0, minimum=0.0, maximum=1.0, meaning="share of the rows that stay")
+    smallest: int = knob(5, low=1, high=20, maximum=10**6, meaning="number of rows that a class needs to stay")
+    seed: int = _seed("the choice of rows")
+
+    def changes(self, dataset: Dataset) -> dict[str, Any]:
+        _refuse_many_labels(self, dataset)
+        rng = self.generator(self.seed)
+        fewer = {
+            split: part.rows(np.sort(rng.permutation(part.n)[: max(1, round(self.share * part.n))]))
+            for split, part in _splits(dataset).items()
+        }
+        counts = np.array([_rows_of_classes([part], dataset.n_classes) for part in fewer.values()])
+        enough = (counts.sum(axis=0) >= self.smallest) & (counts[SPLITS.index("train")] > 0)
+        return _with_classes(self, dataset, np.flatnonzero(enough), fewer)
+
+
+def _rows_of_classes(parts: Iterable[Split], n_classes: int) -> np.ndarray:
+    """(L,) rows of each class in some splits together."""
+    labels = np.concatenate([part.labels for part in parts])
+    return np.bincount(labels[labels >= 0], minlength=n_classes)
+
+
+def _splits(dataset: Dataset) -> dict[str, Split]:
+    return {split: getattr(dataset, split) for split in SPLITS}
+
+
+def _with_classes(
+    transform: Transform, dataset: Dataset, kept: np.ndarray, parts: Mapping[str, Split] | None = None
+) -> dict[str, Any]:
+    """The dataset, or these rows of it, with some classes alone. P(y|x) becomes that given that y is one of them."""
+    if len(kept) < 2:
+        raise ValueError(f"{transform!r} leaves {len(kept)} class of {dataset.name}; two or more must stay")
+    place = np.full(dataset.n_classes, -1)
+    place[kept] = np.arange(len(kept))
+
+    def reduced(split: Split) -> Split:
+        rows = split.rows(np.flatnonzero(np.isin(split.labels, kept)))
+        if rows.posterior is None:
+            return replace(rows, labels=place[rows.labels])
+        posterior = rows.posterior[:, kept]
+        return replace(rows, labels=place[rows.labels], posterior=posterior / posterior.sum(axis=1, keepdims=True))
+
+    return {
+        "class_names": tuple(dataset.class_names[j] for j in kept),
+        "groups": None if dataset.groups is None else tuple(dataset.groups[j] for j in kept),
+        **{name: reduced(part) for name, part in (parts or _splits(dataset)).items()},
+    }
+
+
+@dataclass(frozen=True)
 class Groups(Transform):
     """Classes put into groups, one for each class in their order: what `dataset.with_groups` does."""
 
@@ -196,7 +294,10 @@ class Groups(Transform):
         return {"transform": "Groups", "knobs": {"groups": list(self.groups)}}
 
 
-TRANSFORMS: tuple[type[Transform], ...] = (LabelNoise, LongTail, ParetoTail, ZeroLabels)  # with knobs to turn
+TRANSFORMS: tuple[type[Transform], ...] = (  # with knobs to turn
+    *(LabelNoise, LongTail, ParetoTail, ZeroLabels),
+    *(SampledGroups, SampledClasses, SampledRows),
+)
 
 
 def from_spec(spec: Mapping[str, Any], *, allowed: Iterable[str] = ()) -> Transform:
@@ -209,7 +310,7 @@ def from_spec(spec: Mapping[str, Any], *, allowed: Iterable[str] = ()) -> Transf
 
     kinds: tuple[type[Transform], ...] = (*TRANSFORMS, *AUGMENTATIONS, Groups)
     known = {kind.__name__: kind for kind in kinds}
-    found = named(spec["transform"], known, "transform", allowed=allowed)
+    found = resolve(spec["transform"], known, "transform", allowed=allowed)
     if not (isinstance(found, type) and issubclass(found, Transform)):
         raise ValueError(f"{spec['transform']!r} is not a workbench.datasets.Transform")
     return found(**spec["knobs"])

@@ -1,131 +1,43 @@
-"""What every figure is: a tidy frame first, then two ways to draw it."""
+"""Base of all figures: a tidy frame, an interactive plot and a static one."""
 
 from __future__ import annotations
 
 import html
 import math
 import numbers
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from workbench import words
+from workbench import display_names
 from workbench.figures import style
-from workbench.figures.code import Code
+from workbench.figures.film import Move
+from workbench.figures.snippet import Code
 from workbench.figures.style import Theme
 from workbench.knob_kinds import three_digits
 from workbench.metrics.rows import RowFilter
+from workbench.optional_dependencies import check_installed
 from workbench.sets import PredictionSets, SetIndex
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
 
+    from workbench.figures.panel import Panel
+    from workbench.figures.widget import PanelWidget
+
+WITHOUT_WIDGETS = "WORKBENCH_WITHOUT_WIDGETS"  # set where a notebook is executed for a page that has no kernel
+PAGE_HEIGHT = 360  # pixels of a picture of `to_html`
 LONGEST_NAME = 32  # letters of a name beside an axis
 HEADER = 0.68  # inches above a static picture, for its title and subtitle
 
 
 Places = Mapping[str, Any]  # what `SetIndex.compact` gives: arrays with one entry for every place of a slider
-
-
-@dataclass(frozen=True, eq=False)
-class Move:
-    """A property of a Plotly figure that follows a slider, and its value at every place of it.
-
-    It is that of the trace of this name or number, of the shape of this name, or of the layout. Values are a list, of arrays
-    if each is many numbers, or an array whose lines they are; a single one holds at every place: it is set once, when the
-    picture begins to follow.
-    """
-
-    property: str
-    values: np.ndarray | list[Any]
-    trace: str | int | None = None
-    shape: str | None = None
-
-    def set_once(self) -> bool:
-        """Whether one value holds at every place."""
-        return len(self.values) == 1
-
-    def at(self, place: int) -> Any:
-        """The value at a place."""
-        return self.values[0 if self.set_once() else place]
-
-    def found_in(self, figure: go.Figure) -> tuple[int | None, str]:
-        """The number of the trace, if it is of one, and the property as Plotly writes it: `shapes[0].x0`."""
-        if isinstance(self.trace, int):
-            return self.trace, self.property
-        if self.trace is not None:
-            return [trace.name for trace in figure.data].index(self.trace), self.property
-        if self.shape is not None:
-            return None, f"shapes[{[shape.name for shape in figure.layout.shapes].index(self.shape)}].{self.property}"
-        return None, self.property
-
-
-def moved(figure: go.Figure, moves: Iterable[Move], place: int) -> go.Figure:
-    """A copy of a Plotly figure after its moves to a place, as a browser makes them."""
-    figure = go.Figure(figure)
-    for move in moves:
-        trace, path = move.found_in(figure)
-        (figure.layout if trace is None else figure.data[trace])[path] = move.at(place)
-    return figure
-
-
-def moves_along(figures: Sequence[go.Figure]) -> list[Move]:
-    """The moves that make the first of some figures each of them: place 0 is the first, place 1 the second.
-
-    They are pictures of one kind, with the same traces. So any picture can follow a slider whose places are few enough to
-    draw it at each of them.
-    """
-    traces = [[trace.to_plotly_json() for trace in figure.data] for figure in figures]
-    kinds = [[trace["type"] for trace in each] for each in traces]
-    if any(kind != kinds[0] for kind in kinds):
-        raise ValueError(f"pictures that follow one another have the same traces, not {kinds}")
-    of_traces = [
-        Move(path, values, number)
-        for number in range(len(kinds[0]))
-        for path, values in _changing([each[number] for each in traces])
-    ]
-    layouts = [figure.layout.to_plotly_json() for figure in figures]
-    return of_traces + [Move(path, values) for path, values in _changing(layouts)]
-
-
-def _changing(parts: Sequence[Mapping[str, Any]], path: str = "") -> Iterator[tuple[str, list[Any]]]:
-    """The properties in which some parts of figures differ, with the value in each of them."""
-    for name in dict.fromkeys(name for part in parts for name in part):
-        values: list[Any] = [part.get(name) for part in parts]
-        if all(isinstance(value, Mapping) for value in values):
-            yield from _changing(values, f"{path}{name}.")
-            continue
-        if all(isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "iuf" for value in values):
-            if not all(np.array_equal(value, values[0], equal_nan=True) for value in values):
-                yield f"{path}{name}", values
-            continue
-        plain = [_in_json(value) if isinstance(value, np.ndarray) else value for value in values]
-        if any(value != plain[0] for value in plain):
-            yield f"{path}{name}", plain
-
-
-def _in_json(values: np.ndarray) -> list[Any]:
-    """An array as JSON can hold it, which knows no NaN."""
-    missing = values.dtype.kind == "f" and np.isnan(values).any()
-    return (np.where(np.isnan(values), None, values) if missing else values).tolist()  # type: ignore[no-any-return,call-overload]
-
-
-def plotly_frames(figure: go.Figure, moves: Iterable[Move], names: Sequence[str]) -> list[go.Frame]:
-    """The moves as frames that a slider of Plotly's own can show; one name for each place."""
-    found = [(move, *move.found_in(figure)) for move in moves]
-    frames = []
-    for place, name in enumerate(names):
-        data: dict[int, Any] = {}
-        layout = go.Layout()
-        for move, trace, path in found:
-            part = layout if trace is None else data.setdefault(trace, type(figure.data[trace])())
-            part[path] = move.at(place)
-        frames.append(go.Frame(name=name, data=list(data.values()), traces=list(data), layout=layout))
-    return frames
 
 
 class Click(NamedTuple):
@@ -182,10 +94,10 @@ class Figure:
             if figure.get_layout_engine() is not None:  # a sheet that places its parts itself has none
                 figure.set_layout_engine("constrained", rect=(0, 0, 1, 1 - HEADER / height))
             figure.text(0.12 / width, 1 - 0.12 / height, self.title, va="top", weight="bold", size=13)
-            told = figure.text(0.12 / width, 1 - 0.38 / height, self.subtitle, va="top", color=theme.muted)
-            too_wide = told.get_window_extent().width / ((width - 0.24) * figure.dpi)
+            caption = figure.text(0.12 / width, 1 - 0.38 / height, self.subtitle, va="top", color=theme.muted)
+            too_wide = caption.get_window_extent().width / ((width - 0.24) * figure.dpi)
             if too_wide > 1:  # on one line, however much it says; letters are whole pixels wide, so leave a little room
-                told.set_fontsize(0.95 * float(told.get_fontsize()) / too_wide)
+                caption.set_fontsize(0.95 * float(caption.get_fontsize()) / too_wide)
             figure.draw_without_rendering()  # ticks are made on the first drawing: make them in this style
         return figure
 
@@ -199,12 +111,44 @@ class Figure:
             f'<body style="margin: 0; background: {paper}"><main role="img" aria-label="{text}">{picture}</main></body></html>\n'
         )
 
+    def panel(self, *, height: int | None = None, night: bool = False) -> Panel | None:
+        """The picture with its sliders; None if it has none. `night`: for a page in either theme."""
+        return None
+
+    def to_html(self, dark: bool = False) -> str:
+        """The picture as a page with its sliders alive, if it has some; as `page()` otherwise."""
+        panel = self.panel(height=PAGE_HEIGHT, night=True)
+        return self.page(dark) if panel is None else panel.page(f"{self.title}: {self.subtitle}", dark=dark)
+
+    @cached_property
+    def widget(self) -> PanelWidget:
+        """The picture with its sliders as a widget, whose traits can be observed.
+
+        Raises:
+            ModuleNotFoundError: `anywidget` is not installed; the message has the command that installs it.
+            ValueError: The picture has no slider.
+        """
+        check_installed("anywidget")
+        from workbench.figures.static import address
+        from workbench.figures.widget import PanelWidget
+
+        panel = self.panel(night=True)
+        if panel is None:
+            raise ValueError(f"{self.title!r} has no slider; wb.figures.interact makes one for any figure")
+        return PanelWidget.of(panel, still=address(self.static()), text=self.text)
+
+    @property
+    def moves_here(self) -> bool:
+        """Whether a notebook shows the picture as a widget: it has sliders, and `anywidget` is installed."""
+        has_sliders = type(self).panel is not Figure.panel
+        return has_sliders and find_spec("anywidget") is not None and not os.environ.get(WITHOUT_WIDGETS)
+
     def narrow(self) -> Figure:
         """The same picture for a narrow screen: what stands side by side in it stands below one another."""
         return self
 
     def moves(self, places: Places) -> list[Move]:
-        """What changes in `plot()` along a slider, at every place of `SetIndex.compact`; nothing in most pictures."""
+        """Return the changes of `plot()` along a slider, at every position of `SetIndex.compact`; none by default."""
         return []
 
     def subtitles(self, places: Places) -> list[str]:
@@ -217,7 +161,7 @@ class Figure:
         return type(self).rows_behind is not Figure.rows_behind
 
     def rows_behind(self, click: Click) -> RowFilter | None:
-        """Which rows stand behind a part of the picture: `.rows(sets)` of it gives their numbers; None if none do."""
+        """Filter of the rows behind a part of the picture (`.rows(sets)` gives their numbers); None if there are none."""
         return None
 
     def _plotly(self, theme: Theme) -> go.Figure:
@@ -229,25 +173,30 @@ class Figure:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.title!r}, {self.subtitle})"
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        """Alive where Plotly is (JupyterLab), for a page what `_for_a_page` says, else words."""
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+        """A widget where it has sliders, alive where Plotly is (JupyterLab), for a page what `_for_a_page` says, else words."""
         alive = self.plot()._repr_mimebundle_(include, exclude)
         # Not as image/png: JupyterLab would show that until the mouse comes, and then jump.
-        return {**alive, **({"text/html": self._for_a_page()} if alive else {}), "text/plain": self.text}
+        bundle = {**alive, **({"text/html": self._for_a_page()} if alive else {}), "text/plain": self.text}
+        if not self.moves_here:
+            return bundle
+        widget, about = self.widget._repr_mimebundle_() or ({}, {})
+        shown = {**widget, **bundle}
+        return (shown, about) if about else shown  # Colab has to be told which widgets these are
 
     def _for_a_page(self) -> str:
         """A still picture for where a notebook is only read: an exported page, a repository in a browser."""
-        from workbench.figures.sheets import image
+        from workbench.figures.static import image
 
         return image(self.static())
 
 
 def paper(width: float, height: float, *, arranged: bool = True) -> StaticFigure:
-    """An empty static figure of that many inches, whose axes matplotlib arranges unless told not to.
+    """An empty static figure of that many inches, whose axes matplotlib arranges by default.
 
     pyplot, and the state it keeps, is left alone.
     """
-    from workbench.figures.sheets import Sheet
+    from workbench.figures.static import Sheet
 
     return Sheet(figsize=(width, height), layout="constrained" if arranged else None)
 
@@ -345,22 +294,23 @@ def checked_positive(name: str, given: Any) -> float:
 def checked_index(given: Any) -> SetIndex:
     """The index, or an error for anything else that says how it becomes one."""
     if not isinstance(given, SetIndex):
-        raise ValueError(f"a SetIndex is wanted here, not {type(given).__name__}: SetIndex(table) makes one of a table")
+        raise TypeError(f"expected a SetIndex, got {type(given).__name__}: SetIndex(table) makes one of a table")
     return given
 
 
 def checked_frame(given: Any, columns: Collection[str], source: str) -> pd.DataFrame:
-    """The frame, or an error for one without these columns, or for anything else, that says what makes it."""
-    if not isinstance(given, pd.DataFrame) or not set(columns) <= set(given.columns):
-        named = ", ".join(sorted(columns))
-        found = f"one of {list(given.columns)}" if isinstance(given, pd.DataFrame) else type(given).__name__
-        raise ValueError(f"a frame with the columns {named} is wanted here, not {found}: {source}")
+    """The frame, or an error that says what makes one: TypeError if it is none, ValueError if it lacks columns."""
+    expected = f"expected a DataFrame with the columns {', '.join(sorted(columns))}"
+    if not isinstance(given, pd.DataFrame):
+        raise TypeError(f"{expected}, got {type(given).__name__}: {source}")
+    if not set(columns) <= set(given.columns):
+        raise ValueError(f"{expected}, got one of {list(given.columns)}: {source}")
     return given
 
 
 def chosen_by(sets: PredictionSets) -> str:
-    """Who chose the sets: “Average-K, K = 5”, or people."""
-    return "people" if sets.rule is None else words.of_thing(sets.rule.rule)
+    """Source of the sets: “Average-K, K = 5”, people, or their file."""
+    return sets.source if sets.rule is None else display_names.of_thing(sets.rule.rule)
 
 
 def code_of_sets(sets: PredictionSets, name: str = "sets", val: str = "val", test: str = "test") -> Code:
@@ -372,8 +322,8 @@ def code_of_sets(sets: PredictionSets, name: str = "sets", val: str = "val", tes
 
 def code_with_sets(call: str, sets: PredictionSets, *, setup: Iterable[str] = (), name: str = "sets") -> Code:
     """The code of a figure of sets, from the tables on; `setup` are lines between the sets and the call."""
-    told = []
+    comments = []
     if sets.rule is not None:
         size = f"{sets.table.n} rows of {sets.table.n_classes} classes"
-        told = [f"# val: the table the rule is fitted on; test: the table shown, {size}"]
-    return Code(call, setup).after(code_of_sets(sets, name)).after(Code(setup=told))
+        comments = [f"# val: the table the rule is fitted on; test: the table shown, {size}"]
+    return Code(call, setup).after(code_of_sets(sets, name)).after(Code(setup=comments))

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import plotly.graph_objects as go
 
-from workbench.counts import SHOTS
+from workbench.class_counts import SHOTS
 
 # The first one installed is used. Streamlit brings Source Sans with it, matplotlib brings DejaVu Sans.
 FONTS = ("Source Sans", "Source Sans Pro", "Segoe UI", "Helvetica Neue", "Arial", "Liberation Sans", "DejaVu Sans")
@@ -28,11 +29,20 @@ SEQUENTIAL_BY_NIGHT = (
     *("#eee9cd", "#d3dbb9", "#b4cfa0", "#92c293", "#6db493"),
     *("#4da496", "#3e9298", "#407f97", "#4c6a91", "#5c5287"),
 )
+# Below zero to above it, orange to blue, pale in the middle: differences. The two sides have the same lightness.
+DIVERGING = (
+    *("#6d3606", "#a3570f", "#cf8138", "#eab37e", "#f7e2ca"),
+    *("#dae6f2", "#a5c3e0", "#6b9bc9", "#37709f", "#1c4468"),
+)
+DIVERGING_BY_NIGHT = (
+    *("#9a5a1c", "#b97430", "#d49353", "#e8b98a", "#f3dfca"),
+    *("#d8e4f0", "#abc7e2", "#7fa8d0", "#568abb", "#3f6f9f"),
+)
 
 
 @dataclass(frozen=True)
 class Theme:
-    """What each colour means, by daylight or by night."""
+    """Colours by meaning, for the light or the dark theme."""
 
     name: str
     paper: str  # behind everything
@@ -60,6 +70,11 @@ class Theme:
     def sequential(self) -> tuple[str, ...]:
         """Colours from low to high."""
         return SEQUENTIAL if self.name == "light" else SEQUENTIAL_BY_NIGHT
+
+    @property
+    def diverging(self) -> tuple[str, ...]:
+        """Colours from far below zero to far above it."""
+        return DIVERGING if self.name == "light" else DIVERGING_BY_NIGHT
 
     def colours(self, names: Sequence[str]) -> list[str]:
         """The colours of groups that are drawn apart: shots have their own, all others the accent."""
@@ -113,14 +128,25 @@ def theme(dark: bool = False) -> Theme:
 PLOTLY_CONFIG = {"displaylogo": False, "showSendToCloud": False, "responsive": True}
 
 
+def translucent(colour: str, opacity: float) -> str:
+    """A colour written as #rrggbb, through which one can see.
+
+    >>> translucent("#0a10ff", 0.5)
+    'rgba(10, 16, 255, 0.5)'
+    """
+    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return f"rgba({red}, {green}, {blue}, {opacity})"
+
+
 def sequential_scale(theme: Theme) -> list[list[Any]]:
     """The sequential colours as Plotly writes a colour scale: pairs of a place in [0, 1] and a colour."""
     last = len(theme.sequential) - 1
     return [[place / last, colour] for place, colour in enumerate(theme.sequential)]
 
 
+@cache
 def plotly_template(theme: Theme) -> go.layout.Template:
-    """The theme as a Plotly template."""
+    """The theme as a Plotly template, made once: figures copy it, and a slider has a hundred of them."""
     axis = {
         "gridcolor": theme.grid,
         "linecolor": theme.muted,

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
-
-from workbench.counts import classes_of_rows
+from workbench.exact_arithmetic import classes_of_rows
 from workbench.knobs import knob
 from workbench.losses.base import Loss
 from workbench.losses.top_k import score_of_label
-from workbench.operators import applying
-from workbench.operators.order import largest
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from workbench.losses.states import LabelEstimates
 
 
 def mean_size(default: float = 5.0, minimum: float = 0.0) -> float:
@@ -63,13 +62,15 @@ class AssumeNegative(Loss):
     calibrated = True
 
     def values(self, scores: Tensor, labels: Tensor, **_: Any) -> Tensor:
+        import torch.nn.functional as F
+
         log_absent = F.logsigmoid(-scores).scatter(-1, labels[:, None], 0.0).sum(-1)
         return -F.logsigmoid(score_of_label(scores, labels)) - log_absent / (scores.shape[-1] - 1)
 
 
 @dataclass(frozen=True)
 class ExpectedPositive(Loss):
-    r"""The label is present, nothing is said of the other classes, and K of them are present on average.
+    r"""The label is present, the other classes are unknown, and K classes are present on average.
 
     $$\ell(Z^B, Y^B) = -\frac{1}{|B|} \sum_{i \in B} \log \sigma(z_{i, y_i}) + \beta (\hat K(Z^B) - K)^2, \qquad
     \hat K(Z^B) = \frac{1}{|B|} \sum_{i \in B} \sum_j \sigma(z_{ij})$$
@@ -98,7 +99,11 @@ class ExpectedPositive(Loss):
     beta: float = promise_weight()
 
     def values(self, scores: Tensor, labels: Tensor, **_: Any) -> Tensor:
-        return -F.logsigmoid(score_of_label(scores, labels)) + self.beta * (_expected_size(scores) - self.K) ** 2
+        import torch.nn.functional as F
+
+        return (
+            -F.logsigmoid(score_of_label(scores, labels)) + self.beta * (scores.sigmoid().sum(-1).mean() - self.K) ** 2
+        )
 
 
 @dataclass(frozen=True)
@@ -142,11 +147,17 @@ class ROLE(Loss):
     )
 
     def state(self, n_rows: int, n_classes: int) -> LabelEstimates:
+        from workbench.losses.states import LabelEstimates
+
         return LabelEstimates(n_rows, n_classes, learning_rate_factor=self.estimate_rate)
 
     def values(
         self, scores: Tensor, labels: Tensor, *, state: nn.Module | None = None, rows: Tensor | None = None, **_: Any
     ) -> Tensor:
+        import torch
+
+        from workbench.losses.states import LabelEstimates
+
         if state is None or not state.training:
             estimates = torch.zeros_like(scores).scatter(-1, labels[:, None], LabelEstimates.AT_LABEL)
         elif rows is None:
@@ -154,57 +165,21 @@ class ROLE(Loss):
                 "ROLE: a state was given without rows; pass rows=, the indices of the rows in the training set"
             )
         else:
-            estimates = state(rows, labels)
+            estimates = state(rows, labels).to(scores.dtype)
             state.learning_rate_factor = self.estimate_rate  # type: ignore[assignment]  # it may follow a schedule
-        return (self._taught_by(estimates, scores, labels) + self._taught_by(scores, estimates, labels)) / 2
+        present, estimated = scores.sigmoid(), estimates.sigmoid()
+        of_scores = self._fitted_to(estimated.detach(), scores, present, labels)
+        return (of_scores + self._fitted_to(present.detach(), estimates, estimated, labels)) / 2
 
-    def _taught_by(self, teacher: Tensor, student: Tensor, labels: Tensor) -> Tensor:
-        """ℓ'(student | teacher): the teacher's sigmoids are targets without gradient."""
-        target = teacher.detach().sigmoid()
-        cross_entropy = -(target * F.logsigmoid(student) + (1 - target) * F.logsigmoid(-student))
-        cross_entropy = cross_entropy.where(student > -math.inf, 0.0).sum(-1)  # masked classes have no target
+    def _fitted_to(self, target: Tensor, student: Tensor, present: Tensor, labels: Tensor) -> Tensor:
+        """ℓ'(student | teacher): `target` are the teacher's sigmoids, without gradient, `present` those of the student."""
+        import torch
+        import torch.nn.functional as F
+
+        finite = student.nan_to_num(nan=math.nan, posinf=math.inf, neginf=0.0)  # masked classes have no target
+        cross_entropy: Tensor = F.softplus(student, threshold=40).sum(-1) - torch.linalg.vecdot(target, finite)
         positive = -F.logsigmoid(score_of_label(student, labels))
-        return cross_entropy + positive + self.beta * (_expected_size(student) - self.K) ** 2
-
-
-class LabelEstimates(nn.Module):
-    """What ROLE remembers: a logit for every training row and class, and which rows it has met.
-
-    Estimates start near "unknown" (probability between .4 and .6, the same draw every time) and the label of a row is
-    put at .995 when the row is met for the first time in training. `learning_rate_factor` tells the optimiser how much
-    faster than the model they learn.
-    """
-
-    UNKNOWN = math.log(0.6 / 0.4)
-    AT_LABEL = math.log(0.995 / 0.005)
-    met: Tensor
-
-    def __init__(self, n_rows: int, n_classes: int, learning_rate_factor: float = 10.0) -> None:
-        super().__init__()
-        generator = torch.Generator().manual_seed(0)
-        start = torch.empty(n_rows, n_classes).uniform_(-self.UNKNOWN, self.UNKNOWN, generator=generator)
-        self.estimates = nn.Parameter(start)
-        self.register_buffer("met", torch.zeros(n_rows, dtype=torch.bool))
-        self.learning_rate_factor = learning_rate_factor
-
-    def forward(self, rows: Tensor, labels: Tensor) -> Tensor:
-        """(n, L): the estimates of these rows."""
-        self._check(rows, len(labels))
-        with torch.no_grad():
-            at_label = self.estimates[rows, labels].where(self.met[rows], self.AT_LABEL)
-            self.estimates[rows, labels] = at_label
-            self.met[rows] = True
-        return self.estimates[rows]
-
-    def _check(self, rows: Tensor, n: int) -> None:
-        known = len(self.estimates)
-        if not isinstance(rows, Tensor) or rows.dtype != torch.int64 or rows.shape != (n,):
-            kind = f"{rows.dtype} of shape {tuple(rows.shape)}" if isinstance(rows, Tensor) else type(rows).__name__
-            raise ValueError(f"ROLE: rows are {kind}; give {n} indices of rows in the training set (int64)")
-        if n and applying.is_here(rows):
-            first, last = (int(end) for end in torch.aminmax(rows))
-            if first < 0 or last >= known:
-                raise ValueError(f"ROLE: rows go from {first} to {last}; the state knows rows 0 to {known - 1}")
+        return cross_entropy + positive + self.beta * (present.sum(-1).mean() - self.K) ** 2
 
 
 @dataclass(frozen=True)
@@ -251,7 +226,7 @@ class AverageKTwoHead(Loss):
         high=100,
         minimum=0,
         scale="log",
-        symbol="α",
+        symbol="w",
         meaning="weight of the candidates against the labels",
     )
 
@@ -270,30 +245,36 @@ class AverageKTwoHead(Loss):
         return self.K == 1
 
     def values(self, scores: Tensor, labels: Tensor, **_: Any) -> Tensor:
+        import torch.nn.functional as F
+
         predictions, proposals = scores.unbind(1)
         n, n_classes = predictions.shape
         n_candidates = self.n_candidates(n)
         n_negatives = n * (n_classes - 1) - n_candidates
         log_proposals = proposals.log_softmax(-1)
-        chosen, allowed = self._chosen(log_proposals.detach(), labels)
+        chosen, allowed = self._candidates(log_proposals.detach(), labels)
 
-        def spread(negative: float, candidate: float, label: float) -> Tensor:
-            """(n, L): one number for each of the three kinds of classes."""
-            everywhere = torch.full_like(log_proposals, negative).flatten()
-            at_chosen = negative + (candidate - negative) * allowed.to(everywhere)
-            return everywhere.scatter(-1, chosen, at_chosen).view_as(log_proposals).scatter(-1, labels[:, None], label)
-
-        # n times the weights of the batch loss, so that the mean over rows is that loss; +1 for a class that should be
-        # in the set and −1 for one that should not, because log(1 − σ(z)) = log σ(−z).
-        weights = spread(self.alpha * n / max(n_negatives, 1), self.alpha * n / max(n_candidates, 1), 1.0)
-        signs = spread(-1.0, 1.0, 1.0)
-        return -score_of_label(log_proposals, labels) - (weights * F.logsigmoid(signs * predictions)).sum(-1)
+        # A class that is no negative gets −∞ among them, where log(1 − σ(z)) = log σ(−z) is 0.
+        candidates = predictions.flatten().gather(-1, chosen)
+        negatives = predictions.flatten().scatter(-1, chosen, candidates.masked_fill(allowed, -math.inf))
+        negatives = negatives.view_as(predictions).scatter(-1, labels[:, None], -math.inf)
+        log_candidates = F.logsigmoid(candidates).where(allowed, 0.0)
+        of_candidates = predictions.new_zeros(n).scatter_add(-1, chosen // n_classes, log_candidates)
+        # n times the weights of the batch loss, so that the mean over rows is that loss.
+        return (
+            -score_of_label(log_proposals, labels)
+            - F.logsigmoid(score_of_label(predictions, labels))
+            - self.alpha * n / max(n_candidates, 1) * of_candidates
+            - self.alpha * n / max(n_negatives, 1) * F.logsigmoid(-negatives).sum(-1)
+        )
 
     def candidates(self, scores: Tensor, labels: Tensor) -> Tensor:
         """(n, L) bool: the classes that stand beside the label, (K−1)·n of them over the whole batch."""
+        import torch
+
         scores = self._checked_scores(scores)
         labels = self._checked_labels(scores, labels)
-        chosen, allowed = self._chosen(scores[:, 1].detach().log_softmax(-1), labels)
+        chosen, allowed = self._candidates(scores[:, 1].detach().log_softmax(-1), labels)
         everywhere = torch.zeros(scores[:, 1].numel(), dtype=torch.bool, device=scores.device)
         return everywhere.scatter(-1, chosen, allowed).view_as(scores[:, 1])
 
@@ -301,16 +282,13 @@ class AverageKTwoHead(Loss):
         """(K−1)·n, rounded half up; K is the decimal it prints as, so 1.1 means eleven tenths."""
         return classes_of_rows(self.K, n) - n
 
-    def _chosen(self, log_proposals: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """Where the candidates are in the flattened batch, and which of them are not masked out by a score of −inf.
+    def _candidates(self, log_proposals: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """Positions of the candidates in the flattened batch, and whether each is not masked by a score of −inf.
 
         Softmax was taken over all classes before the labels leave (Eq. 11), so a sure row offers few candidates.
         """
+        from workbench.operators.order import largest
+
         without_labels = log_proposals.scatter(-1, labels[:, None], -math.inf).flatten()
         chosen = largest(without_labels, self.n_candidates(len(labels)))
         return chosen, without_labels.gather(-1, chosen) > -math.inf
-
-
-def _expected_size(scores: Tensor) -> Tensor:
-    """K̂: how many classes the sigmoids announce per row, on average over the batch (Garcin et al. 2023, Eq. 7)."""
-    return scores.sigmoid().sum(-1).mean()

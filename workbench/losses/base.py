@@ -8,24 +8,25 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
-
-import torch
-from torch import Tensor, nn
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from workbench import schedules
+from workbench.citations import PAPERS as PAPERS
 from workbench.knobs import Knob, Knobbed
-from workbench.literature import PAPERS as PAPERS
-from workbench.lookup import stored_name
-from workbench.operators import applying
-from workbench.operators.order import at_least_float32
+from workbench.optional_dependencies import with_install_command
+from workbench.trusted_imports import stored_name
 
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor, nn
+
+REDUCTIONS = ("none", "mean", "sum")
 FACTS = ("convex", "smooth", "calibrated", "proper")  # that may depend on knobs
 
 
 @dataclass(frozen=True)
 class Loss(Knobbed):
-    """What every loss is: a function of scores and labels that returns one value per row.
+    """Base of all losses: a function of scores and labels that returns one value per row.
 
     A subclass declares its facts as class attributes (or properties, where a fact depends on a knob), its knobs as
     fields, and its formula in `values`. It is called as `loss(scores, labels)`; the call checks shapes and labels and
@@ -47,7 +48,7 @@ class Loss(Knobbed):
 
     # Facts of the class.
     title: ClassVar[str]
-    formula: ClassVar[str]  # LaTeX, shown beside the slider and in the README table
+    formula: ClassVar[str]  # LaTeX, shown beside the slider and in the guide
     paper: ClassVar[str]  # a key of PAPERS
     equation: ClassVar[str]
     smooth: ClassVar[bool]
@@ -100,12 +101,31 @@ class Loss(Knobbed):
         noise: Tensor | None = None,
         generator: torch.Generator | None = None,
         state: nn.Module | None = None,
-        rows: Tensor | None = None,  # indices of the rows in the training set, for losses with a state
-    ) -> Tensor:  # (n,); its mean is the paper's batch loss
+        rows: Tensor | None = None,
+        reduction: str = "none",
+    ) -> Tensor:
+        """Loss of each row, or of the batch.
+
+        Args:
+            scores: (n, L) floating point, or (n, 2, L) for a loss with two heads.
+            labels: (n,) class indices, or (n, L) bool for a loss of many labels.
+            noise: Draws of a random loss, in place of fresh ones.
+            generator: Source of the draws of a random loss.
+            state: What `state()` gave, for losses that remember.
+            rows: Indices of the rows in the training set, for losses with a state.
+            reduction: "none" for one value per row, "mean" for the paper's batch loss, or "sum".
+
+        Returns:
+            A tensor of shape (n,), or a scalar.
+
+        Raises:
+            TypeError: If scores or labels are not tensors.
+            ValueError: If shapes, dtypes or values do not fit the loss.
+        """
         loss = self.at(1)
         scores = loss._checked_scores(scores)
         labels = loss._checked_labels(scores, labels)
-        return loss.values(scores, labels, noise=noise, generator=generator, state=state, rows=rows)
+        return reduced(loss.values(scores, labels, noise=noise, generator=generator, state=state, rows=rows), reduction)
 
     def at(self, done: float) -> Self:
         """The loss when the share `done` of the training is behind: schedules give way to numbers; itself without any."""
@@ -117,22 +137,10 @@ class Loss(Knobbed):
             self, **{name: schedules.value_at(knobs[name], moving[name], done) for name in moving}
         )
 
-    @classmethod
-    def for_new_runs(cls, **knobs: Any) -> Self:
-        """The loss with these knobs, and the others as new runs begin with them: those of the command line and of the app.
-
-        For most losses these are the defaults. A loss that you write yourself in Python has its defaults, which are those
-        of its paper: what it prints is what it is, and a run that was stored keeps its key.
-
-        >>> from workbench.losses import CrossEntropy, NoisedTopK
-        >>> CrossEntropy.for_new_runs(), NoisedTopK.for_new_runs(K=3).short(), NoisedTopK(K=3).epsilon
-        (CrossEntropy(), 'NoisedTopK(K=3, epsilon=anneal(3, 0.2))', 0.2)
-        """
-        return cls(**{name: schedules.of_new_runs(knob) for name, knob in cls.knobs().items()} | knobs)
-
     def scheduled(self) -> dict[str, schedules.Schedule]:
         """Knob → the schedule that it follows; empty for most."""
-        return {name: value for name, value in vars(self).items() if isinstance(value, schedules.Schedule)}
+        knobs = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {name: value for name, value in knobs.items() if isinstance(value, schedules.Schedule)}
 
     def logits(self, scores: Tensor) -> Tensor:
         """(n, L): what a table caches. The predicting head of two; `scale` times the cosine for a cosine head."""
@@ -151,33 +159,43 @@ class Loss(Knobbed):
         return self
 
     def state(self, n_rows: int, n_classes: int) -> nn.Module | None:
-        """What the loss remembers between batches, as a module that is saved in the checkpoint; None for most."""
+        """Return the state kept between batches, as a module saved in the checkpoint; None for most losses."""
         return None
 
     def link_constant(self, state: nn.Module | None) -> float | None:
-        """What the link of the scores needs beside them, out of what the loss remembers; None for most."""
+        """Return the constant of the link, from the state of the loss; None for most losses."""
         return None
 
     def readable(self, labels: Tensor, n_classes: int) -> Tensor:
         """Labels as the loss reads them: for a loss of many labels, a single one is a set of one."""
+        import torch
+
         if self.labels != "many" or labels.ndim != 1:
             return labels
         none = torch.zeros(len(labels), n_classes, dtype=torch.bool, device=labels.device)
         return none.scatter(-1, labels.unsqueeze(-1), True)
 
     def spec(self) -> dict[str, Any]:
-        """What `run.json` keeps: the name of the class and its knobs. `losses.from_spec` makes the loss again."""
-        knobs = {name: schedules.stored(value) for name, value in self.settings().items()}
+        """Return the content of `run.json`: class name and knobs. `losses.from_spec` creates the loss again."""
+        knobs = {name: schedules.to_spec(value) for name, value in self.settings().items()}
         return {"loss": stored_name(type(self)), "knobs": knobs}
 
     def _checked(self, name: str, declared: Knob) -> Any:
         return schedules.checked(declared, name, getattr(self, name), owner=type(self).__name__)
 
     def _checked_scores(self, scores: Tensor) -> Tensor:
+        try:
+            from torch import Tensor
+        except ModuleNotFoundError as error:
+            raise with_install_command(error) from None
+
+        from workbench.operators.order import at_least_float32
+
         name = type(self).__name__
-        if not isinstance(scores, Tensor) or not scores.is_floating_point():
-            kind = scores.dtype if isinstance(scores, Tensor) else type(scores).__name__
-            raise ValueError(f"{name}: scores are {kind}; give a floating-point tensor (scores.float())")
+        if not isinstance(scores, Tensor):
+            raise TypeError(f"{name}: scores are {type(scores).__name__}; give a tensor (torch.as_tensor(scores))")
+        if not scores.is_floating_point():
+            raise ValueError(f"{name}: scores are {scores.dtype}; give floating-point numbers (scores.float())")
         expected = "(n, L)" if self.heads == 1 else "(n, 2, L): the predicting head, then the candidate head"
         if scores.ndim != 1 + self.heads or (self.heads == 2 and scores.shape[1] != 2):
             raise ValueError(f"{name}: scores have shape {tuple(scores.shape)}; this loss wants {expected}")
@@ -191,9 +209,14 @@ class Loss(Knobbed):
         return at_least_float32(scores)
 
     def _checked_labels(self, scores: Tensor, labels: Tensor) -> Tensor:
+        import torch
+        from torch import Tensor
+
+        from workbench.operators import applying
+
         name = type(self).__name__
         if not isinstance(labels, Tensor):
-            raise ValueError(f"{name}: labels are {type(labels).__name__}; give a tensor (torch.as_tensor(labels))")
+            raise TypeError(f"{name}: labels are {type(labels).__name__}; give a tensor (torch.as_tensor(labels))")
         n, n_classes = scores.shape[0], scores.shape[-1]
         many = labels.dtype == torch.bool and labels.ndim == 2
         if many and (self.labels == "many" or self.also_many_labels):
@@ -210,7 +233,7 @@ class Loss(Knobbed):
             raise ValueError(
                 f"{name}: labels are {labels.dtype} of shape {tuple(labels.shape)}; give {n} class indices (int64)"
             )
-        # On a GPU, or inside vmap, nobody looks at labels; a dataset has checked its own, as does whoever maps a loss.
+        # On a GPU and inside vmap labels are not checked; those of a dataset have been.
         if n and applying.is_here(labels):
             low, high = (int(end) for end in torch.aminmax(labels))
             if low < 0 or high >= n_classes:
@@ -218,6 +241,15 @@ class Loss(Knobbed):
                     f"{name}: labels go from {low} to {high}; with {n_classes} classes give 0 to {n_classes - 1}"
                 )
         return labels.long()
+
+
+def reduced(values: Tensor, reduction: str) -> Tensor:
+    """Values of rows as they are, their mean or their sum."""
+    if reduction not in REDUCTIONS:
+        raise ValueError(f"reduction = {reduction!r}; give one of {', '.join(REDUCTIONS)}")
+    if reduction == "none":
+        return values
+    return values.mean() if reduction == "mean" else values.sum()
 
 
 def _at_the_end(fact: property) -> property:

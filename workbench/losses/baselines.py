@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-
-import torch
-import torch.nn.functional as F
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from workbench.knobs import knob
 from workbench.losses.base import Loss
-from workbench.losses.margins import UnevenMargins, cosine_scale, largest_margin
+from workbench.losses.margins import ClassCounted, UnevenMargins, cosine_scale, largest_margin, rarest_over_count
 from workbench.losses.top_k import score_of_label, set_size
-from workbench.operators import kth_largest
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -43,6 +42,8 @@ class TopKError(Loss):
     K: int = set_size()
 
     def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
+        from workbench.operators import kth_largest
+
         deficit = kth_largest(scores, self.K) - score_of_label(scores, labels)
         return deficit.sign().relu().where(~deficit.isnan(), math.nan)
 
@@ -75,11 +76,16 @@ class CrossEntropy(Loss):
     also_many_labels = True
 
     def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
+        import torch.nn.functional as F
+
         if labels.ndim == 1:
             return F.cross_entropy(scores, labels, reduction="none")
-        log_probabilities = scores.log_softmax(-1)  # (n, L)
-        weights = labels / labels.sum(-1, keepdim=True, dtype=scores.dtype).clamp(min=1)  # each row sums to 1, or to 0
-        return -log_probabilities.where(labels, 0.0).mul(weights).sum(-1)
+        return -mean_where(labels, scores.log_softmax(-1))
+
+
+def mean_where(counted: Tensor, values: Tensor) -> Tensor:
+    """The mean of the counted values of each row, 0 where none is: (n,)."""
+    return values.where(counted, 0.0).sum(-1) / counted.sum(-1, dtype=values.dtype).clamp(min=1)
 
 
 @dataclass(frozen=True)
@@ -116,11 +122,12 @@ class Focal(Loss):
         return self.gamma == 0
 
     def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
-        # log(1 − p_y) straight from the other scores: 1 − p_y itself would round to 0 for a row that is sure.
-        # Not −inf, because all others may be masked by that, and then 1 − p_y is 0.
-        others = scores.scatter(-1, labels.unsqueeze(-1), torch.finfo(scores.dtype).min)
-        log_rest = others.logsumexp(-1) - scores.logsumexp(-1)
-        return (self.gamma * log_rest).exp() * F.cross_entropy(scores, labels, reduction="none")
+        import torch
+        import torch.nn.functional as F
+
+        cross_entropy = F.cross_entropy(scores, labels, reduction="none")
+        rest = -torch.expm1(-cross_entropy)  # 1 − p_y, to the last digit where p_y is nearly 1
+        return rest.clamp(min=torch.finfo(scores.dtype).tiny) ** self.gamma * cross_entropy  # 0 ** γ has no slope
 
 
 @dataclass(frozen=True, repr=False)
@@ -164,6 +171,59 @@ class LDAM(UnevenMargins):
         return self.even
 
     def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
+        import torch.nn.functional as F
+
         lowered = score_of_label(scores, labels) - self.margins(scores)[labels]
         shifted = scores.scatter(-1, labels.unsqueeze(-1), lowered.unsqueeze(-1))
         return F.cross_entropy(self.scale * shifted, labels, reduction="none")
+
+
+@dataclass(frozen=True, repr=False)
+class LogitAdjustment(ClassCounted):
+    r"""Cross-entropy of scores to which the logarithm of the class shares is added: the training twin of `wb.PAS`.
+
+    - `class_counts`: n_y of each class; a run fills them in from its training rows.
+
+    $$\ell(s, y) = -\log \mathrm{softmax}_y(s + \tau \log \pi), \qquad \pi_y = \frac{n_y}{\sum_j n_j}$$
+
+    s are the scores of one row, y its label, π the shares of the classes in the training rows and τ (tau) how much of
+    them is taken out of the scores. The adjusted scores learn P(y|x), so softmax of the scores themselves is proportional
+    to $P(y|x) / \pi_y^\tau$: at τ = 1 it ranks classes as if all were equally common, which is best for the mean over
+    classes. One threshold on it gives the sets that `wb.PAS` and `wb.AverageK(tau=…)` make from cross-entropy afterwards.
+    τ = 0 is cross-entropy.
+
+    >>> import torch
+    >>> loss = LogitAdjustment(tau=1.0).for_classes([3, 1])
+    >>> loss(torch.zeros(2, 2), torch.tensor([0, 1])).exp()  # 1 / π
+    tensor([1.3333, 4.0000])
+
+    Paper: Menon et al. 2021, Eq. 10.
+    """
+
+    title = "Logit adjustment"
+    formula = r"-\log \mathrm{softmax}_y(s + \tau \log \pi)"
+    paper = "Menon et al. 2021"
+    equation = "Eq. 10"
+    convex = True
+    smooth = True
+    tau: float = knob(
+        1.0, low=0.0, high=2.0, symbol="τ", meaning="exponent of the class shares taken out of the scores"
+    )
+    class_counts: tuple[int, ...] | None = None
+
+    @property
+    def proper(self) -> bool:
+        """Only for even classes: elsewhere the scores estimate P(y|x) / π^τ."""
+        return self.tau == 0 or self.even
+
+    @property
+    def calibrated(self) -> bool:
+        return self.tau == 0 or self.even
+
+    def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
+        import torch.nn.functional as F
+
+        counts = self._count_of_classes(scores)
+        if counts is not None:
+            scores = scores - self.tau * rarest_over_count(counts, scores.dtype, scores.device).log()
+        return F.cross_entropy(scores, labels, reduction="none")

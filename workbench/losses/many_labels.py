@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
-
-import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
+from typing import TYPE_CHECKING, Any
 
 from workbench.knobs import knob
 from workbench.losses.base import Loss
-from workbench.losses.baselines import CrossEntropy
+from workbench.losses.baselines import mean_where
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from workbench.losses.states import Normaliser
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,9 @@ class BinaryCrossEntropy(Loss):
     link = "sigmoid"
 
     def values(self, scores: Tensor, labels: Tensor, **_: Any) -> Tensor:
+        import torch
+        import torch.nn.functional as F
+
         return -F.logsigmoid(torch.where(labels, scores, -scores)).sum(-1)
 
 
@@ -89,13 +93,17 @@ class Quasibinary(Loss):
     couples_batch = True
 
     averaging_rate: float = knob(
-        0.1, low=1e-3, high=1, scale="log", symbol="α", meaning="weight of a new batch in the average of the constant"
+        0.1, low=1e-3, high=1, scale="log", symbol="ρ", meaning="weight of a new batch in the average of the constant"
     )
 
     def state(self, n_rows: int, n_classes: int) -> Normaliser:
+        from workbench.losses.states import Normaliser
+
         return Normaliser()
 
     def link_constant(self, state: nn.Module | None) -> float | None:
+        from workbench.losses.states import Normaliser
+
         return float(state.log_C) if isinstance(state, Normaliser) else None
 
     def values(self, scores: Tensor, labels: Tensor, *, state: nn.Module | None = None, **_: Any) -> Tensor:
@@ -107,41 +115,10 @@ class Quasibinary(Loss):
         return (log_q.clamp(min=0) - log_q.where(labels, 0.0)).sum(-1)
 
 
-class Normaliser(nn.Module):
-    """What the quasibinary loss remembers: log C, the moving average of its constant over training batches.
-
-    C ← (1 − α)·C + α·C_t with the averaging rate α, computed on logarithms because C overflows; the first batch sets it.
-    NaN means that no batch was seen yet. `batch_log_C` is that of the last batch alone, log C_t.
-    """
-
-    log_C: Tensor
-    batch_log_C: Tensor | None = None
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("log_C", torch.tensor(math.nan))
-
-    def forward(self, batch_log_C: Tensor, averaging_rate: float) -> Tensor:
-        """log C to use for this batch: in training its own, which is also remembered; in eval mode the average."""
-        unseen = self.log_C.isnan()
-        if not self.training:
-            return torch.where(unseen, batch_log_C, self.log_C.to(batch_log_C.dtype))
-        with torch.no_grad():
-            new = batch_log_C.to(self.log_C.dtype)
-            log_rest = math.log1p(-averaging_rate) if averaging_rate < 1 else -math.inf
-            average = torch.logaddexp(self.log_C + log_rest, new + math.log(averaging_rate))
-            self.log_C.copy_(torch.where(unseen, new, average))
-            self.batch_log_C = new
-        return batch_log_C
-
-
-CROSS_ENTROPY = CrossEntropy()
-
-
 def weight_without_label() -> float:
     """The knob of losses that treat a row without a label in its own way."""
     weight: float = knob(
-        1.0, low=0.01, high=100, minimum=0, scale="log", symbol="λ", meaning="weight of a row without a label"
+        1.0, low=0.01, high=100, minimum=0, scale="log", symbol="w₀", meaning="weight of a row without a label"
     )
     return weight
 
@@ -176,11 +153,13 @@ class SoftmaxUniform(Loss):
     no_label_weight: float = weight_without_label()
 
     def values(self, scores: Tensor, labels: Tensor, **_: Any) -> Tensor:
-        log_probabilities = scores.log_softmax(-1)
+        import torch
+
+        labelled = labels.any(-1)
         is_class = scores > -math.inf  # uniform over the classes that are not masked out
-        n_classes = is_class.sum(-1, dtype=scores.dtype)
-        divergence = -log_probabilities.where(is_class, 0.0).sum(-1) / n_classes - n_classes.log()
-        return _by_labels(scores, labels, without=self.no_label_weight * divergence)
+        cross_entropy = -mean_where(torch.where(labelled[:, None], labels, is_class), scores.log_softmax(-1))
+        divergence = cross_entropy - is_class.sum(-1, dtype=scores.dtype).log()
+        return torch.where(labelled, cross_entropy, self.no_label_weight * divergence)
 
 
 @dataclass(frozen=True)
@@ -213,9 +192,8 @@ class SoftmaxMaxConfidence(Loss):
     no_label_weight: float = weight_without_label()
 
     def values(self, scores: Tensor, labels: Tensor, **_: Any) -> Tensor:
-        return _by_labels(scores, labels, without=self.no_label_weight * scores.log_softmax(-1).amax(-1))
+        import torch
 
-
-def _by_labels(scores: Tensor, labels: Tensor, without: Tensor) -> Tensor:
-    """Cross-entropy of the rows with a label, the value given for those without."""
-    return torch.where(labels.any(-1), CROSS_ENTROPY.values(scores, labels), without)
+        log_probabilities = scores.log_softmax(-1)
+        without = self.no_label_weight * log_probabilities.amax(-1)
+        return torch.where(labels.any(-1), -mean_where(labels, log_probabilities), without)

@@ -1,17 +1,18 @@
-"""Margins that grow as a class gets rarer."""
+"""Losses that read the training count of each class, and margins that grow as a class gets rarer."""
 
 from __future__ import annotations
 
 import dataclasses
 from functools import lru_cache
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-import torch
-from torch import Tensor
-
-from workbench.counts import checked_counts
+from workbench.class_counts import checked_counts
 from workbench.knobs import knob
 from workbench.losses.base import Loss
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 
 def largest_margin(default: float = 0.2) -> float:
@@ -26,18 +27,9 @@ def cosine_scale(default: float) -> float:
     return knob(default, low=1.0, high=100.0, scale="log", meaning="factor on the cosines")
 
 
-class UnevenMargins(Loss):
-    r"""What losses with one margin per class share: $m_y = C / n_y^{1/4}$, with C such that the largest is `max_margin`.
+class ClassCounted(Loss):
+    """Base of losses with `class_counts`, which a run fills in from its training rows (`for_classes`)."""
 
-    $n_y$ is the number of training images of class y. `for_classes(class_counts)` fills them in, as `train` does; without
-    them every class counts as the rarest. Scores are cosines, which the loss multiplies by `scale`: so a margin means
-    the same for every class.
-
-    Paper: Garcin et al. 2022, Section 3.3 (after Cao et al. 2019).
-    """
-
-    head = "cosine"
-    max_margin: float
     class_counts: tuple[int, ...] | None
 
     def __post_init__(self) -> None:
@@ -61,27 +53,48 @@ class UnevenMargins(Loss):
         shown = self.settings() if self.class_counts is None else {**self.settings(), "class_counts": self.class_counts}
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
-    def margins(self, scores: Tensor) -> Tensor:
-        """m_y of every class: (L,)."""
+    @property
+    def even(self) -> bool:
+        """Whether all classes have the same count, or none is known."""
+        return self.class_counts is None or len(set(self.class_counts)) == 1
+
+    def _count_of_classes(self, scores: Tensor) -> tuple[int, ...] | None:
+        """The counts, one for each class of the scores; None without any."""
         n_classes = scores.shape[-1]
-        if self.class_counts is None:
-            return scores.new_full((n_classes,), self.max_margin)
-        if len(self.class_counts) != n_classes:
+        if self.class_counts is not None and len(self.class_counts) != n_classes:
             raise ValueError(
                 f"{type(self).__name__}: {len(self.class_counts)} class_counts for scores of {n_classes} classes; "
                 "call loss.for_classes(class_counts) with one count per class"
             )
-        return self.max_margin * _relative_margins(self.class_counts, scores.dtype, scores.device)
+        return self.class_counts
 
-    @property
-    def even(self) -> bool:
-        """Whether all margins are the same."""
-        return self.class_counts is None or len(set(self.class_counts)) == 1
+
+class UnevenMargins(ClassCounted):
+    r"""Base of losses with one margin per class: $m_y = C / n_y^{1/4}$, with C such that the largest is `max_margin`.
+
+    $n_y$ is the number of training images of class y. `for_classes(class_counts)` fills them in, as `train` does; without
+    them every class counts as the rarest. Scores are cosines, which the loss multiplies by `scale`: so a margin means
+    the same for every class.
+
+    Paper: Garcin et al. 2022, Section 3.3 (after Cao et al. 2019).
+    """
+
+    head = "cosine"
+    max_margin: float
+
+    def margins(self, scores: Tensor) -> Tensor:
+        """m_y of every class: (L,)."""
+        counts = self._count_of_classes(scores)
+        if counts is None:
+            return scores.new_full((scores.shape[-1],), self.max_margin)
+        return self.max_margin * rarest_over_count(counts, scores.dtype, scores.device) ** 0.25
 
 
 @lru_cache(maxsize=16)
-def _relative_margins(class_counts: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
-    """m_y over the largest of them: (L,). Kept, because counts that come from Python make a GPU wait."""
-    with torch.inference_mode(False):  # what is kept must also serve training, whoever asks first
+def rarest_over_count(class_counts: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+    """The smallest count over that of each class: (L,). Kept, because counts that come from Python make a GPU wait."""
+    import torch
+
+    with torch.inference_mode(False):  # the cached tensors must also serve training
         counts = torch.tensor(class_counts, dtype=dtype, device=device)
-        return (counts.amin() / counts) ** 0.25
+        return counts.amin() / counts

@@ -5,19 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from workbench.knobs import knob
 from workbench.losses.base import Loss
 from workbench.losses.margins import UnevenMargins, cosine_scale, largest_margin
-from workbench.losses.top_k import score_of_label, set_size
-from workbench.operators import exact_noised_kth_largest, kth_largest
-from workbench.operators.noised import noised_holders
+from workbench.losses.top_k import kth_above_label, score_of_label, set_size
+from workbench.schedules import anneal
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 
-def noise_scale(default: float = 0.2, new_runs: str = "") -> float:
+# The default of ε, chosen in docs/epsilon.md: with little noise from the start a network may stay at the constant answer.
+ANNEALED: float = anneal(3.0, 0.2)
+
+
+def noise_scale(default: float = ANNEALED) -> float:
     """The knob ε of every noised loss."""
     return knob(
         default,
@@ -27,13 +32,7 @@ def noise_scale(default: float = 0.2, new_runs: str = "") -> float:
         scale="log",
         symbol="ε",
         meaning="scale of the noise that smooths top-K",
-        new_runs=new_runs,
     )
-
-
-# What new runs of the loss begin with: chosen in docs/epsilon.md. With little noise from the start a network may stay at the
-# constant answer; the default is the ε of the paper, so that losses written in code, pictures and keys mean what they meant.
-ANNEALED = "anneal(3, 0.2)"
 
 
 def number_of_draws(default: int = 5) -> int:
@@ -71,13 +70,17 @@ def noised_deficit(
     noise: Tensor | None,
     generator: torch.Generator | None,
 ) -> Tensor:
-    """How far the label is below the noised (K+1)-th largest score.
+    """Distance of the label below the noised (K+1)-th largest score.
 
     The same as `noised_kth_largest` minus the score of the label, but all scores are gathered at once, so that only one
     gradient of the size of the scores is made.
     """
+    import torch
+
+    from workbench.operators.noised import noised_holders
+
     if loss.epsilon == 0:
-        return kth_largest(scores, loss.K + 1) - score_of_label(scores, labels)
+        return kth_above_label(scores, labels, scores.detach(), loss.K + 1)
     holders, drawn = noised_holders(scores, loss.K + 1, loss.epsilon, loss.n_samples, noise, generator)
     gathered = scores.gather(-1, torch.cat([holders, labels.unsqueeze(-1)], -1))  # (n, M + 1)
     weights = _mean_minus_last(holders.shape[-1], scores.dtype, scores.device)
@@ -87,7 +90,9 @@ def noised_deficit(
 @lru_cache(maxsize=16)
 def _mean_minus_last(n: int, dtype: torch.dtype, device: torch.device) -> Tensor:
     """(n + 1,): weights that take the mean of n numbers and subtract one more."""
-    with torch.inference_mode(False):  # what is kept must also serve training, whoever asks first
+    import torch
+
+    with torch.inference_mode(False):  # the cached tensors must also serve training
         return torch.tensor([1 / n] * n + [-1.0], dtype=dtype, device=device)
 
 
@@ -105,8 +110,8 @@ class NoisedTopK(Loss):
     Where K common classes sit more than a few ε above the rest, no draw reaches them: they are never pushed down, and a
     label that rises through the gap holds place K + 1 itself, so that its pull and its push cancel (`wb.figures.moat`). On a
     long tail a network then stays at the constant answer, however many draws there are. Much noise first and little at the
-    end crosses the gap: `epsilon=wb.schedules.anneal(3, 0.2)`, with which new runs of the command line and the app begin
-    (`for_new_runs`); docs/epsilon.md compares.
+    end crosses the gap, so that is the default: `epsilon=wb.schedules.anneal(3, 0.2)` (docs/epsilon.md compares). Outside
+    training a schedule is read at its end: values, facts and pictures are those of ε = 0.2, the paper's.
 
     `noise` is (n, M, L); without it (and without `generator`) fresh noise is drawn and the global random state is left
     alone.
@@ -128,7 +133,7 @@ class NoisedTopK(Loss):
     smooth = False
     random = True
     K: int = set_size()
-    epsilon: float = noise_scale(new_runs=ANNEALED)
+    epsilon: float = noise_scale()
     n_samples: int = number_of_draws()
 
     @property
@@ -177,13 +182,15 @@ class ExactNoisedTopK(Loss):
     convex = False
     smooth = False
     K: int = set_size()
-    epsilon: float = noise_scale(new_runs=ANNEALED)
+    epsilon: float = noise_scale()
 
     @property
     def calibrated(self) -> bool:
         return self.epsilon < largest_calibrated_epsilon(self.K)
 
     def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
+        from workbench.operators import exact_noised_kth_largest
+
         deficit = exact_noised_kth_largest(scores, self.K + 1, self.epsilon) - score_of_label(scores, labels)
         return (1 + deficit).relu()
 
@@ -279,5 +286,7 @@ class ExactNoisedTopKImbalanced(UnevenMargins):
         return self.even and self.epsilon < self.max_margin * largest_calibrated_epsilon(self.K)
 
     def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
+        from workbench.operators import exact_noised_kth_largest
+
         contender = exact_noised_kth_largest(scores, self.K + 1, self.epsilon)
         return self.scale * (self.margins(scores)[labels] + contender - score_of_label(scores, labels)).relu()

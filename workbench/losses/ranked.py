@@ -6,21 +6,22 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
 
 from workbench.knobs import knob
-from workbench.losses.base import Loss
-from workbench.operators.applying import is_here
-from workbench.operators.networks import KINDS
-from workbench.operators.order import largest
-from workbench.operators.ranking import log_worth_of_last
-from workbench.operators.relaxations import RELAXATIONS, Comparator
+from workbench.losses.base import Loss, reduced
 
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor, nn
+
+    from workbench.operators.comparators import Comparator
+
+# Names that `workbench.operators` gives the relaxed sorts and the swaps of its networks; the operators themselves load torch.
+SORTS = ("neural_sort", "soft_sort", "sinkhorn_sort", "odd_even_transposition", "odd_even_merge", "bitonic", "splitter")
+RELAXATIONS = ("logistic", "art", "reciprocal", "cauchy", "optimal")
 MASKED = 1e4  # a class masked by −inf stands this far below the label, in units of 1 / steepness
 
 
@@ -37,9 +38,10 @@ class DifferentiableTopK(Loss):
     - `p_k`: P_K(1), P_K(2), … for all rows, or one such tuple per class (that of the label counts). A tensor (n, k)
       given in the call, `loss(scores, labels, p_k=…)`, has one distribution per row.
     - `operator`: the relaxed sort. Its temperature is 1 / `steepness`. Networks swap by the distribution function
-      `relaxation` (`workbench/operators/relaxations.py` has the formulas), of which `art` has the exponent `art_lambda`;
+      `relaxation` (`workbench/operators/comparators.py` has the formulas), of which `art` has the exponent `art_lambda`;
       `sinkhorn_sort` alternates `n_iterations` times between rows and columns. It squashes the scores to (0, 1) first and
-      wants a steepness of 10 to 30: flatter it hardly ranks, steeper it gives top-1 away for nothing (`docs/sinkhorn.md`).
+      wants a steepness of 10 to 30: with less, all ranks are nearly equal; with more, top-1 falls and nothing is gained
+      (`docs/sinkhorn.md`).
     - `m`: only the label and the m − 1 best other classes are ranked: faster, and better. They enter in rising order of
       score, the label last, so the loss does not depend on the order of the classes.
     - `top1`: relaxed sorts are least reliable at rank 1. `softmax` puts the softmax of the m kept classes in place of the
@@ -70,14 +72,16 @@ class DifferentiableTopK(Loss):
     )
     operator: str = knob(
         "splitter",
-        choices=("neural_sort", "soft_sort", "sinkhorn_sort", *KINDS),
+        choices=SORTS,
         meaning="relaxed sort that ranks the classes",
     )
     m: int = knob(16, low=8, high=64, minimum=2, maximum=math.inf, symbol="m", meaning="number of classes ranked")
-    steepness: float = knob(2.0, low=0.01, high=100, scale="log", symbol="β", meaning="inverse temperature of the sort")
+    steepness: float = knob(2.0, low=0.01, high=100, scale="log", meaning="inverse temperature of the sort")
     top1: str = knob("softmax", choices=("softmax", "sort", "cross_entropy"), meaning="way the top-1 term is computed")
-    relaxation: str = knob("cauchy", choices=tuple(RELAXATIONS), meaning="distribution by which a network swaps")
-    art_lambda: float = knob(0.25, low=0, high=0.9, maximum=1, symbol="λ", meaning="exponent of the relaxation art")
+    relaxation: str = knob("cauchy", choices=RELAXATIONS, meaning="distribution by which a network swaps")
+    art_lambda: float = knob(
+        0.25, low=0, high=0.9, maximum=1, symbol="exponent", meaning="exponent of the relaxation art"
+    )
     n_iterations: int = knob(
         50, low=5, high=200, minimum=1, maximum=math.inf, meaning="number of iterations of sinkhorn_sort"
     )
@@ -115,15 +119,21 @@ class DifferentiableTopK(Loss):
         generator: torch.Generator | None = None,
         state: nn.Module | None = None,
         rows: Tensor | None = None,
+        reduction: str = "none",
     ) -> Tensor:
         """As every loss; `p_k` (n, k) is P_K for each row, in place of the knob."""
         loss = self.at(1)
         scores = loss._checked_scores(scores)
-        return loss.values(scores, loss._checked_labels(scores, labels), p_k=p_k)
+        return reduced(loss.values(scores, loss._checked_labels(scores, labels), p_k=p_k), reduction)
 
     def values(self, scores: Tensor, labels: Tensor, *, p_k: Tensor | None = None, **_: Any) -> Tensor:
+        import torch
+        import torch.nn.functional as F
+
+        from workbench.operators.relaxed_sorts import log_worth_of_last
+
         of_softmax, of_ranks = self._weights(scores, labels, p_k)
-        kept = self._kept(scores, labels)
+        kept = self._counted_scores(scores, labels)
         log_worth = log_worth_of_last(kept, of_ranks, self.operator, self._comparator(), self.n_iterations)  # (n,)
         if self.top1 == "softmax":
             log_worth = torch.logaddexp(log_worth, of_softmax.log().squeeze(-1) + kept.log_softmax(-1)[:, -1])
@@ -133,10 +143,12 @@ class DifferentiableTopK(Loss):
         return top1 * F.cross_entropy(scores, labels, reduction="none") - (1 - top1) * log_worth
 
     def _comparator(self) -> Comparator:
+        from workbench.operators.comparators import Comparator
+
         return Comparator(self.relaxation, self.steepness, self.art_lambda)
 
     def _weights(self, scores: Tensor, labels: Tensor, p_k: Tensor | None) -> tuple[Tensor, Tensor]:
-        """What the top-1 term is worth outside the ranking (1 or n, 1), and what each rank is worth (1 or n, k)."""
+        """Return the weight of the top-1 term outside the ranking (1 or n, 1) and of each rank (1 or n, k)."""
         if p_k is not None:
             return weights(self._checked_p_k(p_k, scores), self.top1)
         of_softmax, of_ranks = _weights_of_knob(self.p_k, self.top1, scores.dtype, scores.device)
@@ -155,16 +167,25 @@ class DifferentiableTopK(Loss):
         return of_softmax[labels], of_ranks[labels]
 
     def _checked_p_k(self, p_k: Tensor, scores: Tensor) -> Tensor:
+        import torch
+        from torch import Tensor
+
+        from workbench.operators.applying import is_here
+
         n, m = len(scores), min(self.m, scores.shape[-1] - 1)
         if not isinstance(p_k, Tensor) or p_k.ndim != 2 or len(p_k) != n or not 1 <= p_k.shape[1] <= m:
             kind = f"has shape {tuple(p_k.shape)}" if isinstance(p_k, Tensor) else f"is {type(p_k).__name__}"
             raise ValueError(f"DifferentiableTopK: p_k {kind}; give a tensor ({n}, k): P_K of each row, up to k = {m}")
         if is_here(p_k) and not ((p_k >= 0).all() and torch.allclose(p_k.sum(-1), p_k.new_ones(n), atol=1e-5)):
-            raise ValueError("DifferentiableTopK: a row of p_k is no distribution; give numbers ≥ 0 that sum to 1")
+            raise ValueError("DifferentiableTopK: a row of p_k is not a distribution; give numbers ≥ 0 that sum to 1")
         return p_k.to(scores)
 
-    def _kept(self, scores: Tensor, labels: Tensor) -> Tensor:
+    def _counted_scores(self, scores: Tensor, labels: Tensor) -> Tensor:
         """(n, m): the best m − 1 other classes from worst to best, then the label."""
+        import torch
+
+        from workbench.operators.order import largest
+
         m = min(self.m, scores.shape[-1])
         best = largest(scores.detach(), m)
         finite = scores.detach().gather(-1, best).clamp(min=torch.finfo(scores.dtype).min)
@@ -184,13 +205,17 @@ def _weights_of_knob(
     p_k: tuple[Any, ...], top1: str, dtype: torch.dtype, device: torch.device
 ) -> tuple[Tensor, Tensor]:
     """The weights of the knob, (1, ·) or one row per class: kept, because a dozen small steps cost as much as a layer."""
+    import torch
+
     k = largest_k(p_k)
-    with torch.inference_mode(False):  # what is kept must also serve training, whoever asks first
+    with torch.inference_mode(False):  # the cached tensors must also serve training
         return weights(torch.tensor(p_k, dtype=dtype, device=device)[..., :k].reshape(-1, k), top1)
 
 
 def weights(p_k: Tensor, top1: str) -> tuple[Tensor, Tensor]:
-    """What the top-1 term is worth outside the ranking (n, 1), and what each rank is worth (n, k)."""
+    """Return the weight of the top-1 term outside the ranking (n, 1) and of each rank (n, k)."""
+    import torch
+
     if top1 == "sort":
         return torch.zeros_like(p_k[:, :1]), rank_weights(p_k)
     of_softmax, beyond_top1 = p_k[:, :1], torch.cat([torch.zeros_like(p_k[:, :1]), p_k[:, 1:]], dim=-1)
@@ -201,8 +226,9 @@ def weights(p_k: Tensor, top1: str) -> tuple[Tensor, Tensor]:
 
 
 def rank_weights(p_k: Tensor) -> Tensor:
-    """What each rank is worth: rank r counts for every k ≥ r.
+    """Return the weight of each rank: rank r counts for every k ≥ r.
 
+    >>> import torch
     >>> rank_weights(torch.tensor([0.5, 0.5]))
     tensor([1.0000, 0.5000])
 

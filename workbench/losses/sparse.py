@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from workbench.losses.base import Loss
-from workbench.operators import project_top_k_simplex, sparsemax
-from workbench.operators.rowwise import with_gradient
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def projection_loss(scores: Tensor, q: Tensor, p: Tensor) -> Tensor:
@@ -19,6 +18,10 @@ def projection_loss(scores: Tensor, q: Tensor, p: Tensor) -> Tensor:
     negative, and its gradient is p − q (p is a minimiser, so its own change does not count). p and q have the same sum,
     so a constant can be taken off the scores, which keeps large ones exact.
     """
+    import torch
+
+    from workbench.operators.rowwise import with_gradient
+
     gradient = p - q
     with torch.no_grad():
         lowest = -torch.finfo(scores.dtype).max  # a class masked by −inf counts 0 times this
@@ -30,7 +33,7 @@ def projection_loss(scores: Tensor, q: Tensor, p: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Sparsemax(Loss):
-    r"""What cross-entropy is to softmax, for sparsemax.
+    r"""Fenchel-Young loss of sparsemax, the counterpart of cross-entropy for softmax.
 
     $$\ell(s, y) = -s_y + \frac12 \sum_{j \in S(s)} (s_j^2 - \tau(s)^2) + \frac12, \qquad
       \nabla \ell = \mathrm{sparsemax}(s) - \delta_y$$
@@ -59,6 +62,10 @@ class Sparsemax(Loss):
     link = "sparsemax"
 
     def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
+        import torch
+
+        from workbench.operators import project_top_k_simplex, sparsemax
+
         if labels.ndim == 1:
             target = torch.zeros_like(scores).scatter(-1, labels.unsqueeze(-1), 1.0)
             return projection_loss(scores, target, sparsemax(scores.detach()))
@@ -82,7 +89,8 @@ class SparseTop(Loss):
     by 1. Binary cross-entropy pushes every class for ever; this one leaves alone what is settled. A row without a label
     costs nothing.
 
-    At test time the number of labels is not known, so probabilities are those of one label, by sparsemax.
+    At test time the number of labels is most often not known, so probabilities are those of one label, by sparsemax; where
+    it is known, `table.with_n_labels(n)` projects as training does.
 
     >>> import torch
     >>> labels = torch.tensor([[True, True, False]])
@@ -105,5 +113,7 @@ class SparseTop(Loss):
     link = "sparsemax"
 
     def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
+        from workbench.operators import project_top_k_simplex
+
         target = labels.byte().to(scores.dtype)  # by way of bytes: several times quicker
         return projection_loss(scores, target, project_top_k_simplex(scores.detach(), target.sum(-1)))

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-
-import torch
-import torch.nn.functional as F
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from workbench.knobs import knob
 from workbench.losses.base import Loss
-from workbench.operators import kth_largest, top_sum
-from workbench.operators.counting import log_symmetric_ratio
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def set_size(default: int = 5) -> int:
@@ -28,6 +26,20 @@ def score_of_label(scores: Tensor, labels: Tensor) -> Tensor:
 def without_label(scores: Tensor, labels: Tensor) -> Tensor:
     """s∖y: the scores with that of the label at −∞, where it counts for nothing."""
     return scores.scatter(-1, labels.unsqueeze(-1), -math.inf)
+
+
+def kth_above_label(scores: Tensor, labels: Tensor, ranked: Tensor, k: int) -> Tensor:
+    """The score of the class that is k-th in `ranked` minus that of the label; `ranked` are the scores, or without label.
+
+    Both scores are gathered at once, so that only one gradient of the size of the scores is made.
+    """
+    import torch
+
+    from workbench.operators.order import kth_place
+
+    value, holder = kth_place(ranked, k)
+    contender, own = scores.gather(-1, torch.stack([holder, labels], -1)).unbind(-1)
+    return contender.where(value > -math.inf, value) - own  # fewer than k classes, or scores of NaN: no class is k-th
 
 
 @dataclass(frozen=True)
@@ -60,7 +72,7 @@ class TopKHinge(Loss):
         return self.K == 1
 
     def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
-        return (1 + kth_largest(without_label(scores, labels), self.K) - score_of_label(scores, labels)).relu()
+        return (1 + kth_above_label(scores, labels, without_label(scores.detach(), labels), self.K)).relu()
 
 
 @dataclass(frozen=True)
@@ -89,8 +101,16 @@ class ConvexTopKHinge(Loss):
     K: int = set_size()
 
     def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
-        margin = torch.ones_like(scores).scatter(-1, labels.unsqueeze(-1), 0.0)  # 1 − δ_y
-        return (top_sum(scores + margin, self.K) / self.K - score_of_label(scores, labels)).relu()
+        import torch
+
+        from workbench.operators.order import top_classes
+
+        own = labels.unsqueeze(-1)
+        raised = (scores.detach() + 1).scatter(-1, own, scores.detach().gather(-1, own))  # 1 − δ_y + s
+        largest = top_classes(raised, self.K)
+        gathered = scores.gather(-1, torch.cat([largest, own], -1))  # at once: one gradient of the size of the scores
+        total = gathered[:, :-1].sum(-1) + (largest != own).sum(-1)
+        return (total / self.K - gathered[:, -1]).relu()
 
 
 @dataclass(frozen=True)
@@ -121,8 +141,7 @@ class CalibratedTopKHinge(Loss):
     K: int = set_size()
 
     def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
-        deficit = kth_largest(scores, self.K + 1) - score_of_label(scores, labels)
-        return (1 + deficit).relu()
+        return (1 + kth_above_label(scores, labels, scores.detach(), self.K + 1)).relu()
 
 
 @dataclass(frozen=True)
@@ -172,6 +191,11 @@ class SmoothTopKHinge(Loss):
         return self.K == 1
 
     def values(self, scores: Tensor, labels: Tensor, **_: object) -> Tensor:
-        log_x = scores / (self.K * self.temperature)
-        log_ratio = log_symmetric_ratio(without_label(log_x, labels), self.K) - score_of_label(log_x, labels)
+        import torch.nn.functional as F
+
+        from workbench.operators.counting import log_symmetric_ratio
+
+        divisor = self.K * self.temperature
+        log_ratio = log_symmetric_ratio(without_label(scores / divisor, labels), self.K)
+        log_ratio = log_ratio - score_of_label(scores, labels) / divisor
         return self.temperature * F.softplus(1 / self.temperature + log_ratio)

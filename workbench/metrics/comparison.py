@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from workbench.metric_spec import MetricSpec
 from workbench.metrics import (
     METRICS,
     Metric,
@@ -24,12 +25,21 @@ from workbench.metrics import (
     micro_f1,
     top_k_calibration_error,
 )
-from workbench.metrics.base import checked_metrics, in_full, intervals_of, named, resampled
+from workbench.metrics.base import (
+    K_of_rule,
+    beside_coverage,
+    checked_metrics,
+    gather_for,
+    intervals_of,
+    named,
+    resampled,
+)
 from workbench.metrics.intervals import bootstrap_interval, paired_share_interval
-from workbench.metrics.of_probabilities import top_classes
-from workbench.metrics.significance import holm
+from workbench.metrics.probability_metrics import top_classes
+from workbench.metrics.significance import holm, paired_t_test
 from workbench.progress import slow
 from workbench.sets import PredictionSets, Rule, Threshold, checked_rule
+from workbench.store.imported_tables import with_classes_of
 from workbench.tables import LogitTable, checked_table
 
 
@@ -45,19 +55,21 @@ def compare(
 ) -> pd.DataFrame:
     """Every metric of every table, and its difference from the first table with a paired interval.
 
-    - `tables`: tables by their names, of the same rows in the same order.
-    - `rule`: the rule that makes the sets, not fitted yet.
-    - `metrics`: what is measured; `(*wb.metrics.METRICS, mine)` adds one of yours.
-    - `interval`: confidence of the intervals.
-    - `resamples`: number of bootstrap resamples.
-    - `seed`: of the resamples, so that the same call gives the same numbers.
+    Args:
+        tables: Tables by their names, of the same rows.
+        rule: The rule that makes the sets, not fitted yet.
+        metrics: What is measured; `(*wb.metrics.METRICS, mine)` adds one of yours.
+        interval: Confidence of the intervals.
+        resamples: Number of bootstrap resamples.
+        seed: Of the resamples, so that the same call gives the same numbers.
 
     The rule is fitted for each table on its own `val[name]`; without `val`, all tables are split into the same two
-    halves, one to fit on and one to judge on. The tables must have the same rows in the same order. Because both
-    networks see the same rows, a difference is known far better than the two values.
+    halves, one to fit on and one to judge on. Rows are paired by their ids where all tables have some, else by their
+    order. Because both networks see the same rows, a difference is known far better than the two values.
 
-    Columns: `metric`, `group` ("" or few, medium, many, …), `table`, `value`, `low`, `high`, `difference` (value minus
-    that of the first table), `difference_low`, `difference_high`, `n`. An interval holds its value. That of a difference
+    Columns: `metric`, `K` (of the metric, else of the rule; NaN where neither has one), `group` ("" or few, medium, many, …),
+    `table`, `value`, `low`, `high`, `difference` (value minus that of the first table), `difference_low`, `difference_high`,
+    `n`. An interval holds its value. That of a difference
     of shares counts the rows that only one of the two gets (Bonett & Price 2012); others come from the bootstrap.
 
     >>> from workbench.sets import TopK
@@ -73,14 +85,16 @@ def compare(
         for each in (first, *others):
             bands = intervals_of(each.metric, each.parts, each.drawn, interval)
             for group in [group for group in each.found if group in first.found]:
-                record = {"metric": each.metric.name, "group": group, "table": each.table, "value": each.found[group]}
+                record = {"metric": each.metric.name, "K": each.metric.K(K_of_rule(rule)), "group": group}
+                record |= {"table": each.table, "value": each.found[group]}
                 record["low"], record["high"] = bands[group]
                 record["difference"] = each.found[group] - first.found[group]
                 ends = each.interval_of_difference(first, group, interval)
                 record["difference_low"], record["difference_high"] = ends
                 records.append(record | {"n": each.n})
-    names = ["metric", "group", "table", "value", "low", "high", "difference", "difference_low", "difference_high", "n"]
-    frame = pd.DataFrame(records, columns=names)
+    differences = ["difference", "difference_low", "difference_high"]
+    columns = ["metric", "K", "group", "table", "value", "low", "high", *differences, "n"]
+    frame = pd.DataFrame(records, columns=columns)
     frame.attrs["interval"] = interval  # for those who draw it
     return frame
 
@@ -92,21 +106,23 @@ def pairwise(
     *,
     val: Mapping[str, LogitTable] | None = None,
     interval: float = 0.95,
-    resamples: int = 1000,
+    resamples: int | None = None,
     seed: int = 0,
 ) -> pd.DataFrame:
     """Every pair of tables: the difference of a metric with its paired interval, and whether it may be luck.
 
-    - `tables`: tables by their names, of the same rows in the same order.
-    - `metrics`: what is measured; `(*wb.metrics.METRICS, mine)` adds one of yours.
-    - `interval`: confidence of the intervals.
-    - `resamples`: number of bootstrap resamples.
-    - `seed`: of the resamples, so that the same call gives the same numbers.
+    Args:
+        tables: Tables by their names, of the same rows.
+        metrics: What is measured; `(*wb.metrics.METRICS, mine)` adds one of yours.
+        interval: Confidence of the intervals.
+        resamples: Number of bootstrap resamples (default: 200 a pair, at least 1000, so that a p-value can be small).
+        seed: Of the resamples, so that the same call gives the same numbers.
 
-    Columns: `metric`, `group`, `first`, `second`, `difference` (first minus second), `low`, `high` (of this pair alone),
-    `p` (McNemar's exact test for shares of rows, paired bootstrap for others), `p_holm`, `n`. Many pairs make a small p
-    likely somewhere: `p_holm` is corrected by Holm's method for all pairs of a metric, so that all of it below 0.05 are
-    wrong together in at most 5 % of cases. Rows, `rule` and `val` as in `compare`.
+    Columns: `metric`, `K`, `group` (as in `compare`), `first`, `second`, `difference` (first minus second), `low`, `high` (of
+    this pair alone), `p` (McNemar's exact test for shares of rows, the paired t-test for means over rows, paired bootstrap for
+    others), `p_holm`, `p_is_bound` (no resample was as extreme: p lies below what is given), `n`. Many pairs make a small p
+    likely somewhere: `p_holm` is corrected by Holm's method for all pairs of a metric, so that all of it below 0.05 are wrong
+    together in at most 5 % of cases. Rows, `rule` and `val` as in `compare`.
 
     >>> from workbench.sets import TopK
     >>> scores = np.random.default_rng(0).normal(size=(500, 4))
@@ -117,30 +133,34 @@ def pairwise(
     ([['clean', 'noisy'], ['clean', 'noisier'], ['noisy', 'noisier']], True)
     """
     records = []
+    n_pairs = len(tables) * (len(tables) - 1) // 2
+    resamples = max(1000, 200 * n_pairs) if resamples is None else resamples
     for measured in _measured(tables, rule, metrics, val, resamples, seed):
         for group in measured[0].found:
             pairs = [pair for pair in itertools.combinations(measured, 2) if all(group in each.found for each in pair)]
-            p_values = np.array([one.p_value(other, group) for one, other in pairs])
-            for (one, other), p, corrected in zip(pairs, p_values, holm(p_values), strict=True):
-                record: dict[str, Any] = {"metric": one.metric.name, "group": group}
+            tested = [one.p_value(other, group) for one, other in pairs]
+            p_values = np.array([p for p, _ in tested])
+            for (one, other), (p, is_bound), corrected in zip(pairs, tested, holm(p_values), strict=True):
+                record: dict[str, Any] = {"metric": one.metric.name, "K": one.metric.K(K_of_rule(rule)), "group": group}
                 record |= {"first": one.table, "second": other.table}
                 record["difference"] = one.found[group] - other.found[group]
                 record["low"], record["high"] = one.interval_of_difference(other, group, interval)
-                records.append(record | {"p": p, "p_holm": corrected, "n": one.n})
-    names = ["metric", "group", "first", "second", "difference", "low", "high", "p", "p_holm", "n"]
+                records.append(record | {"p": p, "p_holm": corrected, "p_is_bound": is_bound, "n": one.n})
+    names = ["metric", "K", "group", "first", "second", "difference", "low", "high", "p", "p_holm", "p_is_bound", "n"]
     frame = pd.DataFrame(records, columns=names)
     frame.attrs["interval"] = interval
     return frame
 
 
 def matrices(pairs: pd.DataFrame) -> str:
-    """What `pairwise` gives as text: one matrix for each metric, line minus column, and how it is to be read.
+    """Format the result of `pairwise` as text: one matrix per metric, row minus column.
 
-    - `pairs`: the frame that `pairwise` gives.
+    Args:
+        pairs: The frame that `pairwise` gives.
     """
     lines: dict[str, list[dict[Any, Any]]] = {}
     for row in pairs.to_dict("records"):
-        lines.setdefault(in_full(row["metric"], row["group"]), []).append(row)
+        lines.setdefault(str(MetricSpec.parse(row["metric"], row["group"])), []).append(row)
     if not lines:
         return "these tables have none of the metrics\n"
     parts = []
@@ -148,7 +168,8 @@ def matrices(pairs: pd.DataFrame) -> str:
         names = list(dict.fromkeys(row[side] for side in ("first", "second") for row in rows))
         cells = {line: dict.fromkeys(names, "") for line in names}
         for row in rows:
-            p = f"p {row['p_holm']:.3f}" if row["p_holm"] >= 0.001 else "p < 0.001"
+            sign = "<" if row["p_is_bound"] else "="
+            p = f"p {sign} {row['p_holm']:.3f}" if row["p_holm"] >= 0.001 else "p < 0.001"
             difference, low, high = row["difference"], row["low"], row["high"]
             cells[row["first"]][row["second"]] = f"{difference:+.4f} [{low:+.4f}, {high:+.4f}] {p}"
             cells[row["second"]][row["first"]] = f"{-difference:+.4f} [{-high:+.4f}, {-low:+.4f}] {p}"
@@ -165,8 +186,9 @@ def matrices(pairs: pd.DataFrame) -> str:
 def zero_and_many(tables: Mapping[str, LogitTable], threshold: float = 0.5) -> pd.DataFrame:
     """How tables of the same rows do where a row may have no label or many: one line a table.
 
-    - `tables`: tables by their names.
-    - `threshold`: a class is in the set if its probability reaches it.
+    Args:
+        tables: Tables by their names.
+        threshold: a class is in the set if its probability reaches it.
 
     Columns: `table`, its `link`; `in_accuracy`, how often the most probable class of a row with a label is one; `mmc_with`
     and `mmc_without`, the mean largest probability of rows with and without a label, and how well it tells the two apart,
@@ -207,7 +229,8 @@ def zero_and_many(tables: Mapping[str, LogitTable], threshold: float = 0.5) -> p
 def disagreements(sets: Mapping[str, PredictionSets]) -> pd.DataFrame:
     """The rows that some get and others miss: `row`, and the `label` (where a row has one), and a true-or-false column per name.
 
-    - `sets`: sets of the same rows by their names.
+    Args:
+        sets: Sets of the same rows by their names.
 
     >>> from workbench.sets import TopK
     >>> labels = [0, 1]
@@ -216,7 +239,9 @@ def disagreements(sets: Mapping[str, PredictionSets]) -> pd.DataFrame:
     [{'row': 1, 'label': 1, 'a': False, 'b': True}]
     """
     tables = _checked({name: found.table for name, found in sets.items()})
-    hits = np.column_stack([found.hits for found in sets.values()])
+    (first_name, one), *_ = sets.items()
+    orders = [_order_of(one.table, first_name, found.table, name) for name, found in sets.items()]
+    hits = np.column_stack([found.hits[order] for found, order in zip(sets.values(), orders, strict=True)])
     rows = np.flatnonzero(hits.any(1) & ~hits.all(1))
     first = next(iter(tables.values()))
     columns = {"row": rows}
@@ -225,20 +250,59 @@ def disagreements(sets: Mapping[str, PredictionSets]) -> pd.DataFrame:
     return pd.DataFrame(columns | {name: hits[rows, place] for place, name in enumerate(sets)})
 
 
+def aligned(tables: Mapping[str, LogitTable]) -> dict[str, LogitTable]:
+    """The tables with their rows in the order of the first, by their ids; without ids the order is taken as it is.
+
+    Args:
+        tables: Tables by their names, of the same rows.
+
+    >>> one = LogitTable([[2.0, 0.0], [0.0, 1.0]], ids=["a", "b"])
+    >>> aligned({"one": one, "other": one.rows([1, 0])})["other"].ids.tolist()
+    ['a', 'b']
+    """
+    (first_name, first), *_ = tables.items()
+    orders = {name: _order_of(first, first_name, table, name) for name, table in tables.items()}
+    return {
+        name: table if isinstance(orders[name], slice) else table.rows(orders[name]) for name, table in tables.items()
+    }
+
+
+def _order_of(first: LogitTable, first_name: str, table: LogitTable, name: str) -> slice | list[int]:
+    """Where the rows of the first table stand in another, by their ids; as they are where one of them has none."""
+    if first.ids is None or table.ids is None or np.array_equal(first.ids, table.ids):
+        return slice(None)
+    place = {row_id: row for row, row_id in enumerate(table.ids.tolist())}
+    ids = first.ids.tolist()
+    if len(place) < table.n or len(set(ids)) < first.n:
+        raise ValueError(f"{first_name} and {name} have rows of the same id in another order; give each row its own id")
+    missing = [row_id for row_id in ids if row_id not in place]
+    if missing or table.n != first.n:
+        raise ValueError(
+            f"{first_name} has {first.n} rows and {name} {table.n}, {first.n - len(missing)} of them with the same ids; "
+            "compare the same rows"
+        )
+    return [place[row_id] for row_id in ids]
+
+
 def _checked(tables: Mapping[str, LogitTable]) -> dict[str, LogitTable]:
-    """At least two tables of the same rows."""
+    """At least two tables of the same rows, paired by their ids."""
     if not isinstance(tables, Mapping):
         raise ValueError(f"give the tables by their names, {{name: table}}, not as {type(tables).__name__}")
     if len(tables) < 2:
         raise ValueError(f"a comparison needs two or more tables; there is {len(tables)}")
-    (first_name, first), *others = ((name, checked_table(table)) for name, table in tables.items())
+    tables = aligned({name: checked_table(table) for name, table in tables.items()})
+    (first_name, first), *others = tables.items()
     for name, table in others:
         if table.scores.shape != first.scores.shape:
             raise ValueError(
                 f"{first_name} is {first.scores.shape} and {name} is {table.scores.shape}; compare the same rows and classes"
             )
+        if None not in (first.class_names, table.class_names) and first.class_names != table.class_names:
+            tables[name] = table = with_classes_of(first, table)[0]
         if not np.array_equal(first.checked_labels(), table.checked_labels()):
-            raise ValueError(f"{first_name} and {name} have different labels; compare the same rows in the same order")
+            raise ValueError(
+                f"{first_name} and {name} have different labels; compare the same rows in the same order, or give ids"
+            )
     return dict(tables)
 
 
@@ -246,11 +310,12 @@ def _checked(tables: Mapping[str, LogitTable]) -> dict[str, LogitTable]:
 class Measured:
     """A metric of one of the tables, and what it is on the resamples that all of them share.
 
-    - `metric`: what was measured.
-    - `table`: the name of the table.
-    - `parts`: its sums over rows.
-    - `drawn`: its values on the resamples; of a share of rows nobody needs them.
-    - `n`: number of rows.
+    Args:
+        metric: What was measured.
+        table: The name of the table.
+        parts: Its sums over rows.
+        drawn: Its values on the resamples; not needed for a share of rows.
+        n: Number of rows.
     """
 
     metric: Metric
@@ -265,7 +330,7 @@ class Measured:
         return named(self.parts.value())
 
     def interval_of_difference(self, other: Measured, group: str, confidence: float) -> tuple[float, float]:
-        """Where the value minus the other's may lie: shares by what each row says, others from paired resamples."""
+        """Interval of the difference to the other: shares by what each row says, others from paired resamples."""
         if self is other:
             return 0.0, 0.0
         if (split := self.split_rows(other)) is not None:
@@ -274,21 +339,27 @@ class Measured:
         difference = self.found[group] - other.found[group]
         return bootstrap_interval(self.drawn[group] - other.drawn[group], difference, confidence, (-width, width))
 
-    def p_value(self, other: Measured, group: str) -> float:
-        """How often luck alone makes such a difference of two equal networks: McNemar's exact test for shares of rows,
-        otherwise the share of resamples that move the difference by as much as it is away from 0."""
+    def p_value(self, other: Measured, group: str) -> tuple[float, bool]:
+        """How often luck alone makes such a difference of two equal networks, and whether that is only an upper bound.
+
+        McNemar's exact test for shares of rows, the paired t-test for means over rows, otherwise the share of resamples
+        that move the difference by as much as it is away from 0.
+        """
         if (split := self.split_rows(other)) is not None:
             from scipy import stats  # only here: it takes long to load
 
-            return stats.binomtest(split[0], sum(split)).pvalue if sum(split) else 1.0
+            return stats.binomtest(split[0], sum(split)).pvalue if sum(split) else 1.0, False
+        if self.parts.is_mean:
+            return paired_t_test(self.parts.columns[:, 1], other.parts.columns[:, 1])[1], False
         difference = self.found[group] - other.found[group]
         moved = np.abs(self.drawn[group] - other.drawn[group] - difference)
         if np.isnan(moved).any():
-            return float("nan")
-        return float((1 + np.count_nonzero(moved >= abs(difference))) / (1 + len(moved)))
+            return float("nan"), False
+        n_extreme = np.count_nonzero(moved >= abs(difference))
+        return float((1 + n_extreme) / (1 + len(moved))), not n_extreme
 
     def split_rows(self, other: Measured) -> tuple[int, int] | None:
-        """How many rows only this one gets and how many only the other; None if the metric is no share of rows."""
+        """How many rows only this one gets and how many only the other; None if the metric is not a share of rows."""
         if not self.parts.splits_rows:
             return None
         gained = self.parts.columns[:, 1] - other.parts.columns[:, 1]
@@ -320,21 +391,16 @@ def _measured(
         for metric in checked_metrics(metrics)
         if metric.subject in ("sets", "table") and all(metric.applies(table) for table in tables.values())
     ]
-    wanted = [(metric, name) for metric in metrics for name in tables]
+    for name, table in tables.items():
+        gather_for(metrics, table, [sets[name]])
+    pairs = [(metric, name) for metric in metrics for name in tables]
     parts = [
-        metric.parts((sets if metric.subject == "sets" else tables)[name])
-        for metric, name in slow("comparison", "metric", wanted)
+        beside_coverage(metric, (sets if metric.subject == "sets" else tables)[name])
+        for metric, name in slow("comparison", "metric", pairs)
     ]
-    drawn = iter(resampled([part for part in parts if not part.splits_rows], resamples, seed))
-    n_labelled = {name: int(np.count_nonzero(table.labelled)) for name, table in tables.items()}
+    drawn = iter(resampled([part for part, _ in parts if not part.splits_rows], resamples, seed))
     lines = [
-        Measured(
-            metric,
-            name,
-            part,
-            {} if part.splits_rows else next(drawn),
-            part.n_rows if metric.labels == "none" else n_labelled[name],
-        )
-        for (metric, name), part in zip(wanted, parts, strict=True)
+        Measured(metric, name, part, {} if part.splits_rows else next(drawn), n)
+        for (metric, name), (part, n) in zip(pairs, parts, strict=True)
     ]
     return [lines[start : start + len(tables)] for start in range(0, len(lines), len(tables))]

@@ -1,6 +1,6 @@
 r"""Seeds and rows together: where a metric of a setting, or the difference of two, may lie for other seeds and other rows.
 
-Every seed of a setting is judged on the same rows. A resample therefore draws rows once, for all seeds and all settings, and
+Every seed of a setting is evaluated on the same rows. A resample therefore draws rows once, for all seeds and all settings, and
 seeds with replacement; its value is the mean over the seeds that it drew:
 
 $$ v^* = \bar v^*_\text{rows} + c \, (\bar v^*_\text{seeds, rows} - \bar v^*_\text{rows}), \qquad
@@ -48,8 +48,9 @@ def repeated(
 ) -> dict[Any, Repeated]:
     """A metric of several settings of the same rows, on the same resamples of them.
 
-    - `settings`: setting → seed → parts of the metric (`metric.parts(sets)`).
-    - `group`: which value of a metric that has one for each group.
+    Args:
+        settings: Setting → seed → parts of the metric (`metric.parts(sets)`).
+        group: Which value of a metric that has one for each group.
     """
     parts = [one for seeds in settings.values() for one in seeds.values()]
     drawn = iter(resampled(parts, resamples, seed))
@@ -73,10 +74,11 @@ def seeds_and_rows_interval(
     confidence: float = CONFIDENCE,
     seed: int = 0,
 ) -> Pair:
-    """Where the mean over all seeds on all rows may lie; of one seed, its value on all rows.
+    """Interval of the mean over all seeds on all rows; of one seed, its value on all rows.
 
-    - `values`: (seeds,) the metric of each seed.
-    - `drawn`: (seeds, resamples) the same on resamples of the rows, those of all seeds alike.
+    Args:
+        values: (seeds,) the metric of each seed.
+        drawn: (seeds, resamples) the same on resamples of the rows, those of all seeds alike.
 
     >>> drawn = np.array([[0.5, 0.6, 0.7], [0.6, 0.7, 0.8]])
     >>> low, high = seeds_and_rows_interval(drawn.mean(axis=1), drawn)
@@ -96,7 +98,7 @@ def seeds_and_rows_interval(
 
 
 def interval_of(metric: Metric, one: Repeated, *, confidence: float = CONFIDENCE, seed: int = 0) -> Pair:
-    """Where a metric of a setting may lie, for other seeds and other rows."""
+    """Interval of a metric of a setting over seeds and rows."""
     return seeds_and_rows_interval(
         one.found, one.drawn, metric.bounds, metric.inflated, confidence=confidence, seed=seed
     )
@@ -110,7 +112,7 @@ def differences(
     confidence: float = CONFIDENCE,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Pairs of settings, judged on the same rows: first minus second, over the seeds that both have.
+    """Pairs of settings, evaluated on the same rows: first minus second, over the seeds that both have.
 
     Columns: `first`, `second`, `difference`, `low`, `high` (seeds and rows, of this pair alone), `t` and `p` of the paired
     t-test over seeds, `p_holm` (corrected for all of these pairs), `comparisons` (how many there are), `seeds`, `n`.

@@ -1,6 +1,6 @@
-"""Where a number may lie, given the rows one happened to have: each kind of metric has the interval that is right for it.
+"""Confidence intervals: each kind of metric has the one that suits it.
 
-- A share of rows, such as accuracy, or a mean of shares over classes, such as macro-accuracy: Wilson's interval, which
+- A share of rows, such as coverage, or a mean of shares over classes, such as macro-coverage: Wilson's interval, which
   needs no resamples, knows that 50 of 50 does not mean "always", and stays within [0, 1].
 - A distance, such as a calibration error: few rows inflate it, for luck also makes a distance. The bootstrap shows by how
   much, and the low end takes it out.
@@ -21,14 +21,14 @@ PSEUDO_ROWS = 2  # at the pooled share, that each class is given: one row of a r
 
 
 def normal_quantile(confidence: float) -> float:
-    """How many standard errors an interval reaches to either side: 1.96 for 95 %."""
+    """Half-width of an interval in standard errors: 1.96 for 95 %."""
     if not 0 < confidence < 1:
         raise ValueError(f"confidence = {confidence} of an interval must lie strictly between 0 and 1, such as 0.95")
     return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
 def wilson_interval(hits: np.ndarray, n: np.ndarray, z: float = 1.96) -> tuple[np.ndarray, np.ndarray]:
-    """Where a share may lie after `hits` of `n` trials, with 95 % confidence unless z says otherwise; NaN without a trial.
+    """Wilson interval of a share after `hits` of `n` trials, with 95 % confidence unless z says otherwise; NaN without a trial.
 
     >>> low, high = wilson_interval(np.array([5]), np.array([10]))
     >>> round(low.item(), 3), round(high.item(), 3)

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from workbench.metrics import confidences
+from workbench.metrics.against_bayes import QUADRANTS, sizes_against_bayes
 from workbench.sets import PredictionSets
 from workbench.tables import LogitTable
 from workbench.tables.groups import rows_by
+from workbench.tables.map_reduce import row_values
 from workbench.tables.ordering import likeliest
-from workbench.tables.passes import row_values
 
-# How two models disagree on a row: the first is the one whose rows are asked for.
+# How two models disagree on a row: the first is the one whose rows are selected.
 ONLY_THIS, ONLY_OTHER, OTHER_SETS = "only this run hits", "only the other hits", "the sets differ"
 DISAGREEMENTS = (ONLY_THIS, ONLY_OTHER, OTHER_SETS)
+OF_SETS = {"sizes", "hit", "holds", "disagreement", "exactly", "two_of", "quadrant"}  # fields of a filter
 
 
 @dataclass(frozen=True, repr=False)
 class RowFilter:
-    """Which rows are asked for: those of which everything that is given holds.
+    """Filter of rows: those for which all given conditions hold.
 
     `sizes` are the smallest and the largest set; `hit` whether the set contains the label (every label of many; rows
     without one are neither hit nor missed);
@@ -30,7 +33,9 @@ class RowFilter:
     the classes) and `holds` classes that are in its set, by their numbers; `groups` are pairs such as `("organ", "leaf")`
     or `("shots", "few")`, in the words of `size_histogram(by=)`; `sure` are the bounds of the largest probability of the
     row, in (low, high] as the bins of a reliability diagram, where more than 1 counts as 1; `disagreement` is one of
-    `DISAGREEMENTS`.
+    `DISAGREEMENTS`; `text` is a part of the text of the row, in upper or lower case; `exactly` are the classes of the set, no
+    more and no fewer; `two_of` are classes of which the set holds at least two; `pair` are the two likeliest classes of the
+    row, in any order; `quadrant` is one of `workbench.metrics.against_bayes.QUADRANTS`.
 
     >>> table = LogitTable.from_probabilities([[0.6, 0.4], [0.9, 0.1], [0.2, 0.8]], labels=[1, 1, 1])
     >>> from workbench.sets import Threshold
@@ -49,40 +54,97 @@ class RowFilter:
     groups: tuple[tuple[str, str], ...] = ()
     sure: tuple[float, float] | None = None
     disagreement: str | None = None
+    text: str | None = None
+    exactly: tuple[int, ...] | None = None
+    two_of: tuple[int, ...] | None = None
+    pair: tuple[int, int] | None = None
+    quadrant: str | None = None
 
     def rows(self, sets: PredictionSets, other: PredictionSets | None = None) -> np.ndarray:
         """The rows, in the order of the table. `other` are the sets of another model, for a disagreement."""
-        table, wanted = sets.table, np.ones(len(sets), bool)
+        table, selected = sets.table, np.ones(len(sets), bool)
         if self.sizes is not None:
             low, high = self.sizes
-            wanted &= (low <= sets.sizes) & (sets.sizes <= high)
+            selected &= (low <= sets.sizes) & (sets.sizes <= high)
         if self.hit is not None:
-            wanted &= sets.labelled & (sets.hits == self.hit)
+            selected &= sets.labelled & (sets.hits == self.hit)
         if self.label is not None:
             rows, classes = table.positives()
-            wanted &= np.isin(np.arange(table.n), rows[classes == self.label])
+            selected &= np.isin(np.arange(table.n), rows[classes == self.label])
         if self.n_labels is not None:
             fewest, most = self.n_labels
             n_labels = np.bincount(table.positives()[0], minlength=table.n)
-            wanted &= (fewest <= n_labels) & (n_labels <= most)
+            selected &= (fewest <= n_labels) & (n_labels <= most)
         for member in self.holds:
-            wanted &= _holds(sets, member)
+            selected &= _holds(sets, member)
         for by, name in self.groups:
             codes, names = rows_by(table, by)
             if name not in names:
                 raise ValueError(f"there is no {name!r} among the groups by {by!r}; there are {', '.join(names)}")
-            wanted &= codes == names.index(name)
+            selected &= codes == names.index(name)
         if self.sure is not None:
             confidence = np.minimum(confidences(table), 1)
-            wanted &= (self.sure[0] < confidence) & (confidence <= self.sure[1])
+            selected &= (self.sure[0] < confidence) & (confidence <= self.sure[1])
+        if self.text is not None:
+            selected &= contains(table, self.text)
         if self.disagreement is not None:
-            wanted &= disagree(sets, other, self.disagreement)
-        return np.flatnonzero(wanted)
+            selected &= disagree(sets, other, self.disagreement)
+        if self.exactly is not None:
+            selected &= sets.sizes == len(self.exactly)
+            for member in self.exactly:
+                selected &= _holds(sets, member)
+        if self.two_of is not None:
+            row = np.repeat(np.arange(len(sets)), sets.sizes)
+            selected &= np.bincount(row[np.isin(sets.classes, self.two_of)], minlength=len(sets)) >= 2
+        if self.pair is not None:
+            selected &= (likeliest_pairs(table) == sorted(self.pair)).all(axis=1)
+        if self.quadrant is not None:
+            selected &= in_quadrant(sets, self.quadrant)
+        return np.flatnonzero(selected)
+
+    def given(self) -> dict[str, object]:
+        """Name → value of the given conditions."""
+        return {each.name: value for each in fields(self) if (value := getattr(self, each.name)) != each.default}
+
+    def within(self, wider: RowFilter) -> RowFilter:
+        """The filter of the rows that this one and a wider one select; a ValueError where one filter cannot say it.
+
+        >>> RowFilter(sizes=(1, 1), sure=(0.2, 0.6)).within(RowFilter(label=3, sure=(0.5, 1)))
+        RowFilter(sizes=(1, 1), label=3, sure=(0.5, 0.6))
+        """
+        both: dict[str, Any] = {**wider.given(), **self.given()}
+        if self.sure is not None and wider.sure is not None:
+            both["sure"] = (max(self.sure[0], wider.sure[0]), min(self.sure[1], wider.sure[1]))
+        for name in (self.given().keys() & wider.given().keys()) - {"sure"}:
+            if getattr(self, name) != getattr(wider, name):
+                raise ValueError(
+                    f"{name} cannot be {getattr(self, name)!r} and {getattr(wider, name)!r} in one filter; leave one out"
+                )
+        return RowFilter(**both)
+
+    @property
+    def needs_sets(self) -> bool:
+        """Whether other sets of the same table select other rows."""
+        return bool(self.given().keys() & OF_SETS)
 
     def __repr__(self) -> str:
-        asked = {field.name: getattr(self, field.name) for field in fields(self)}
-        told = [f"{name}={asked[name]!r}" for name in asked if asked[name] not in (None, ())]
-        return f"RowFilter({', '.join(told)})"
+        return f"RowFilter({', '.join(f'{name}={value!r}' for name, value in self.given().items())})"
+
+
+def in_quadrant(sets: PredictionSets, quadrant: str) -> np.ndarray:
+    """(n,) bool: the rows whose set and Bayes set are small or large in that way, one of `QUADRANTS`."""
+    if quadrant not in QUADRANTS:
+        raise ValueError(f"quadrant = {quadrant!r}; give one of {', '.join(QUADRANTS)}")
+    found: np.ndarray = sizes_against_bayes(sets).quadrants() == list(QUADRANTS).index(quadrant)
+    return found
+
+
+def contains(table: LogitTable, text: str) -> np.ndarray:
+    """(n,) bool: the rows whose text contains this one, in upper or lower case."""
+    if table.texts is None:
+        raise ValueError("this table has no texts to search; give LogitTable(..., texts=...)")
+    query = text.casefold()
+    return np.array([query in each.casefold() for each in table.texts.tolist()])
 
 
 def _holds(sets: PredictionSets, member: int) -> np.ndarray:
@@ -103,6 +165,21 @@ def disagree(sets: PredictionSets, other: PredictionSets | None, how: str) -> np
         return np.concatenate([(one != two).any(axis=1) for (_, _, one), (_, _, two) in pairs])
     chosen: np.ndarray = sets.hits & ~other.hits if how == ONLY_THIS else ~sets.hits & other.hits
     return chosen
+
+
+def likeliest_pairs(table: LogitTable) -> np.ndarray:
+    """(n, 2) the two likeliest classes of each row, by rising number.
+
+    >>> likeliest_pairs(LogitTable([[0.0, 2.0, 1.0]])).tolist()
+    [[1, 2]]
+    """
+    return row_values(table, pairs_of_rows)
+
+
+def pairs_of_rows(part: LogitTable, first_row: int) -> np.ndarray:
+    """The two likeliest classes of some rows."""
+    found = [np.argpartition(-part.probabilities(rows), 1, axis=1)[:, :2] for rows in part.spans()]
+    return np.sort(np.concatenate(found), axis=1)
 
 
 def ambiguity(table: LogitTable) -> np.ndarray:
@@ -163,13 +240,14 @@ def in_order(sets: PredictionSets, rows: np.ndarray, order: str) -> np.ndarray:
 
 
 def listed(sets: PredictionSets, rows: np.ndarray) -> pd.DataFrame:
-    """One line for each of the rows: `row`, `size`, the most probable class and its probability, and with labels `label`
-    (many are parted by a semicolon) and `hit`.
+    """One line for each of the rows: `row` (its number in the table), `id`, `size`, the most probable class and its
+    probability, and with labels `label` (many are parted by a semicolon) and `hit`.
     """
     table, names = sets.table.rows(rows), np.array(sets.table.named_classes(), dtype=object)
     probabilities = table.probabilities()
     columns = {
         "row": rows,
+        "id": table.row_ids if sets.table.ids is not None else rows,
         "size": sets.sizes[rows],
         "most_probable": names[likeliest(probabilities, table.scores, table.link)],
     }
@@ -183,10 +261,10 @@ def listed(sets: PredictionSets, rows: np.ndarray) -> pd.DataFrame:
 
 
 def suggestions(sets: PredictionSets, row: int, most: int = 12) -> pd.DataFrame:
-    """What is known of the classes suggested for a row: its set by falling probability, then the labels it misses.
+    """Return the classes suggested for a row: its set by falling probability, then the labels it misses.
 
     Columns: `class`, `name`, `probability`, `in_set`, `is_label`, and where they are known `posterior`, the exact
-    probability, and `votes`, the share of the people who chose the class. Of a large set the first `most` are told.
+    probability, and `votes`, the share of the people who chose the class. Of a large set only the first `most` are listed.
 
     >>> from workbench.sets import Threshold
     >>> table = LogitTable.from_probabilities([[0.6, 0.3, 0.1]], labels=[2], posterior=[[0.5, 0.0, 0.5]])
@@ -199,17 +277,17 @@ def suggestions(sets: PredictionSets, row: int, most: int = 12) -> pd.DataFrame:
     table = sets.table
     members = sets.members(row)[0]
     labels = np.array([], int) if table.labels is None else table.rows([row]).positives()[1]
-    told = np.concatenate([members[:most], labels[~np.isin(labels, members[:most])]]).astype(int)
+    listed = np.concatenate([members[:most], labels[~np.isin(labels, members[:most])]]).astype(int)
     names = table.named_classes()
     columns = {
-        "class": told,
-        "name": [names[member] for member in told],
-        "probability": table.probabilities([row])[0, told],
-        "in_set": np.isin(told, members),
-        "is_label": np.isin(told, labels),
+        "class": listed,
+        "name": [names[member] for member in listed],
+        "probability": table.probabilities([row])[0, listed],
+        "in_set": np.isin(listed, members),
+        "is_label": np.isin(listed, labels),
     }
     if table.posterior is not None:
-        columns["posterior"] = table.posterior[row, told]
+        columns["posterior"] = table.posterior[row, listed]
     if table.votes is not None:
-        columns["votes"] = table.votes[row, told] / max(table.votes[row].sum(), 1)
+        columns["votes"] = table.votes[row, listed] / max(table.votes[row].sum(), 1)
     return pd.DataFrame(columns)

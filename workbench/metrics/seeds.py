@@ -1,9 +1,9 @@
-"""What runs of several settings and seeds give: the frame of a sweep, and the mean over seeds with its interval."""
+"""Results over seeds: the frame of a sweep, and means over seeds with intervals."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,29 @@ from workbench.sets import Rule
 from workbench.tables import LogitTable
 
 CONFIDENCE = 0.95
+T = TypeVar("T")
 MEASURED = ["rule", "split", "metric", "group", "value", "n"]
+
+
+def best_on_val(values: Mapping[T, Sequence[float]], direction: str = "higher") -> T:
+    """The candidate whose validation values have the best mean over seeds; the first of equals.
+
+    Args:
+        values: Candidate → its value on validation rows for each seed.
+        direction: "higher" or "lower" is better.
+
+    Raises:
+        ValueError: No candidate has a mean that is a number.
+
+    >>> best_on_val({"0.1": [0.5, 0.6], "1.0": [0.7, 0.6]})
+    '1.0'
+    """
+    sign = -1 if direction == "lower" else 1
+    means = {candidate: sign * float(np.mean(each)) for candidate, each in values.items()}
+    numbers = {candidate: mean for candidate, mean in means.items() if not np.isnan(mean)}
+    if not numbers:
+        raise ValueError("no setting has a number on validation rows")
+    return max(numbers, key=lambda candidate: numbers[candidate])
 
 
 def measured_splits(
@@ -23,7 +45,8 @@ def measured_splits(
 ) -> pd.DataFrame:
     """`rule`, `split`, `metric`, `group`, `value` and `n` of one run, on val and on test; rules are fitted on val.
 
-    - `rules`: name → rule. A metric of the probabilities alone has the rule "".
+    Args:
+        rules: Name → rule. A metric of the probabilities alone has the rule "".
     """
     names = {"": "", **{repr(rule): name for name, rule in rules.items()}}
     parts = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,15 +10,16 @@ from typing import Any
 
 import pandas as pd
 
+from workbench.losses.target_size import target_K
+from workbench.metric_spec import MetricSpec
 from workbench.metrics import METRICS, Metric
-from workbench.metrics.base import in_full
-from workbench.metrics.seeds import mean_over_seeds, measured_splits, sweep_frame
+from workbench.metrics.seeds import best_on_val, mean_over_seeds, measured_splits, sweep_frame
 from workbench.sets import AverageK, Rule
 from workbench.store import StoredRun
-from workbench.store.record import target_K
+from workbench.warning_capture import warn
 
 FEWEST = 3  # values of a knob that make a sweep
-SEEDS = ("seed", "data.seed")  # numbers that are no knobs
+SEEDS = ("seed", "data.seed")  # numbers that are not knobs
 SHOWN = ("accuracy", "macro_accuracy", "shot_accuracy", "mean_size", "top_k_accuracy", "negative_log_likelihood")
 
 Setting = dict[str, Any]
@@ -53,7 +53,7 @@ class StoredSweep:
             except (ValueError, KeyError) as error:
                 if _opens(run):
                     raise
-                warnings.warn(f"a run is left out: {error}", stacklevel=2)
+                warn(f"a run is left out: {error}", stacklevel=2)
                 continue
             parts.append((run.key, run.record.settings, measured))
         if not parts:
@@ -76,14 +76,13 @@ def chosen_on_val(summary: pd.DataFrame, varied: Sequence[str], metric: str) -> 
     >>> chosen_on_val(summary, ["loss.epsilon"], "accuracy")[["loss.epsilon", "split", "mean"]].to_numpy().tolist()
     [[1.0, 'val', 0.7], [1.0, 'test', 0.6]]
     """
-    named = summary["metric"].combine(summary["group"], in_full)
+    named = summary["metric"].combine(summary["group"], lambda *of: str(MetricSpec.parse(*of)))
     ranked = summary[(named == metric) & (summary["split"] == "val") & summary["mean"].notna()]
     if ranked.empty:
         raise ValueError(f"metric = {metric!r} has no value on val; it has {', '.join(dict.fromkeys(named))}")
-    name = metric.partition(",")[0].partition(" (")[0]
+    name = MetricSpec.parse(metric).metric.partition(",")[0]
     direction = next(each.direction for each in METRICS if each.name == name)
-    means = ranked["mean"].to_numpy(float)
-    at = int(means.argmin() if direction == "lower" else means.argmax())
+    at = best_on_val({at: [mean] for at, mean in enumerate(ranked["mean"])}, direction)
     chosen: pd.DataFrame = summary.merge(ranked[list(varied)].iloc[[at]], on=list(varied))
     return chosen
 
@@ -96,11 +95,11 @@ def _opens(run: StoredRun) -> bool:
         return False
 
 
-@lru_cache(maxsize=1024)  # the same runs are asked for whenever another joins them
+@lru_cache(maxsize=1024)  # the same runs are read whenever another joins them
 def _measured(
     run: StoredRun, content: frozenset[tuple[str, str]], rule: Rule, metrics: tuple[Metric, ...]
 ) -> pd.DataFrame:
-    """What `measured_splits` says of one run, whose `content` changes when it is trained again."""
+    """Return `measured_splits` of one run; `content` changes when the run is trained again."""
     return measured_splits(run.tables, {rule.short(): rule}, metrics)
 
 

@@ -1,84 +1,138 @@
-"""Backbones with random weights: each is a function of the input shape, channels first, that makes a module.
+"""Backbones: each is a function of the input shape, channels first, that makes a module. Torch is loaded when it is called.
 
 The module turns images (n, channels, height, width) in [0, 1], or rows of numbers, into features (n, d).
 
+>>> import torch
 >>> resnet50((3, 64, 64))(torch.zeros(2, 3, 64, 64)).shape
 torch.Size([2, 2048])
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
+from workbench.networks.base import DRAWINGS, IMAGES, NONE, TRAINED, backbone
 
-from workbench.networks.base import IMAGES, NONE, backbone
+if TYPE_CHECKING:
+    from torch import nn
 
 
 @backbone("Linear", weights=NONE)
 def linear(input_shape: tuple[int, ...]) -> nn.Module:
     """No layer at all: the features are the inputs, so the network is its head."""
+    from torch import nn
+
     return nn.Flatten()
 
 
 @backbone("MLP")
 def mlp(input_shape: tuple[int, ...], width: int = 256) -> nn.Module:
     """Two hidden layers."""
+    import torch
+    from torch import nn
+
     n_inputs = torch.Size(input_shape).numel()
     return nn.Sequential(nn.Flatten(), nn.Linear(n_inputs, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU())
+
+
+@backbone("Narrow MLP")
+def mlp_narrow(input_shape: tuple[int, ...]) -> nn.Module:
+    """Two hidden layers of eight units, too few to memorise."""
+    return mlp(input_shape, width=8)
 
 
 @backbone("CNN", inputs=IMAGES)
 def cnn(input_shape: tuple[int, ...], width: int = 48) -> nn.Module:
     """Four convolutions for photographs of 28 to 64 pixels, quick enough for one CPU core."""
+    from torch import nn
+
+    from workbench.networks.layers import activated
+
     return nn.Sequential(
-        _activated(input_shape[0], width // 4, size=5, stride=2),
-        _activated(width // 4, width // 2),
+        activated(input_shape[0], width // 4, size=5, stride=2),
+        activated(width // 4, width // 2),
         nn.MaxPool2d(2),
-        _activated(width // 2, width),
+        activated(width // 2, width),
         nn.MaxPool2d(2),
-        _activated(width, width),
+        activated(width, width),
         nn.AdaptiveMaxPool2d(1),
         nn.Flatten(),
     )
 
 
+@backbone("VGG5", inputs=IMAGES)
+def vgg5(input_shape: tuple[int, ...], width: int = 16) -> nn.Module:
+    """Five 3 × 3 convolutions with batch normalisation for images of 16 to 32 pixels; it can memorise some thousand of them."""
+    from torch import nn
+
+    from workbench.networks.layers import activated
+
+    return nn.Sequential(
+        activated(input_shape[0], width),
+        nn.MaxPool2d(2),
+        activated(width, 2 * width),
+        nn.MaxPool2d(2),
+        activated(2 * width, 4 * width),
+        activated(4 * width, 4 * width),
+        nn.MaxPool2d(2),
+        activated(4 * width, 8 * width),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+    )
+
+
+@backbone("Narrow VGG5", inputs=IMAGES)
+def vgg5_narrow(input_shape: tuple[int, ...]) -> nn.Module:
+    """VGG5 with a quarter of its channels, too few to memorise."""
+    return vgg5(input_shape, width=4)
+
+
 @backbone("Small ResNet-18", inputs=IMAGES)
 def resnet18_small(input_shape: tuple[int, ...]) -> nn.Module:
     """ResNet-18 for small images: a 3 × 3 stem that keeps the resolution, as is usual on CIFAR."""
+    from workbench.networks.layers import BasicBlock, ResNet
+
     return ResNet(input_shape[0], BasicBlock, (2, 2, 2, 2), small=True)
 
 
 @backbone("ResNet-18", inputs=IMAGES)
 def resnet18(input_shape: tuple[int, ...]) -> nn.Module:
     """ResNet-18 for photographs of about 224 pixels."""
+    from workbench.networks.layers import BasicBlock, ResNet
+
     return ResNet(input_shape[0], BasicBlock, (2, 2, 2, 2))
 
 
 @backbone("ResNet-34", inputs=IMAGES)
 def resnet34(input_shape: tuple[int, ...]) -> nn.Module:
     """ResNet-34 for photographs of about 224 pixels."""
+    from workbench.networks.layers import BasicBlock, ResNet
+
     return ResNet(input_shape[0], BasicBlock, (3, 4, 6, 3))
 
 
 @backbone("ResNet-50", inputs=IMAGES)
 def resnet50(input_shape: tuple[int, ...]) -> nn.Module:
     """ResNet-50 for photographs of about 224 pixels."""
+    from workbench.networks.layers import Bottleneck, ResNet
+
     return ResNet(input_shape[0], Bottleneck, (3, 4, 6, 3))
 
 
 @backbone("DenseNet 40-40", inputs=IMAGES)
 def densenet40_40(input_shape: tuple[int, ...], growth: int = 40) -> nn.Module:
     """DenseNet of depth 40 and growth 40, the CIFAR network of Garcin et al. (Huang et al. 2017, without bottlenecks)."""
+    from torch import nn
+
+    from workbench.networks.layers import DenseLayer, convolution, preactivated
+
     width, layers_of_a_block = 16, 12
-    layers: list[nn.Module] = [_convolution(input_shape[0], width)]
+    layers: list[nn.Module] = [convolution(input_shape[0], width)]
     for block in range(3):
         if block > 0:  # a transition halves the resolution
-            layers += [*_preactivated(width, width, size=1), nn.AvgPool2d(2)]
+            layers += [*preactivated(width, width, size=1), nn.AvgPool2d(2)]
         for _ in range(layers_of_a_block):
-            layers.append(_DenseLayer(width, growth))
+            layers.append(DenseLayer(width, growth))
             width += growth
     return nn.Sequential(*layers, nn.BatchNorm2d(width), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten())
 
@@ -90,120 +144,47 @@ def vgg16(input_shape: tuple[int, ...]) -> nn.Module:
     Column D of Simonyan and Zisserman 2015, as is usual on CIFAR. The one for photographs of 224 pixels, with its hidden
     layers and its weights for ImageNet, is `torchvision:vgg16:DEFAULT` where torchvision is installed.
     """
+    from torch import nn
+
+    from workbench.networks.layers import activated
+
     n_in, layers = input_shape[0], list[nn.Module]()
     for stage, (width, n_convolutions) in enumerate(((64, 2), (128, 2), (256, 3), (512, 3), (512, 3))):
         if stage > 0:
             layers.append(nn.MaxPool2d(2))
         for _ in range(n_convolutions):
-            layers.append(_activated(n_in, width))
+            layers.append(activated(n_in, width))
             n_in = width
     return nn.Sequential(*layers, nn.AdaptiveMaxPool2d(1), nn.Flatten())
 
 
-class BasicBlock(nn.Module):
-    """Two convolutions beside a shortcut."""
+@backbone("EfficientNet-Lite0", inputs=IMAGES, weights=TRAINED)
+def efficientnet_lite0(input_shape: tuple[int, ...]) -> nn.Module:
+    """EfficientNet-Lite0 with its weights for ImageNet: 1 280 features (Tan and Le 2019; Apache licence).
 
-    expansion = 1
-
-    def __init__(self, n_in: int, width: int, stride: int) -> None:
-        super().__init__()
-        self.conv1, self.bn1 = _convolution(n_in, width, stride=stride), nn.BatchNorm2d(width)
-        self.conv2, self.bn2 = _convolution(width, width), nn.BatchNorm2d(width)
-        self.downsample = _shortcut(n_in, width, stride)
-
-    def forward(self, x: Tensor) -> Tensor:
-        inside = F.relu(self.bn1(self.conv1(x)))
-        return F.relu(self.bn2(self.conv2(inside)) + self.downsample(x))
-
-
-class Bottleneck(nn.Module):
-    """Three convolutions beside a shortcut, the middle one on a quarter of the channels.
-
-    It is the middle one that halves the resolution, as in the weights everybody uses; He et al. 2016 let the first do it.
+    Architecture and weights come in two packages, so nothing is downloaded. Images with a side of less than 128 pixels
+    are enlarged.
     """
+    from workbench.networks.pretrained import efficientnet
 
-    expansion = 4
-
-    def __init__(self, n_in: int, width: int, stride: int) -> None:
-        super().__init__()
-        n_out = width * self.expansion
-        self.conv1, self.bn1 = _convolution(n_in, width, size=1), nn.BatchNorm2d(width)
-        self.conv2, self.bn2 = _convolution(width, width, stride=stride), nn.BatchNorm2d(width)
-        self.conv3, self.bn3 = _convolution(width, n_out, size=1), nn.BatchNorm2d(n_out)
-        self.downsample = _shortcut(n_in, n_out, stride)
-
-    def forward(self, x: Tensor) -> Tensor:
-        inside = F.relu(self.bn1(self.conv1(x)))
-        inside = F.relu(self.bn2(self.conv2(inside)))
-        return F.relu(self.bn3(self.conv3(inside)) + self.downsample(x))
+    return efficientnet(input_shape)
 
 
-class ResNet(nn.Module):
-    """Residual network without its last layer (He et al. 2016).
+@backbone("Published MLP", inputs=DRAWINGS, weights=TRAINED, classifier=True)
+def symbols_mlp(input_shape: tuple[int, ...]) -> nn.Module:
+    """The published network of the drawing pad with its weights: two layers of 500 sigmoids, 378 symbols.
 
-    Parameters have the names under which weights for ImageNet are published, so that those can be loaded.
-
-    Why not torchvision's, which is `torchvision:resnet50` here where it is installed? It is no dependency: its releases each
-    go with one of torch, and a run by the name `resnet18` must be the same run on a machine without it. And its ResNets have
-    neither the small stem of CIFAR nor images of one channel, which would be as many lines again around them.
+    M. Thoma, hwrt 0.2.1 (MIT licence, beside the weights in `workbench/drawings`). On data of these 378 classes its last layer
+    is the head of a run; on others its scores are features.
     """
+    import torch
+    from torch import nn
 
-    def __init__(
-        self,
-        channels: int,
-        block: type[BasicBlock] | type[Bottleneck],
-        blocks: Sequence[int],  # of each stage
-        *,
-        small: bool = False,  # images: the stem keeps their resolution
-    ) -> None:
-        super().__init__()
-        self.conv1 = _convolution(channels, 64) if small else _convolution(channels, 64, size=7, stride=2)
-        self.bn1 = nn.BatchNorm2d(64)
-        self.maxpool = nn.Identity() if small else nn.MaxPool2d(3, stride=2, padding=1)
-        n_in = 64
-        for stage, n_blocks in enumerate(blocks):
-            width, layers = 64 * 2**stage, []
-            for place in range(n_blocks):
-                layers.append(block(n_in, width, stride=2 if stage > 0 and place == 0 else 1))
-                n_in = width * block.expansion
-            self.add_module(f"layer{stage + 1}", nn.Sequential(*layers))
-        for module in self.modules():
-            if isinstance(module, nn.Conv2d):
-                nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+    from workbench.drawings.network import layers
 
-    def forward(self, images: Tensor) -> Tensor:
-        x = self.maxpool(F.relu(self.bn1(self.conv1(images))))
-        for name, stage in self.named_children():
-            if name.startswith("layer"):
-                x = stage(x)
-        features: Tensor = x.mean((2, 3))
-        return features
-
-
-class _DenseLayer(nn.Module):
-    """Adds `growth` channels to those that come in."""
-
-    def __init__(self, n_in: int, growth: int) -> None:
-        super().__init__()
-        self.body = nn.Sequential(*_preactivated(n_in, growth, size=3))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.cat([x, self.body(x)], dim=1)
-
-
-def _convolution(n_in: int, n_out: int, size: int = 3, stride: int = 1) -> nn.Conv2d:
-    return nn.Conv2d(n_in, n_out, size, stride=stride, padding=size // 2, bias=False)
-
-
-def _activated(n_in: int, n_out: int, size: int = 3, stride: int = 1) -> nn.Sequential:
-    return nn.Sequential(_convolution(n_in, n_out, size, stride), nn.BatchNorm2d(n_out), nn.ReLU())
-
-
-def _preactivated(n_in: int, n_out: int, size: int) -> tuple[nn.Module, ...]:
-    return nn.BatchNorm2d(n_in), nn.ReLU(), _convolution(n_in, n_out, size)
-
-
-def _shortcut(n_in: int, n_out: int, stride: int) -> nn.Module:
-    if stride == 1 and n_in == n_out:
-        return nn.Identity()
-    return nn.Sequential(_convolution(n_in, n_out, size=1, stride=stride), nn.BatchNorm2d(n_out))
+    modules: list[nn.Module] = [nn.Flatten()]
+    for matrix, bias in layers():
+        linear = nn.Linear(*matrix.shape)
+        linear.weight.data, linear.bias.data = torch.from_numpy(matrix.T).float(), torch.from_numpy(bias).float()
+        modules += [linear, nn.Sigmoid()]
+    return nn.Sequential(*modules[:-1])  # the last layer gives scores

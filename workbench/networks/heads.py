@@ -59,7 +59,7 @@ def with_head(
         )
     if head == "new" or outputs.shape[1] != n_classes:
         return backbone, _head(loss, outputs.shape[1], n_classes)
-    found = _taken_apart(backbone, input_shape, n_classes)
+    found = _split_head(backbone, input_shape, n_classes)
     if found is None:
         raise ValueError(
             f"the model returns {n_classes} numbers for {n_classes} classes: its scores, or features? Its last step is no "
@@ -70,19 +70,19 @@ def with_head(
     return backbone, last if loss.head == "linear" and loss.heads == 1 else _head(loss, last.in_features, n_classes)
 
 
-def _taken_apart(model: nn.Module, input_shape: tuple[int, ...], n_classes: int) -> tuple[nn.Module, nn.Linear] | None:
-    """What comes before the linear layer whose outputs are those of the model, and that layer; None if there is none."""
+def _split_head(model: nn.Module, input_shape: tuple[int, ...], n_classes: int) -> tuple[nn.Module, nn.Linear] | None:
+    """Split a model into its body and the linear layer that computes its outputs; None if there is none."""
     layers = {name: layer for name, layer in model.named_modules() if isinstance(layer, nn.Linear)}
-    said: dict[str, Tensor] = {}
+    outputs_of: dict[str, Tensor] = {}
 
     def remember(name: str) -> Callable[..., None]:
-        return lambda _layer, _inputs, output: said.update({name: output})
+        return lambda _layer, _inputs, output: outputs_of.update({name: output})
 
     hooks = [layer.register_forward_hook(remember(name)) for name, layer in layers.items()]
     outputs = _outputs(model, input_shape)
     for hook in hooks:
         hook.remove()
-    last = next((name for name, output in said.items() if output is outputs), None)
+    last = next((name for name, output in outputs_of.items() if output is outputs), None)
     if last is None:
         return None
     layer = layers[last]
@@ -105,7 +105,7 @@ def _head(loss: Loss, n_features: int, n_classes: int) -> nn.Module:
 
 
 def _outputs(model: nn.Module, input_shape: tuple[int, ...]) -> Tensor:
-    """What the model returns when it is shown two blank inputs."""
+    """Return the output of the model for two blank inputs."""
     if not isinstance(model, nn.Module):
         raise ValueError(f"a model must be a torch Module that returns features, not {type(model).__name__}")
     training = model.training

@@ -2,7 +2,7 @@
 
 A backbone sees images as float (n, channels, height, width) in [0, 1], and rows of numbers standardised with the mean
 and deviation of the training split. It returns features (n, d); the head turns them into scores (n, L), or (n, 2, L).
-A network of one's own that already ends in a linear layer with L scores is taken apart: that layer is the head.
+A custom network that already ends in a linear layer with L scores is taken apart: that layer is the head.
 
 >>> from workbench.losses import CrossEntropy
 >>> network = build_network("mlp", CrossEntropy(), input_shape=(16,), n_classes=26)
@@ -14,19 +14,16 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import safetensors.torch
 import torch
 from torch import Tensor, nn
 
-from workbench.lookup import named
 from workbench.losses import Loss
-from workbench.networks import BACKBONES
-from workbench.networks.base import RANDOM
+from workbench.networks.by_name import backbone_named, has_scores
 from workbench.networks.heads import with_head
-from workbench.networks.pretrained import TORCHVISION, from_torchvision
 
 ROWS_OF_A_BLOCK = 4096  # whose deviations are held in float64 at a time
 
@@ -107,33 +104,13 @@ def build_network(
     channels_first = (input_shape[2], *input_shape[:2]) if len(input_shape) == 3 else tuple(input_shape)
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
-        backbone = copy.deepcopy(model) if isinstance(model, nn.Module) else _made(model, channels_first)
-        given = head if foreign(model) else "new"
+        backbone = copy.deepcopy(model) if isinstance(model, nn.Module) else _build(model, channels_first)
+        given = head if has_scores(model) else "new"
         backbone, last = with_head(backbone, loss, channels_first, n_classes, given)
     return Network(backbone, last, tuple(input_shape))
 
 
-def foreign(model: str | nn.Module) -> bool:
-    """Whether a model is somebody's own, a Module or `module:factory`, which may be a whole classifier."""
-    return isinstance(model, nn.Module) or not (model in BACKBONES or model.startswith(TORCHVISION))
-
-
-def backbone_named(name: str, *, allowed: Iterable[str] | None = None) -> Callable[[tuple[int, ...]], nn.Module]:
-    """The function that makes a backbone for an input shape.
-
-    `torchvision:name` is a network of torchvision, and `module:factory` finds a function that lives elsewhere, in one of
-    the `allowed` modules if the name is only data (`lookup.named`).
-    """
-    if name.startswith(TORCHVISION):
-        return from_torchvision(name)
-    others = ", torchvision:name; or give module:factory or a torch Module"
-    factory: Callable[[tuple[int, ...]], nn.Module] = named(name, BACKBONES, "model", others=others, allowed=allowed)
-    if not callable(factory):
-        raise ValueError(f"{name!r} is not a function that takes an input shape and returns a torch Module")
-    return factory
-
-
-def _made(name: str, channels_first: tuple[int, ...]) -> nn.Module:
+def _build(name: str, channels_first: tuple[int, ...]) -> nn.Module:
     factory = backbone_named(name)
     try:
         return factory(channels_first)
@@ -141,13 +118,6 @@ def _made(name: str, channels_first: tuple[int, ...]) -> nn.Module:
         raise ValueError(
             f"{name!r} does not make a model: it is called with the input shape, {channels_first} ({error})"
         ) from error
-
-
-def random_weights(name: str) -> bool:
-    """Whether the backbone of this name has weights that know nothing yet. `linear` has none at all."""
-    if name.startswith(TORCHVISION):
-        return ":" not in name.removeprefix(TORCHVISION)
-    return name in BACKBONES and BACKBONES[name].weights == RANDOM
 
 
 def weights_digest(module: nn.Module) -> str:

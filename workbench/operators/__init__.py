@@ -6,7 +6,7 @@ from workbench.operators.networks import selection_network
 from workbench.operators.noised import noised_kth_largest
 from workbench.operators.order import kth_largest, top_sum
 from workbench.operators.projections import project_top_k_simplex, sparsemax
-from workbench.operators.ranking import comparator_network_sort, neural_sort, sinkhorn_sort, soft_sort
+from workbench.operators.relaxed_sorts import comparator_network_sort, neural_sort, sinkhorn_sort, soft_sort
 from workbench.operators.smoothed import exact_noised_kth_largest
 
 __all__ = [

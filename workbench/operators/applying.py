@@ -1,4 +1,4 @@
-"""What `torch.func` is doing: whether a tensor is mapped, and a function of our own called at little cost where none is."""
+"""State of `torch.func`: whether a tensor is batched, and cheap calls of custom functions where none is."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def is_mapped(tensor: Tensor) -> bool:
 def is_here(tensor: Tensor) -> bool:
     """Whether the values of a tensor can be looked at for nothing: on the CPU, and neither mapped nor being compiled.
 
-    A GPU that is asked for a value must first finish what it was given, and then waits to be given more. So all that
+    Reading a value from a GPU waits for all queued work and leaves the GPU idle afterwards. So all that
     looks at values, checks of labels and shortcuts by way of NumPy, is for tensors that are here. Elsewhere a formula does
     without: the tests try each on torch's `meta` device, where tensors have no values.
     """

@@ -7,7 +7,7 @@ wire r carries the (r+1)-th largest value, for r < k. The depth of a network is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -100,9 +100,25 @@ def _bitonic_merge(pairs: np.ndarray) -> list[Layer]:
 
 def _splitter(n: int, k: int) -> list[Layer]:
     """Compare only wires of which nothing distinguishes their rank yet, until the first k ranks have one wire each."""
-    minimum_rank = np.zeros(n, dtype=np.int64)  # so many values are known to be at least as large
     free_from = np.zeros(n, dtype=np.int64)  # the first layer in which a wire is idle again
     layers: list[list[Layer]] = []
+    for wires, _ in selecting_cascades(n, k):
+        cascade = splitter_cascade(wires)
+        start = int(free_from[wires].max())
+        layers += [[] for _ in range(start + len(cascade) - len(layers))]
+        for t, layer in enumerate(cascade, start):
+            layers[t].append(layer)
+        free_from[wires] = start + len(cascade)
+    return [np.concatenate(parts) for parts in layers]
+
+
+def selecting_cascades(n: int, k: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The wires of each splitter cascade that selects the k largest of n values, and the minimum ranks (n,) after it.
+
+    >>> [(wires.tolist(), ranks.tolist()) for wires, ranks in selecting_cascades(4, 2)]
+    [([0, 1, 2, 3], [0, 1, 1, 3]), ([1, 2], [0, 1, 2, 3])]
+    """
+    minimum_rank = np.zeros(n, dtype=np.int64)  # so many values are known to be at least as large
     tied = True
     while tied:
         tied = False
@@ -111,14 +127,8 @@ def _splitter(n: int, k: int) -> list[Layer]:
             if len(wires) < 2:
                 continue
             tied = True
-            cascade = splitter_cascade(wires)
-            start = int(free_from[wires].max())
-            layers += [[] for _ in range(start + len(cascade) - len(layers))]
-            for t, layer in enumerate(cascade, start):
-                layers[t].append(layer)
-            free_from[wires] = start + len(cascade)
             minimum_rank[wires] += minimum_ranks(len(wires))
-    return [np.concatenate(parts) for parts in layers]
+            yield wires, minimum_rank.copy()
 
 
 def splitter_cascade(wires: np.ndarray) -> list[Layer]:

@@ -10,20 +10,25 @@ import math
 from collections.abc import Callable
 from functools import partial
 from numbers import Integral
+from statistics import NormalDist
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from workbench.operators.order import (
+    BLOCK,
     check_noise_scale,
     check_order,
     in_plain_memory,
     kth_largest,
-    kth_value,
-    parted,
+    kth_place,
+    largest,
 )
 
-NUMBERS_AT_ONCE = 2**20  # of noise, that are drawn together even where there are fewer scores
+NUMBERS_AT_ONCE = 2**21  # of noise, that are drawn together even where there are fewer scores
+ENOUGH_CONTENDERS = 300  # classes whose noise costs as much as the arrivals of a row
+MOST_EXPECTED = 50  # arrivals above the usual level of a row, from which on the other ways cost less
 
 
 def noised_kth_largest(
@@ -36,10 +41,11 @@ def noised_kth_largest(
 ) -> Tensor:
     r"""The k-th largest score under Gaussian noise, averaged over a few draws: a smooth stand-in for `kth_largest`.
 
-    - `scores`: (…, L), any number of leading dimensions.
-    - `k`: which place, counted from 1.
-    - `epsilon`: ε, the scale of the noise.
-    - `n_samples`: M, the number of draws.
+    Args:
+        scores: (…, L), any number of leading dimensions.
+        k: Which place, counted from 1.
+        epsilon: ε, the scale of the noise.
+        n_samples: M, the number of draws.
 
     $$\widehat{\mathrm{top}}_{k,\varepsilon,M}(s) = \frac1M \sum_{m=1}^{M} \mathrm{top}_k(s + \varepsilon Z_m),
       \qquad Z_m \sim \mathcal N(0, I_L)$$
@@ -82,13 +88,9 @@ def noised_holders(
 def _holders(scores: Tensor, noise: Tensor, k: int, epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
     """The class that holds the k-th place of each draw, the noise it had and its noised score: (..., n_samples) each."""
     noised = torch.add(scores.unsqueeze(-2), noise, alpha=epsilon)  # (..., n_samples, L)
-    value = kth_value(noised, k).unsqueeze(-1)
-    if in_plain_memory(noised):  # NumPy finds a lonely True five times quicker
-        holder = torch.from_numpy((noised.numpy() == value.numpy()).argmax(-1)).unsqueeze(-1)
-    else:
-        holder = (noised == value).byte().argmax(-1, keepdim=True)
-    drawn = noise.gather(-1, holder).where(~value.isnan(), math.nan)  # nobody holds a place among scores of NaN
-    return holder.squeeze(-1), drawn.squeeze(-1), value.squeeze(-1)
+    value, holder = kth_place(noised, k)
+    drawn = noise.gather(-1, holder.unsqueeze(-1)).squeeze(-1)
+    return holder, drawn.where(~value.isnan(), math.nan), value  # no class holds a place among scores of NaN
 
 
 def _drawn_holders(
@@ -106,22 +108,27 @@ def _drawn_holders(
         generator.seed()
     normal = partial(torch.randn, generator=generator, dtype=scores.dtype, device=scores.device)
     n_classes = scores.shape[-1]
-    m = _number_of_contenders(scores, k, epsilon, n_samples) if in_plain_memory(scores) else n_classes
+    if not in_plain_memory(scores):
+        return _holders_of_noise_on_all(scores, k, epsilon, n_samples, normal)
+    m = _number_of_contenders(scores, k, epsilon, n_samples)
+    if m > ENOUGH_CONTENDERS and (found := _holders_by_arrival(scores, k, epsilon, n_samples, generator)):
+        return found
     if m > 0.7 * n_classes:
         return _holders_of_noise_on_all(scores, k, epsilon, n_samples, normal)
 
-    rest, contenders = parted(scores, m)
+    contenders = largest(scores, m)
     contending = scores.gather(-1, contenders)  # (..., m)
     noise = normal((*scores.shape[:-1], n_samples, m))
     places, drawn, bar = _holders(contending, noise, k, epsilon)
     holders = contenders.gather(-1, places)
     n_of_rest = n_samples * (n_classes - m)
     largest_of_rest = _largest_of_normals(n_of_rest, bar[..., 0], generator)
-    unsettled = contending[..., 0] + epsilon * largest_of_rest > bar.amin(-1)
+    unsettled = contending.amin(-1) + epsilon * largest_of_rest > bar.amin(-1)
     if unsettled.any():
         of_rest = _normals_below(largest_of_rest[unsettled], n_of_rest, generator)
         all_noise = torch.cat([of_rest.unflatten(-1, (n_samples, -1)), noise[unsettled]], -1)
-        classes = torch.cat([rest[unsettled], contenders[unsettled]], -1)
+        rest = torch.ones_like(scores[unsettled], dtype=torch.bool).scatter_(-1, contenders[unsettled], False)
+        classes = torch.cat([rest.nonzero()[:, -1].view(len(rest), -1), contenders[unsettled]], -1)
         places, drawn[unsettled], _ = _holders(scores[unsettled].gather(-1, classes), all_noise, k, epsilon)
         holders[unsettled] = classes.gather(-1, places)
     return holders, drawn
@@ -144,6 +151,77 @@ def _holders_of_noise_on_all(
     ]
     holders, drawn = (torch.cat(part).view(*scores.shape[:-1], n_samples) for part in zip(*parts, strict=True))
     return holders, drawn
+
+
+def _holders_by_arrival(
+    scores: Tensor, k: int, epsilon: float, n_samples: int, generator: torch.Generator
+) -> tuple[Tensor, Tensor] | None:
+    r"""The holders and their noise where noise reaches all classes; None where a score stands out, so that this costs more.
+
+    While a level v falls, the noised score of class j comes up at the rate $r(x) / \varepsilon$ with $r = \varphi / \Phi$
+    and $x = (v - s_j) / \varepsilon$. The logarithm of r is concave, so each of its tangents is a bound:
+    $r(x) \le r(x_0)\, e^{-g (x - x_0)}$ with $g = x_0 + r(x_0)$. What comes up at the rate of the bound is drawn in falling
+    order: the levels of a Gumbel process, each with a class from $\mathrm{softmax}(g s / \varepsilon)$, and kept with the
+    probability rate over bound. The first that is kept of a class is its noised score, so the k-th class to come up holds
+    the k-th place. The law is that of noise on every class, whatever $x_0$ is: only the cost depends on it.
+    """
+    rows = scores.reshape(-1, scores.shape[-1])
+    some = rows[:, ::BLOCK].contiguous()
+    mean = some.mean(-1, keepdim=True)
+    spread = ((some - mean).square().mean(-1, keepdim=True) + epsilon**2).sqrt()
+    quantile = NormalDist().inv_cdf(1 - k / rows.shape[-1])
+    usual = mean + spread * quantile  # about where the k-th place is
+    if not ((some > usual - 4 * epsilon).sum(-1) >= k).all():  # too few classes may ever come up there
+        return None
+    x0 = quantile * epsilon / float(spread.mean())
+    r0 = math.exp(-(x0**2) / 2) / math.erfc(-x0 / math.sqrt(2)) / math.sqrt(math.pi / 2)
+    g = x0 + r0
+    weights = torch.sub(rows, usual).mul_(g / epsilon).exp_().cumsum(-1, dtype=torch.float64)
+    expected = weights[:, -1] * (r0 * math.exp(g * x0) / g)  # arrivals above the usual level, by the bound
+    if not (float(expected.mean()) < MOST_EXPECTED and float(expected.amax()) < 100 * MOST_EXPECTED):
+        return None
+    n = int(expected.mean() + 1.5 * expected.mean().sqrt()) + 2
+    numbers = np.random.Generator(np.random.SFC64(int(torch.randint(2**63 - 1, (), generator=generator))))
+
+    first = (usual[:, 0] + expected.log() * (epsilon / g)).numpy()
+    flat, dtype = rows.numpy().ravel(), rows.numpy().dtype
+    held, noise = np.empty(len(rows) * n_samples, np.int64), np.empty(len(rows) * n_samples, dtype)
+    line = np.arange(len(held))  # one for each draw of a row; those that are not settled yet
+    passed, levels, cells = (
+        np.zeros((1, len(line))),
+        np.empty((0, len(line)), dtype),
+        np.empty((0, len(line)), np.int64),
+    )
+    while len(line):
+        row = line // n_samples
+        passed = passed[-1] + numbers.standard_exponential((n, len(line))).cumsum(0)
+        level = (first[row] - epsilon / g * np.log(passed)).astype(dtype)
+        cell = _cells(weights.numpy(), row, numbers.random((n, len(line))))
+        x = (level - flat.take(cell)) / epsilon
+        tail = torch.erfc(torch.from_numpy(x * -math.sqrt(0.5))).numpy() * math.sqrt(math.pi / 2)
+        kept = numbers.random((n, len(line))) * r0 * tail < np.exp(g * (x - x0) - x * x / 2)
+        levels, cells = np.concatenate([levels, level]), np.concatenate([cells, np.where(kept, cell, -1)])
+        new = cells >= 0
+        for distance in range(1, len(cells)):
+            new[distance:] &= cells[distance:] != cells[:-distance]
+        count = new.cumsum(0)
+        place = (count == k).argmax(0), np.arange(len(line))
+        held[line], noise[line] = cells[place], (levels[place] - flat.take(cells[place])) / epsilon
+        n, few = 2 * n, count[-1] < k
+        line, passed, levels, cells = line[few], passed[:, few], levels[:, few], cells[:, few]
+    shape = *scores.shape[:-1], n_samples
+    return torch.from_numpy(held % rows.shape[-1]).view(shape), torch.from_numpy(noise).view(shape)
+
+
+def _cells(weights: np.ndarray, row: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """Positions among all scores: of the class of each row up to which this share of its weights lies, by bisection."""
+    n_classes = weights.shape[-1]
+    below, cells = share * weights[row, -1], np.tile(row * n_classes, (len(share), 1))
+    while n_classes > 1:
+        half = n_classes // 2
+        cells += half * (weights.take(cells + (half - 1)) <= below)
+        n_classes -= half
+    return cells
 
 
 def _number_of_contenders(scores: Tensor, k: int, epsilon: float, n_samples: int) -> int:
@@ -182,8 +260,8 @@ def _checked_noise(scores: Tensor, noise: Tensor) -> Tensor:
         or noise.shape[-1] != n_classes
         or noise.shape[-2] == 0
     ):
-        wanted = ", ".join(map(str, [*rows, "n_samples", n_classes]))
+        expected = ", ".join(map(str, [*rows, "n_samples", n_classes]))
         raise ValueError(
-            f"noise has shape {tuple(noise.shape)}; give ({wanted}): one standard normal per draw and class"
+            f"noise has shape {tuple(noise.shape)}; give ({expected}): one standard normal per draw and class"
         )
     return noise.to(scores)

@@ -9,17 +9,21 @@ from __future__ import annotations
 import math
 from numbers import Integral
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from workbench.operators import applying
 
+BLOCK = 16  # values whose maximum stands for them
+
 
 def kth_largest(scores: Tensor, k: int) -> Tensor:
     r"""The k-th largest score of each row, $\mathrm{top}_k(s)$. Its gradient is 1 at the class that holds it.
 
-    - `scores`: (…, L), any number of leading dimensions.
-    - `k`: which place, counted from 1.
+    Args:
+        scores: (…, L), any number of leading dimensions.
+        k: Which place, counted from 1.
 
     Of tied classes the one with the lower index counts as larger. Paper: Garcin et al. 2022, Eq. 1.
 
@@ -30,15 +34,16 @@ def kth_largest(scores: Tensor, k: int) -> Tensor:
     (2.4, [1.0, 0.0, 0.0, 0.0])
     """
     check_order(scores, k, least=1)
-    value, _, tied, place = _around_kth_place(scores.detach(), k)
-    return _sum_of(scores, tied & (place == k), value)
+    value, holder = kth_place(scores.detach(), k)
+    return scores.gather(-1, holder.unsqueeze(-1)).squeeze(-1).where(~value.isnan(), math.nan)
 
 
 def top_sum(scores: Tensor, k: int) -> Tensor:
     r"""The sum of the k largest scores, $\mathrm{top}\Sigma_k(s)$. Its gradient is 1 at those k classes.
 
-    - `scores`: (…, L), any number of leading dimensions.
-    - `k`: how many are summed.
+    Args:
+        scores: (…, L), any number of leading dimensions.
+        k: How many are summed.
 
     Of tied classes the one with the lower index counts as larger; k = 0 gives 0. Paper: Garcin et al. 2022, Eq. 2.
 
@@ -48,30 +53,39 @@ def top_sum(scores: Tensor, k: int) -> Tensor:
     [1.0, 1.0, 0.0, 1.0]
     """
     check_order(scores, k, least=0)
-    if k == 0:
-        return scores.new_zeros(scores.shape[:-1])
-    value, above, tied, place = _around_kth_place(scores.detach(), k)
-    return _sum_of(scores, above | (tied & (place <= k)), value)
+    return scores.gather(-1, top_classes(scores.detach(), k)).sum(-1)
 
 
-def _around_kth_place(scores: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The k-th largest score, which classes are above it, which are tied with it, and the place of each of the tied."""
+def kth_place(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """The k-th largest score of each row and the class that holds it, without a gradient."""
     value = kth_value(scores, k)
-    above, tied = scores > value.unsqueeze(-1), scores == value.unsqueeze(-1)
-    place = above.sum(-1, keepdim=True) + tied.cumsum(-1, dtype=torch.int32)
-    return value, above, tied, place
+    tied = scores == value.unsqueeze(-1)
+    if in_plain_memory(scores) and np.count_nonzero(tied.numpy()) == value.numel():  # nothing is tied, nothing is NaN
+        return value, torch.from_numpy(
+            np.asarray(tied.numpy().argmax(-1))
+        )  # NumPy finds a lonely True five times quicker
+    above = (scores > value.unsqueeze(-1)).sum(-1, keepdim=True)
+    return value, (tied & (above + tied.cumsum(-1, dtype=torch.int32) == k)).byte().argmax(-1)
 
 
-def _sum_of(scores: Tensor, chosen: Tensor, value: Tensor) -> Tensor:
-    """The sum of the chosen scores. No class is chosen where the k-th largest score is NaN: that must not look like 0."""
-    return scores.where(chosen, 0).sum(-1).where(~value.isnan(), math.nan)
+def top_classes(scores: Tensor, k: int) -> Tensor:
+    """The classes of the k largest scores of each row, without a gradient; of tied classes those of lower index."""
+    if in_plain_memory(scores) and k:
+        found = np.flatnonzero(scores.numpy() >= kth_value(scores, k).unsqueeze(-1).numpy())
+        n_classes = scores.shape[-1]
+        if len(found) * n_classes == k * scores.numel():  # nothing is tied, nothing is NaN
+            return torch.from_numpy(found % n_classes).view(*scores.shape[:-1], k)
+    return scores.argsort(dim=-1, descending=True, stable=True)[..., :k]
 
 
 def kth_value(values: Tensor, k: int) -> Tensor:
     """The k-th largest of the last axis, without a gradient; NaN where one of them is NaN, which sorts as the largest.
 
-    NumPy's partition is vectorised and does not care about k: 5 to 20 times quicker than `topk` and `kthvalue` on a CPU.
+    Of many values only a few are looked at: the k blocks with the largest maxima hold the k largest values. Among those
+    NumPy's partition is quicker than `topk` and `kthvalue` on a CPU.
     """
+    if values.shape[-1] >= (32 if in_plain_memory(values) else 4) * BLOCK * k:
+        values = _best_blocks(values, k)
     if in_plain_memory(values):
         position = values.shape[-1] - k
         parted = values.numpy().copy()
@@ -80,24 +94,18 @@ def kth_value(values: Tensor, k: int) -> Tensor:
     return values.topk(k).values.amin(-1)
 
 
-def parted(scores: Tensor, m: int) -> tuple[Tensor, Tensor]:
-    """The classes of each row as the rest (..., L − m) and the m largest (..., m), without a gradient.
-
-    They are in no order, but that of the m largest the first is the least.
-    """
-    position = scores.shape[-1] - m
-    if in_plain_memory(scores):
-        order = torch.from_numpy(scores.numpy().argpartition(min(position, scores.shape[-1] - 1)))
-    else:
-        order = scores.argsort(-1)
-    return order[..., :position], order[..., position:]
+def _best_blocks(values: Tensor, k: int) -> Tensor:
+    """(..., 16 k + a few): values of each row, the k largest among them."""
+    n_blocks = values.shape[-1] // BLOCK
+    blocks = values[..., : BLOCK * n_blocks].unflatten(-1, (BLOCK, n_blocks))
+    best = blocks.amax(-2, keepdim=True).topk(k, sorted=False).indices  # (..., 1, k)
+    best = best.expand(*values.shape[:-1], BLOCK, k)
+    return torch.cat([blocks.gather(-1, best).flatten(-2), values[..., BLOCK * n_blocks :]], -1)
 
 
 def largest(scores: Tensor, m: int) -> Tensor:
     """The classes of the m largest scores of each row, in no order and without a gradient."""
-    if in_plain_memory(scores):
-        return parted(scores, m)[1]
-    return scores.topk(m, sorted=False).indices
+    return top_classes(scores, m) if in_plain_memory(scores) else scores.topk(m, sorted=False).indices
 
 
 def in_plain_memory(values: Tensor) -> bool:

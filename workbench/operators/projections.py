@@ -18,7 +18,8 @@ from workbench.operators.order import at_least_float32, check_order, in_plain_me
 def sparsemax(scores: Tensor) -> Tensor:
     r"""The probability vector closest to the scores: most entries are exactly 0.
 
-    - `scores`: (…, L), any number of leading dimensions.
+    Args:
+        scores: (…, L), any number of leading dimensions.
 
     $$\mathrm{sparsemax}(s) = \arg\min_{p \in \Delta} \|s - p\|^2, \qquad p_j = \max(0, s_j - \tau(s))$$
 
@@ -33,8 +34,9 @@ def sparsemax(scores: Tensor) -> Tensor:
 def project_top_k_simplex(scores: Tensor, K: int | float | Tensor) -> Tensor:
     r"""The vector with entries in [0, 1] that sum to K which is closest to the scores: sparse-top.
 
-    - `scores`: (…, L), any number of leading dimensions.
-    - `K`: what the entries sum to; one number, or one for each row.
+    Args:
+        scores: (…, L), any number of leading dimensions.
+        K: What the entries sum to; one number, or one for each row.
 
     $$\text{sparse-top}_j(K, s) = \max(0, \min(1, s_j - \lambda_K(s)))$$
 
@@ -51,10 +53,12 @@ def project_top_k_simplex(scores: Tensor, K: int | float | Tensor) -> Tensor:
     working = at_least_float32(scores)
     budget = _budget(working, K)
     # Telling autograd takes time, which a loss with a gradient of its own need not spend.
-    # Inside `torch.func.grad` a tensor does not say that a gradient is wanted.
-    wanted = scores.requires_grad or is_mapped(scores)
+    # Inside `torch.func.grad` `requires_grad` is False although a gradient is needed.
+    needs_gradient = scores.requires_grad or is_mapped(scores)
     of_one = bool(K == 1) if not isinstance(K, Tensor) else applying.is_here(K) and bool((K == 1).all())
-    projection = applied(_Projection, working, budget, of_one) if wanted else _projection(working, budget, of_one)
+    projection = (
+        applied(_Projection, working, budget, of_one) if needs_gradient else _projection(working, budget, of_one)
+    )
     return projection.to(scores.dtype)
 
 
@@ -72,7 +76,7 @@ def _projection(scores: Tensor, budget: Tensor, of_one: bool) -> Tensor:
         # Classes more than 1 below the K-th largest stay at 0: solve for the others alone.
         n_zeros = int(torch.searchsorted(rising.contiguous(), kth - 1).amin())
         rising = rising[..., min(n_zeros, n_classes - 1) :]
-    else:  # where nobody looks, a row that allows too few classes is NaN
+    else:  # without a check, a row that allows too few classes is NaN
         kth = kth.where((kth > -math.inf) | (budget == 0), math.nan)
     kth = kth.clamp(min=torch.finfo(kth.dtype).min)  # a row without any class, and K = 0
     threshold = _threshold_of_one if of_one else _threshold

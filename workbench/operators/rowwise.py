@@ -11,7 +11,7 @@ from torch import Tensor
 from workbench.operators.applying import applied, is_mapped
 from workbench.operators.order import at_least_float32
 
-# rows (n, L), whether the gradient is wanted → values (n,), gradients (n, L) or None
+# rows (n, L), whether the gradient is needed → values (n,), gradients (n, L) or None
 Evaluate = Callable[[Tensor, bool], tuple[Tensor, Tensor | None]]
 
 
@@ -20,10 +20,12 @@ def rowwise(scores: Tensor, evaluate: Evaluate) -> Tensor:
 
     Half precision is computed in float32. Works inside `torch.func.vmap` and `grad`.
     """
-    # Inside `torch.func.grad` a tensor does not say that a gradient is wanted: have it ready.
-    wanted = scores.requires_grad or is_mapped(scores)
+    # Inside `torch.func.grad` `requires_grad` is False: compute the gradient anyway.
+    needs_gradient = scores.requires_grad or is_mapped(scores)
     working = at_least_float32(scores)
-    values: Tensor = applied(_Rowwise, working, evaluate, wanted and torch.is_grad_enabled())[0].to(scores.dtype)
+    values: Tensor = applied(_Rowwise, working, evaluate, needs_gradient and torch.is_grad_enabled())[0].to(
+        scores.dtype
+    )
     return values
 
 

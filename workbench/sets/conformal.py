@@ -1,39 +1,43 @@
-"""Rules that promise to contain the label: with probability `confidence`, whatever the network.
+"""Conformal rules: sets that contain the label with probability `confidence`, whatever the network.
 
-Each says how bad a class of a row would be as its label, learns from labelled rows how bad a label may be, and returns
-all classes that are no worse (Garcin, thesis, Sec. 2.2.2). The promise is about rows like those it was fitted on and that
-chose nothing: `test.split()` is the clean way to get them.
+A conformal rule is a *score* of every class (`scores.py`) and a *fit* of the limit up to which classes are let in. The
+rules here have one limit for all rows, the marginal fit (Garcin, thesis, Sec. 2.2.2); `per_group.py`, `per_class.py` and
+`weighted.py` have the others. The promise is about rows like those it was fitted on and that chose nothing:
+`test.split()` is the clean way to get them.
 """
 
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from workbench.counts import exact
+from workbench.exact_arithmetic import exact
 from workbench.knobs import knob
-from workbench.sets.base import FittedRule, Rule, min_size_knob
+from workbench.sets.base import Block, FittedRule, Rule, min_size_knob
+from workbench.sets.scores import IMPROBABILITY, Improbability, OwnScore, Score
 from workbench.tables import LogitTable
-from workbench.tables.passes import over_parts
+from workbench.tables.map_reduce import over_parts
+from workbench.warning_capture import warn
 
-# What a built-in rule computes in a quicker way than from the scores of all classes, with the same result.
-SHORTCUTS = ("scores_of", "threshold_at", "mask")
+
+def confidence_knob(meaning: str = "promised probability that a set contains the label") -> Any:
+    """The knob that conformal rules share."""
+    return knob(0.9, low=0.5, high=0.99, minimum=1e-6, maximum=1, symbol="1 − α", meaning=meaning)
 
 
 @dataclass(frozen=True)
 class ConformalRule(Rule):
-    r"""A rule that learns from the scores of labels how bad a label may be.
+    r"""A rule that learns from the scores of labels how badly a label may fit.
 
     $$\Gamma(x) = \{j : s(x, j) \le q\}, \qquad
     q = k\text{-th smallest } s(x_i, y_i), \quad k = \lceil (n+1) \cdot \mathrm{confidence} \rceil$$
 
-    A rule of one's own writes one method, `class_scores`: the score s of every class of every row, the smaller the
-    better a label it would be. Fitting, sets and the promise follow, whatever the score. Here, how far a class lies
-    behind the most probable one:
+    A custom rule defines one method, `class_scores`: the score s of every class of every row, the smaller the
+    better it fits. Fitting, sets, p-values and the promise follow, whatever the score, and its score works in every other
+    fit: `Mondrian(by="organ", score=Behind())`. Here, how far a class lies behind the most probable one:
 
     >>> @dataclass(frozen=True)
     ... class Behind(ConformalRule):
@@ -47,195 +51,296 @@ class ConformalRule(Rule):
     >>> round(fitted.threshold, 2), fitted(table).sizes.tolist()[:2]
     (0.05, [1, 2])
 
-    A row with many labels is as good as its worst label; rows without one are left out, and the promise is about rows
+    A row with many labels fits as badly as its worst label; rows without one are left out, and the promise is about rows
     that have one. A class of probability 0 has an infinite score, so it is in a set only where nothing less than every
     class keeps the promise.
     """
 
-    per_class: ClassVar[bool] = False  # True: one threshold for every class
+    fitted_kind: ClassVar[type[FittedConformalRule]]
+    requires: ClassVar[tuple[str, ...]] = ("labels",)
+    promise = "the label is in the set with probability `confidence`, on average over rows"
+    guarantee = "coverage"
 
-    confidence: float = knob(
-        0.9,
-        low=0.5,
-        high=0.99,
-        minimum=1e-6,
-        maximum=1,
-        symbol="1 − α",
-        meaning="promised probability that a set contains the label",
-    )
+    confidence: float = confidence_knob()
 
     def __init_subclass__(cls, **facts: Any) -> None:
         super().__init_subclass__(**facts)
-        home = _definer(cls, "class_scores")
-        alone = [name for name in SHORTCUTS if _definer(cls, name) not in (ConformalRule, home)]
-        if alone and home is ConformalRule:
-            raise TypeError(
-                f"{cls.__name__} defines {', '.join(alone)} but not the one method that makes a conformal rule: define "
-                f"{ONE_METHOD}, and leave {', '.join(alone)} out"
-            )
-        if alone:
-            raise TypeError(
-                f"{cls.__name__} takes class_scores from {home.__name__} and {', '.join(alone)} from "
-                f"{', '.join(dict.fromkeys(_definer(cls, name).__name__ for name in alone))}, which need not agree: derive "
-                f"from ConformalRule and define {ONE_METHOD}, nothing else"
-            )
+        if "class_scores" in vars(cls):  # a custom score holds, whatever rule one derives from
+            cls.scorer = ConformalRule.scorer  # type: ignore[method-assign]
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if _definer(type(self), "class_scores") is ConformalRule:
-            raise TypeError(f"{type(self).__name__} has no score yet: define {ONE_METHOD}")
+        if type(self).class_scores is ConformalRule.class_scores and type(self).scorer is ConformalRule.scorer:
+            raise TypeError(
+                f"{type(self).__name__} has no score yet: define class_scores(self, probabilities) → (rows, L) numbers, "
+                "the smaller the better a class fits as the label"
+            )
 
     def class_scores(self, probabilities: np.ndarray) -> np.ndarray:
-        """(rows, L): how bad each class of a block of rows would be as its label; the one method to write.
+        """(rows, L): how badly each class of a block of rows would fit as its label; the one method to define.
 
         A row of scores may depend on its own row of probabilities only.
         """
         raise NotImplementedError
 
+    def scorer(self, table: LogitTable) -> Score:
+        """The score, with what it needs to know of the table it is fitted on."""
+        return OwnScore(self)
+
     if TYPE_CHECKING:
 
         def fit(self, table: LogitTable, *, client: Any = None) -> FittedConformalRule: ...
 
-    def fitted(self, table: LogitTable) -> FittedConformalRule:
-        table.checked_labels()
-        if table.chose_model:
-            warnings.warn(
-                "these rows also stopped training or chose the checkpoint, so they flatter the model and the promise is "
-                "void; fit on rows that chose nothing: fitting, judging = test.split()",
-                stacklevel=3,
-            )
-        if n_without := int(np.count_nonzero(~table.labelled)):
-            warnings.warn(
-                f"{n_without} of {table.n} rows have no label and were left out of the fit; the promise is about rows that "
-                "have one",
-                stacklevel=3,
-            )
-        fitted = FittedConformalRule(self, None, table.n_classes, table.named_classes(), self.calibration_scores(table))
+    def _fit(self, table: LogitTable) -> FittedConformalRule:
+        check_promise(table)
+        score = self.scorer(table)
+        calibration = self.calibrated(score, table)
+        fitted = self.fitted_kind(self, None, table.n_classes, table.class_names, score, np.inf, calibration)
         return fitted.at(self.confidence)
 
-    def calibration_scores(self, table: LogitTable) -> list[np.ndarray]:
-        """Rising scores of the labels; one array for all rows, or one per class."""
-        rows, _, of_labels = self.label_scores(table)
-        of_rows = np.full(table.n, -np.inf)
-        np.maximum.at(of_rows, rows, of_labels)
-        return [np.sort(of_rows[table.labelled])]
+    def calibrated(self, score: Score, table: LogitTable) -> Calibration:
+        """The basis of the limits of all confidences; here the scores of all rows, in rising order."""
+        return row_calibration(score, table)
 
-    def label_scores(self, table: LogitTable) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The rows, the classes and the scores of all labels."""
-        rows, classes = table.positives()
-        return rows, classes, np.concatenate(list(over_parts(table, label_scores_of, self)))
+    def mask(self, fitted: Any, block: Block) -> np.ndarray:
+        return mask_at_limit(self, fitted, block)
 
-    def scores_of(self, probabilities: np.ndarray, rows: np.ndarray, classes: np.ndarray, span: slice) -> np.ndarray:
-        """The scores of some classes of a block of rows."""
-        own: np.ndarray = self._scores(probabilities)[rows, classes]
-        return own
 
-    def threshold_at(self, score: float) -> float:
-        """What `threshold` says of the score up to which classes are let in: the score itself."""
-        return score
+def mask_at_limit(rule: Rule, fitted: Any, block: Block) -> np.ndarray:
+    """(rows, L) bool: the classes whose score is at most the limit of the rule, or of the row where each has its own."""
+    limit = fitted.limit if block.row_values is None else block.row_values[:, None]
+    mask: np.ndarray = fitted.score.mask(block, limit)
+    return mask
 
-    def mask(self, fitted: FittedRule, probabilities: np.ndarray, scores: np.ndarray, rows: slice) -> np.ndarray:
-        mask: np.ndarray = self._scores(probabilities) <= fitted.threshold
-        return mask
 
-    def _scores(self, probabilities: np.ndarray) -> np.ndarray:
-        """`class_scores` in float64, checked, and infinite for a class of probability 0."""
-        scores = np.asarray(self.class_scores(probabilities), dtype=np.float64)
-        if scores.shape != probabilities.shape or np.isnan(scores).any():
-            wrong = "some are NaN" if scores.shape == probabilities.shape else f"their shape is {scores.shape}"
-            raise ValueError(
-                f"{type(self).__name__}.class_scores must give one number for each of the {probabilities.shape} "
-                f"probabilities; {wrong}"
-            )
-        return np.where(probabilities > 0, scores, np.inf)
-
-    def promise_broken(self, fitted: FittedConformalRule, short: list[int]) -> str:
-        """What to tell when some of the calibration scores are too few to promise anything."""
-        if self.confidence == 1:
-            return "confidence 1 is kept by no number of rows but only by every class: every set holds every class"
-        return (
-            f"confidence {self.confidence:g} needs {rows_needed(self.confidence)} rows to fit on and there are "
-            f"{len(fitted.scores[0])}: every set holds every class"
+def check_promise(table: LogitTable) -> None:
+    """An error without labels; warnings where rows void the promise or are left out."""
+    table.checked_labels()
+    if not table.labelled.any():
+        raise ValueError(
+            f"none of the {table.n} rows has a label, so nothing can be promised; give labels of some rows, or a rule that "
+            "needs none, such as AverageK(5)"
         )
-
-    def impossible_labels(self, fitted: FittedConformalRule, places: list[int]) -> str:
-        """What to tell when more labels have probability 0 than the confidence lets sets miss."""
-        n_zero, n = sum(int(np.isposinf(fitted.scores[j]).sum()) for j in places), sum(map(len, fitted.scores))
-        who = "every set holds every class"
-        if self.per_class:
-            who = f"{_some([fitted.class_names[j] for j in places])} {'are' if len(places) > 1 else 'is'} in every set"
-        return (
-            f"the label has probability 0 in {n_zero} of {n} rows, more than confidence {self.confidence:g} lets sets miss: "
-            f"{who}; sparsemax, and scores so large that softmax underflows, give exact zeros: "
-            "table.with_link('softmax'), TemperatureScaling or a table in float64 parts them"
+    if table.chose_model:
+        warn(
+            "these rows also stopped training or chose the checkpoint, so they flatter the model and the promise is "
+            "void; fit on rows that chose nothing: fitting, judging = test.split()",
+            stacklevel=4,
+        )
+    if n_without := int(np.count_nonzero(~table.labelled)):
+        warn(
+            f"{n_without} of {table.n} rows have no label and were left out of the fit; the promise is about rows that "
+            "have one",
+            stacklevel=4,
         )
 
 
-def label_scores_of(part: LogitTable, first_row: int, rule: ConformalRule) -> np.ndarray:
+def label_scores(score: Score, table: LogitTable) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The rows, the classes and the scores of all labels."""
+    rows, classes = table.positives()
+    return rows, classes, np.concatenate(list(over_parts(table, label_scores_of, score)))
+
+
+def label_scores_of(part: LogitTable, first_row: int, score: Score) -> np.ndarray:
     """The scores of all labels of some rows."""
     rows, classes = part.positives()
     scores = np.empty(len(rows))
     for span in part.spans():
         inside = slice(*np.searchsorted(rows, (span.start, span.stop)))
-        of_all = slice(first_row + span.start, first_row + span.stop)
-        scores[inside] = rule.scores_of(part.probabilities(span), rows[inside] - span.start, classes[inside], of_all)
+        scores[inside] = score.of_labels(Block(part, span), rows[inside] - span.start, classes[inside])
     return scores
 
 
-# What an error asks for.
-ONE_METHOD = "class_scores(self, probabilities) → (rows, L) numbers, the smaller the better a label the class would be"
+def row_scores(score: Score, table: LogitTable) -> np.ndarray:
+    """(n,) the score of the label of each row; of many labels the largest, of none -inf."""
+    rows, _, of_labels = label_scores(score, table)
+    of_rows = np.full(table.n, -np.inf)
+    np.maximum.at(of_rows, rows, of_labels)
+    return of_rows
 
 
-def _definer(cls: type, name: str) -> type:
-    """The class that a method comes from."""
-    return next(base for base in cls.__mro__ if name in vars(base))
+def row_calibration(score: Score, table: LogitTable) -> Calibration:
+    """The calibration of all labelled rows together."""
+    return Calibration.grouped(row_scores(score, table)[table.labelled], None, ("",))
 
 
-def _some(names: list[str], most: int = 3) -> str:
-    """The first few of some names."""
-    return ", ".join(names[:most]) + (", …" if len(names) > most else "")
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Scores of labels by group, rising inside each: from them follow the limits of every confidence, and p-values.
+
+    One group for a marginal promise, one per class or per kind of row for a conditional one.
+    """
+
+    scores: np.ndarray  # group after group, rising inside each
+    offsets: np.ndarray  # (G + 1,) where the groups begin
+    names: tuple[str, ...]  # (G,) of the groups
+    class_codes: np.ndarray | None = None  # (L,) the group of each class, where groups are of classes; -1 for none
+
+    @classmethod
+    def grouped(
+        cls,
+        scores: np.ndarray,
+        codes: np.ndarray | None,
+        names: tuple[str, ...],
+        class_codes: np.ndarray | None = None,
+    ) -> Self:
+        """Scores sorted into groups."""
+        if codes is None:
+            return cls(np.sort(scores), np.array([0, len(scores)]), names)
+        counts = np.bincount(codes, minlength=len(names))
+        offsets = np.concatenate([[0], np.cumsum(counts)])
+        return cls(scores[np.lexsort((scores, codes))], offsets, names, class_codes)
+
+    @property
+    def counts(self) -> np.ndarray:
+        """(G,) how many scores a group has."""
+        return np.diff(self.offsets)
+
+    def of_group(self, group: int) -> np.ndarray:
+        """The scores of a group."""
+        return self.scores[self.offsets[group] : self.offsets[group + 1]]
+
+    def reordered(self, order: np.ndarray) -> Self:
+        """The same groups in another order."""
+        scores = np.concatenate([np.zeros(0), *(self.of_group(group) for group in order)])
+        offsets = np.concatenate([[0], np.cumsum(self.counts[order])])
+        return replace(self, scores=scores, offsets=offsets, names=tuple(self.names[group] for group in order))
+
+    def ranks(self, confidence: float) -> np.ndarray:
+        """(G,) which of the scores of a group is its limit: k = ⌈(n + 1)·confidence⌉ in exact arithmetic."""
+        share, (found, place) = exact(confidence), np.unique(self.counts, return_inverse=True)
+        return np.array([math.ceil((int(n) + 1) * share) for n in found])[place]
+
+    def limits(self, confidence: float) -> np.ndarray:
+        """(G,) the k-th smallest score of each group; infinite where k > n and only every class keeps the promise."""
+        ranks = self.ranks(confidence)
+        enough = ranks <= self.counts
+        limits = np.full(len(self.names), np.inf)
+        limits[enough] = self.scores[self.offsets[:-1][enough] + ranks[enough] - 1]
+        return limits
+
+    def without_limit(self, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+        """The groups with too few rows, and those in which too many labels have probability 0."""
+        few = self.ranks(confidence) > self.counts
+        return np.flatnonzero(few), np.flatnonzero(~few & np.isinf(self.limits(confidence)))
+
+    def p_values(self, scores: np.ndarray, group: int = 0) -> np.ndarray:
+        """(1 + #{calibration scores ≥ s}) / (n + 1) of some scores, among those of a group."""
+        own = self.of_group(group)
+        below = np.searchsorted(own, scores, side="left")
+        values: np.ndarray = (1 + len(own) - below) / (len(own) + 1)
+        return values
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FittedConformalRule(FittedRule):
-    """A conformal rule and the scores of the labels it was fitted on, from which any confidence follows."""
+class FittedLimit(FittedRule):
+    """A rule, its score, and the limit up to which classes are let in."""
 
-    class_names: tuple[str, ...]
-    scores: list[np.ndarray]  # rising; one array for all rows, or one per class
+    score: Score
+    limit: Any  # a class is in the set iff its score is ≤ limit: a number or (L,)
 
-    def at(self, confidence: float) -> FittedConformalRule:
-        """The same fit with another confidence: no second look at the table.
+    @property
+    def per_class(self) -> bool:
+        return super().per_class or self.score.per_class
 
-        The threshold lies at the k-th smallest score, k = ⌈(n + 1)·confidence⌉ in exact arithmetic. For k > n no number
-        of rows like these can keep the promise by less than every class.
-        """
-        assert isinstance(self.rule, ConformalRule)
+    @property
+    def cuts_probabilities(self) -> bool:
+        return type(self.rule).mask in (ConformalRule.mask, mask_at_limit) and self.score == IMPROBABILITY
+
+    @property
+    def excludes(self) -> bool:
+        return self.rule.guarantee != "size" and bool(np.isfinite(self.limit).all())
+
+    def reordered(self, order: np.ndarray) -> Self:
+        limit = self.limit[order] if np.shape(self.limit) == (self.n_classes,) else self.limit
+        return replace(super().reordered(order), score=self.score.reordered(order), limit=limit)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FittedConformalRule(FittedLimit):
+    """A conformal rule, its score and its calibration, from which any confidence follows."""
+
+    rule: ConformalRule
+    calibration: Any
+
+    def at(self, confidence: float) -> Self:
+        """The same fit with another confidence: no second look at the table."""
         rule = replace(self.rule, confidence=confidence)
-        ranks = [math.ceil((len(scores) + 1) * exact(rule.confidence)) for scores in self.scores]
-        short = [place for place, (scores, k) in enumerate(zip(self.scores, ranks, strict=True)) if k > len(scores)]
-        if short:
-            warnings.warn(rule.promise_broken(self, short), stacklevel=3)
-        worst = [
-            float(scores[k - 1]) if k <= len(scores) else math.inf for scores, k in zip(self.scores, ranks, strict=True)
-        ]
-        if impossible := [place for place, score in enumerate(worst) if score == math.inf and place not in set(short)]:
-            warnings.warn(rule.impossible_labels(self, impossible), stacklevel=3)
-        thresholds = [rule.threshold_at(score) for score in worst]
-        return replace(self, rule=rule, threshold=np.array(thresholds) if rule.per_class else thresholds[0])
+        limit = self.limit_at(rule.confidence)
+        self.warn(rule)
+        return replace(self, rule=rule, limit=limit, threshold=self.score.as_threshold(limit))
+
+    def limit_at(self, confidence: float) -> Any:
+        """The limit of a confidence."""
+        return float(self.calibration.limits(confidence)[0])
+
+    def warn(self, rule: ConformalRule) -> None:
+        """Warn where only every class keeps the promise."""
+        few, impossible = self.calibration.without_limit(rule.confidence)
+        if len(few):
+            warn(self.too_few(rule, few), stacklevel=4)
+        if len(impossible):
+            warn(self.impossible(rule, impossible), stacklevel=4)
+
+    def too_few(self, rule: ConformalRule, groups: np.ndarray) -> str:
+        """The warning about groups with too few calibration rows."""
+        if rule.confidence == 1:
+            return "confidence 1 is kept by no number of rows but only by every class: every set holds every class"
+        return (
+            f"confidence {rule.confidence:g} needs {rows_needed(rule.confidence)} rows to fit on and there are "
+            f"{self.calibration.counts[groups[0]]}: {self.who(groups)}"
+        )
+
+    def impossible(self, rule: ConformalRule, groups: np.ndarray) -> str:
+        """The warning about more labels of probability 0 than the confidence lets sets miss."""
+        scores = np.concatenate([self.calibration.of_group(group) for group in groups])
+        return zeros_text(scores, len(self.calibration.scores), self.who(groups))
+
+    def who(self, groups: np.ndarray) -> str:
+        """Text: which sets or classes grow for a group whose quantile is infinite."""
+        return "every set holds every class"
 
     def to_make_sets(self) -> FittedConformalRule:
-        return replace(self, scores=[])
+        return replace(self, calibration=None)
+
+    def calibration_rows(self) -> dict[str, int]:
+        if not isinstance(self.calibration, Calibration):
+            return {}
+        return dict(zip(self.calibration.names, self.calibration.counts.tolist(), strict=True))
+
+    def p_values(self, table: LogitTable) -> np.ndarray:
+        """(n, L) the conformal p-value of every class: a class is in the set of a confidence iff p > 1 − confidence."""
+        fitted = self.for_columns(table.class_names)
+        scores = np.concatenate([fitted.score.of_classes(Block(table, rows)) for rows in table.spans()])
+        return fitted.p_values_of(scores, table)
+
+    def p_values_of(self, scores: np.ndarray, table: LogitTable) -> np.ndarray:
+        """(n, L) the p-values of the scores of all classes, for columns in the order of the fit."""
+        values: np.ndarray = self.calibration.p_values(scores)
+        return values
 
     def confidence_at(self, threshold: float) -> float:
         """The largest confidence that the classes above a threshold keep: k/(n + 1), where k of the n labels are above.
 
-        The inverse of `at`, for the rule whose threshold is one probability: `LAC`.
+        The inverse of `at`, for the rules with one threshold of (weighted) probabilities: `LAC` and `PAS`.
         """
-        if not isinstance(self.rule, LAC):
-            raise ValueError(f"{self.rule!r} has no threshold that is one probability; fit LAC()")
-        n = len(self.scores[0])
-        k = np.searchsorted(self.scores[0], -threshold, side="right") if threshold > 0 else n  # at 0 nothing is missed
+        if not isinstance(self.score, Improbability):
+            raise ValueError(f"{self.rule!r} has no threshold that is one probability; fit LAC() or PAS()")
+        n = len(self.calibration.scores)
+        k = np.searchsorted(self.calibration.scores, -threshold, side="right") if threshold > 0 else n
         return float(k / (n + 1))
+
+
+ConformalRule.fitted_kind = FittedConformalRule
+
+
+def zeros_text(scores: np.ndarray, n: int, consequence: str) -> str:
+    """The warning that too many of n labels have probability 0, which is an infinite score."""
+    return (
+        f"the label has probability 0 in {np.isposinf(scores).sum()} of {n} rows, more than the promise lets sets miss: "
+        f"{consequence}; sparsemax, and scores so large that softmax underflows, give exact zeros: "
+        "table.with_link('softmax'), TemperatureScaling or a table in float64 parts them"
+    )
 
 
 def rows_needed(confidence: float) -> int | float:
@@ -248,25 +353,7 @@ def rows_needed(confidence: float) -> int | float:
 
 
 @dataclass(frozen=True)
-class ProbabilityRule(ConformalRule):
-    """What `LAC` and `ClassConditionalLAC` share: the less probable a class, the worse; so the threshold is a probability."""
-
-    def class_scores(self, probabilities: np.ndarray) -> np.ndarray:
-        return -probabilities
-
-    def scores_of(self, probabilities: np.ndarray, rows: np.ndarray, classes: np.ndarray, span: slice) -> np.ndarray:
-        own = probabilities[rows, classes].astype(np.float64)
-        return np.where(own > 0, -own, np.inf)
-
-    def threshold_at(self, score: float) -> float:
-        return max(-score, 0.0)
-
-    def mask(self, fitted: FittedRule, probabilities: np.ndarray, scores: np.ndarray, rows: slice) -> np.ndarray:
-        return Rule.mask(self, fitted, probabilities, scores, rows)
-
-
-@dataclass(frozen=True)
-class LAC(ProbabilityRule):
+class LAC(ConformalRule):
     r"""Every class above one threshold, chosen so that the label is above it with the promised probability.
 
     $$\Gamma(x) = \{j : p_j(x) \ge \lambda\}, \qquad
@@ -285,9 +372,13 @@ class LAC(ProbabilityRule):
     """
 
     title = "Least ambiguous sets (LAC)"
+    elsewhere = ("TorchCP", "MAPIE", "crepes")
     formulation = "average error"
 
     min_size: int = min_size_knob()
+
+    def scorer(self, table: LogitTable) -> Score:
+        return IMPROBABILITY
 
     def bayes(self, posterior: LogitTable) -> FittedRule:
         """The largest threshold at which the sets hold the label with the promised probability."""
@@ -295,41 +386,6 @@ class LAC(ProbabilityRule):
         falling = falling[falling > 0]
         enough = np.cumsum(falling) >= self.confidence * posterior.n * (1 - 1e-12)
         threshold = falling[np.argmax(enough)] if enough.any() else falling[-1]
-        return FittedRule(self, float(threshold), posterior.n_classes)
-
-
-@dataclass(frozen=True)
-class ClassConditionalLAC(ProbabilityRule):
-    r"""One threshold per class, so that the promise holds for every class and not only on average.
-
-    $$\Gamma(x) = \{j : p_j(x) \ge \lambda_j\}, \qquad
-    \lambda_j = k_j\text{-th largest } p_j \text{ among the } n_j \text{ rows of } j, \quad
-    k_j = \lceil (n_j+1) \cdot \mathrm{confidence} \rceil$$
-
-    A class with fewer than 1/(1 − confidence) − 1 fitting rows can only keep the promise by being in every set, and
-    with many rare classes sets become useless: it warns.
-
-    Sadinle et al. 2019; Ding et al. 2023.
-    """
-
-    title = "Class-conditional LAC"
-    formulation = "average error"
-    per_class = True
-
-    min_size: int = min_size_knob()
-
-    def calibration_scores(self, table: LogitTable) -> list[np.ndarray]:
-        _, classes, scores = self.label_scores(table)
-        by_class = np.lexsort((scores, classes))
-        ends = np.cumsum(np.bincount(classes, minlength=table.n_classes))
-        return np.split(scores[by_class], ends[:-1])
-
-    def promise_broken(self, fitted: FittedConformalRule, short: list[int]) -> str:
-        names = _some([fitted.class_names[j] for j in short])
-        return (
-            f"{len(short)} of {fitted.n_classes} classes ({names}) have fewer than {rows_needed(self.confidence)} rows to "
-            f"fit on, which confidence {self.confidence:g} needs: they are in every set"
+        return FittedConformalRule(
+            self, float(threshold), posterior.n_classes, posterior.class_names, IMPROBABILITY, -float(threshold), None
         )
-
-    def bayes(self, posterior: LogitTable) -> FittedRule:
-        raise ValueError("the class-conditional promise is not among the four formulations; it has no Bayes form here")

@@ -6,7 +6,6 @@ import contextlib
 import math
 import numbers
 import os
-import zipfile
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -16,20 +15,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from workbench.counts import SHOTS, exact
-from workbench.sets.ranks import last_labels, ranks_from
-from workbench.sets.selection import (
+from workbench.class_counts import SHOTS
+from workbench.exact_arithmetic import exact
+from workbench.files.atomic import whole_file
+from workbench.sets.label_ranks import last_labels, ranks_from
+from workbench.sets.thresholds import (
     Largest,
     checked_m,
     largest_probabilities,
     rounded_up,
     threshold_at_mean_size,
 )
-from workbench.store.atomic import whole_file
 from workbench.tables import LogitTable, checked_table, groups
 from workbench.tables.checks import read_only
+from workbench.tables.formats.opening import contents_at
+from workbench.tables.map_reduce import over_parts
 from workbench.tables.ordering import marked_in_rows
-from workbench.tables.passes import over_parts
 
 FORMAT = 2  # 2: equal probabilities are ranked by their scores
 FILE = "set_index.npz"
@@ -65,8 +66,8 @@ class SetIndex:
 
     def __init__(self, table: LogitTable, K_max: float = 20.0, step: float = 0.1) -> None:
         K_values = _grid(K_max, step, checked_table(table))
-        wanted = min(checked_m(K_values[-1], table) + 1, table.n * table.n_classes)
-        largest, label_probabilities = largest_probabilities(table, wanted)
+        n_held = min(checked_m(K_values[-1], table) + 1, table.n * table.n_classes)
+        largest, label_probabilities = largest_probabilities(table, n_held)
         ranks = None if label_probabilities is None else ranks_from(table, largest, label_probabilities)
         self._set_up(table, K_values, largest, label_probabilities, ranks)
 
@@ -124,7 +125,7 @@ class SetIndex:
 
     def sizes(self, *, K: float | None = None, threshold: float | None = None) -> np.ndarray:
         """(n,) the size of each set."""
-        threshold = self._asked(K, threshold)
+        threshold = self._threshold_of(K, threshold)
         if threshold < self._largest.floor:
             return self._counted_sizes(threshold)
         n = self.table.n
@@ -142,7 +143,7 @@ class SetIndex:
 
     def hits(self, *, K: float | None = None, threshold: float | None = None) -> np.ndarray:
         """(n,) bool: every label of the row is in its set; False for a row without a label (`table.labelled`)."""
-        found = self._found(self._asked(K, threshold))
+        found = self._membership(self._threshold_of(K, threshold))
         if not self.table.many_labels and len(found) == self.table.n:
             return found
         hits = self.table.labelled.copy()
@@ -150,7 +151,7 @@ class SetIndex:
         return hits
 
     def size_histogram(self, by: Any = None, *, K: float | None = None, threshold: float | None = None) -> Any:
-        """How many sets have size 0, 1, 2, …; with `by`, {group: such counts} of equal length.
+        """Number of sets of size 0, 1, 2, …; with `by`, {group: such counts} of equal length.
 
         `by` is "shots", "groups", "label", the name of a row attribute, or an array with one entry per row.
         """
@@ -162,7 +163,7 @@ class SetIndex:
 
     def class_accuracy(self, *, K: float | None = None, threshold: float | None = None) -> np.ndarray:
         """(L,) the share of the rows with that label whose set contains it; NaN for a class without rows."""
-        found = self._found(self._asked(K, threshold))
+        found = self._membership(self._threshold_of(K, threshold))
         return groups.means(found, self.table.positives()[1], self.table.n_classes)
 
     @property
@@ -248,7 +249,7 @@ class SetIndex:
         }
         if table.labels is not None:
             classes = table.positives()[1]
-            found = [np.bincount(classes[self._found(value)], minlength=table.n_classes) for value in values]
+            found = [np.bincount(classes[self._membership(value)], minlength=table.n_classes) for value in values]
             compact |= {
                 "accuracy": curve["accuracy"].to_numpy(),
                 "macro_accuracy": curve["macro_accuracy"].to_numpy(),
@@ -259,12 +260,12 @@ class SetIndex:
                 compact["shot_accuracy"] = {shot: curve[shot].to_numpy() for shot in SHOTS}
         return compact
 
-    def _asked(self, K: float | None, threshold: float | None) -> float:
+    def _threshold_of(self, K: float | None, threshold: float | None) -> float:
         if (K is None) == (threshold is None):
             raise ValueError("give either K= or threshold=")
         return self.threshold(K) if K is not None else rounded_up(_checked_threshold(threshold), self.table.dtype)
 
-    def _found(self, threshold: float) -> np.ndarray:
+    def _membership(self, threshold: float) -> np.ndarray:
         """Of every (row, class) in `table.positives()`: is it in the set?"""
         self.table.checked_labels()
         assert self._label_probabilities is not None
@@ -274,7 +275,7 @@ class SetIndex:
         if threshold <= 0:  # every class: nothing needs to be read
             return read_only(np.full(self.table.n, self.table.n_classes))
         sizes = list(over_parts(self.table, sizes_of, threshold))
-        return read_only(np.concatenate(sizes))  # it is kept, and given to whoever asks
+        return read_only(np.concatenate(sizes))  # cached and shared
 
     def _write(self, path: Path) -> None:
         arrays: dict[str, Any] = {
@@ -295,7 +296,7 @@ class SetIndex:
 
 
 def sizes_of(part: LogitTable, first_row: int, threshold: float) -> np.ndarray:
-    """How many classes of each row of a part reach a threshold."""
+    """Number of classes of each row of a part that reach a threshold."""
     return np.concatenate([marked_in_rows(part.probabilities(rows) >= threshold) for rows in part.spans()])
 
 
@@ -334,13 +335,13 @@ def _histogram(sizes: np.ndarray, codes: np.ndarray, n_groups: int, n_columns: i
 
 
 def _read(path: Path, table: LogitTable, K_values: np.ndarray) -> tuple[Any, ...] | None:
-    """What `_write` wrote, if it is about this very table and these values of K; a damaged file is simply not used."""
+    """The index that `_write` wrote, if it is of this very table and these values of K; a damaged file is not used."""
     try:
-        with np.load(path, allow_pickle=False) as found:
-            same = int(found["format"]) == FORMAT and str(found["key"]) == table.key
-            if not same or not np.array_equal(found["K_values"], K_values):
-                return None
-            largest = Largest(found["probabilities"], found["positions"], table.n_classes, float(found["floor"]))
-            return largest, found.get("label_probabilities"), found.get("label_ranks")
-    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile):
+        found = {name: array.read() for name, array in contents_at(path).arrays.items()}
+        same = int(found["format"]) == FORMAT and str(found["key"]) == table.key
+        if not same or not np.array_equal(found["K_values"], K_values):
+            return None
+        largest = Largest(found["probabilities"], found["positions"], table.n_classes, float(found["floor"]))
+        return largest, found.get("label_probabilities"), found.get("label_ranks")
+    except Exception:  # a damaged archive has many errors; the index is built again
         return None

@@ -1,7 +1,7 @@
 """The m-th largest of all n·L probabilities of a table, exactly, by counting.
 
 Bits of a float ≥ 0, read as a whole number (its pattern), rise with the float. A sample of rows gives a bracket of patterns
-in which the wanted one probably lies; one pass over the table counts how many probabilities lie above the bracket and how
+in which the order statistic probably lies; one pass over the table counts how many probabilities lie above the bracket and how
 many at each pattern inside. Where too many lie inside, neighbouring patterns are counted together and a second pass looks at
 those that matter. The sample changes the time, never the answer: what lies outside the bracket is looked for there.
 
@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from workbench.tables import LogitTable
-from workbench.tables.passes import over_parts
+from workbench.tables.map_reduce import over_parts
 
 SAMPLED = 2**20  # probabilities looked at to guess
-BINS = 2**20  # patterns, or groups of them, that are told apart in a pass
+BINS = 2**20  # patterns, or groups of them, that a pass distinguishes
 EXACT = 2**17  # up to so many probabilities of a part are counted pattern by pattern, however wide the bracket is
 SPREADS = 4  # standard deviations of a sample that its bracket reaches to either side
 
@@ -159,13 +159,13 @@ def likely_bracket(table: LogitTable, m: int) -> Bracket:
     """Patterns among which the m-th and the (m+1)-th largest probability probably are, from a sample of rows."""
     rows = sample(table)
     flat, everything = rows.ravel(), whole_range(table.dtype)
-    wanted = m * len(rows) / table.n
+    expected = m * len(rows) / table.n
     spread = 0.0
     if len(rows) < table.n:
-        guess = np.partition(flat, flat.size - _rank(wanted, flat.size))[flat.size - _rank(wanted, flat.size)]
+        guess = np.partition(flat, flat.size - _rank(expected, flat.size))[flat.size - _rank(expected, flat.size)]
         of_rows = np.count_nonzero(rows >= guess, axis=1)
         spread = SPREADS * math.sqrt(len(rows) * max(float(of_rows.var()), float(of_rows.mean()))) + SPREADS
-    upper, lower = math.floor(wanted - spread), math.ceil(wanted + spread) + 1
+    upper, lower = math.floor(expected - spread), math.ceil(expected + spread) + 1
     rising = np.partition(flat, [flat.size - _rank(rank, flat.size) for rank in (upper, lower)])
     ends = [rising[flat.size - _rank(rank, flat.size)] for rank in (lower, upper)]
     low, high = (int(np.array(max(end, 0) + 0.0, table.dtype).view(pattern_type(table.dtype))) for end in ends)

@@ -1,4 +1,4 @@
-"""What is on disk: one atomic writer, one content-addressed cache, runs and their records, the shelf of recent live ones."""
+"""The store on disk: runs and their records, tags, trash, and an LRU store of temporary runs."""
 
 from workbench.store.record import RunRecord
 from workbench.store.runs import StoredRun

@@ -1,4 +1,4 @@
-"""One run on disk, read: every file is compared with its checksum before it is believed.
+"""A stored run: each file is compared with its checksum before it is used.
 
 What lies on a disk may be damaged, changed or written by anybody. Whatever is wrong with a run, reading it gives a
 `ValueError` that names the run, and `StoredRun.check` finds most of it without reading the tables.
@@ -6,33 +6,31 @@ What lies on a disk may be damaged, changed or written by anybody. Whatever is w
 
 from __future__ import annotations
 
-import math
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from workbench.cards import run_card
-from workbench.store.checked import CheckedFolder
-from workbench.store.naming import whole_name
-from workbench.store.record import TRAINED, RunRecord, is_count
+from workbench.files.checksums import CheckedFolder
+from workbench.html_repr import run_card
+from workbench.store.record import OF_A_NETWORK, RunRecord, is_count
 from workbench.tables import LogitTable
+from workbench.untrusted_files import read_array_header
 
 WEIGHTS = "weights.safetensors"
 EPOCHS = "epochs/"  # where the tables of further kept epochs are
 
 
 def folder_of_epoch(epoch: int) -> str:
-    """Where the tables of an epoch are that a further monitor kept, inside the folder of a run."""
+    """Folder, inside a run, with the tables of the epoch that a further monitor selected."""
     return f"{EPOCHS}{epoch}/"
 
 
 @dataclass(frozen=True)
-class Kept:
+class MonitoredTables:
     """An epoch that a monitor kept, from 0 as in the history, and its tables: "val", "test", and of two heads the others."""
 
     epoch: int
@@ -41,24 +39,37 @@ class Kept:
 
 @dataclass(frozen=True, repr=False)
 class StoredRun(CheckedFolder):
-    """One run on disk. Files are read when asked for, each checked against its checksum once."""
+    """One run on disk. Files are read on first use, each checked against its checksum once."""
 
     @cached_property
     def record(self) -> RunRecord:
-        """What `run.json` says."""
-        said = self.json("run.json", self.verified("run.json"))
+        """The content of `run.json`."""
+        content = self.json("run.json", self.verified("run.json"))
         try:
-            record = RunRecord.from_json(said)
+            record = RunRecord.from_json(content)
         except ValueError as error:
             raise ValueError(self.wrong("run.json", str(error))) from None
-        if self.has_weights and (lacking := [name for name in TRAINED if name not in said]):
-            raise ValueError(self.wrong("run.json", f"it lacks {', '.join(lacking)}"))
+        if self.has_weights:
+            from workbench.runs.description import NEEDED
+
+            lacking = [name for name in NEEDED if name not in record.run]
+            lacking += [name for name in OF_A_NETWORK if getattr(record, name) is None]
+            if lacking:
+                raise ValueError(self.wrong("run.json", f"it lacks {', '.join(lacking)}"))
         return record
 
     @property
     def has_weights(self) -> bool:
         """Whether there is a network that gave the scores."""
         return WEIGHTS in self.checksums
+
+    def check_network(self) -> None:
+        """Refuses a run that has scores and no network."""
+        if not self.has_weights:
+            raise ValueError(
+                f"{self.title} was imported and not trained here: it has no network; give a trained run (`workbench runs` "
+                "lists them)"
+            )
 
     @property
     def title(self) -> str:
@@ -67,12 +78,14 @@ class StoredRun(CheckedFolder):
 
     @property
     def name(self) -> str:
-        """What a person would want to know of the run, in words: `garden · CNN · Cross-entropy`."""
+        """The display name of the run: `garden · CNN · Cross-entropy`."""
+        from workbench.store.run_titles import whole_name  # which looks at declarations of losses and runs
+
         return whole_name(self.record)
 
     @property
-    def called(self) -> str:
-        """Its name, or words in its place where it cannot be read."""
+    def display_name(self) -> str:
+        """The name of the run, or a placeholder if `run.json` cannot be read."""
         try:
             return self.name
         except ValueError:
@@ -80,24 +93,25 @@ class StoredRun(CheckedFolder):
 
     @property
     def dataset_spec(self) -> dict[str, Any] | None:
-        """What loads the dataset again: `{"name": …, "knobs": {…}}`, or None if it was given as arrays."""
+        """The spec that loads the dataset again: `{"name": …, "knobs": {…}}`, or None if it was given as arrays."""
         return None if self.record.dataset is None else dict(self.record.dataset)
 
     @cached_property
     def tables(self) -> Mapping[str, LogitTable]:
-        """Name ("val", "test", …) → table, loaded when it is first asked for."""
+        """Name ("val", "test", …) → table, loaded on first use."""
         return _Tables(self)
 
-    def kept_by(self, monitor: str) -> Kept:
+    def kept_by(self, monitor: str) -> MonitoredTables:
         """The epoch that was best in one of the monitors of the run, and its tables."""
         record = self.record
-        watched = [record.monitor] if isinstance(record.monitor, str) else list(record.monitor or ())
+        monitor_or_several = record.run.get("monitor")
+        watched = [monitor_or_several] if isinstance(monitor_or_several, str) else list(monitor_or_several or ())
         if monitor not in watched:
             kept = f"it watched {', '.join(watched)}" if watched else "it has no monitor and kept its last epoch"
             raise ValueError(f"{self.named} kept no epoch by {monitor!r}: {kept}")
         epoch = (record.best_epochs or {}).get(monitor, record.kept_epoch or 0)
         tables = self.tables if epoch == record.kept_epoch else _Tables(self, folder_of_epoch(epoch))
-        return Kept(epoch, tables)
+        return MonitoredTables(epoch, tables)
 
     @cached_property
     def shapes(self) -> dict[str, tuple[int, int]]:
@@ -112,19 +126,22 @@ class StoredRun(CheckedFolder):
         """Name of each table → its number of rows, read without the table itself."""
         return {name: rows for name, (rows, _) in self.shapes.items()}
 
-    def rows_of(self, name: str) -> tuple[int, int, str] | None:
-        """What two tables share if they are of the same rows and classes; None for one without labels.
+    def rows_of(self, name: str) -> tuple[int, int, str, str | None] | None:
+        """What tells whether two tables have the same rows and classes; None for a table without labels.
 
-        The shape, and the checksum of the labels: no table is opened, so that it can be asked of a thousand runs.
+        The shape, and the checksums of labels and ids (None without ids): no table is opened, so this is cheap for a
+        thousand runs.
         """
-        labels = self.checksums.get(f"{name}/labels.npy")
-        return None if labels is None or name not in self.shapes else (*self.shapes[name], labels)
+        labels, ids = (self.checksums.get(f"{name}/{field}.npy") for field in ("labels", "ids"))
+        return None if labels is None or name not in self.shapes else (*self.shapes[name], labels, ids)
 
     @property
     def many_labels(self) -> bool:
         """Whether rows may have several labels, or none: they are a matrix then. No table is opened to know."""
-        described = _array(self.path / "test" / "labels.npy")
-        return described is not None and len(described[1]) == 2
+        try:
+            return len(read_array_header(self.path / "test" / "labels.npy").shape) == 2
+        except (OSError, ValueError):
+            return False
 
     @cached_property
     def history(self) -> pd.DataFrame:
@@ -141,13 +158,21 @@ class StoredRun(CheckedFolder):
         self.sizes()
         _ = self.record
         for name in self.checksums:
-            path = self.path / name
-            if not path.is_file():
+            path = os.path.join(self.path, name)  # a `Path` for each file of thousands of runs takes long
+            if not os.path.isfile(path):
                 raise ValueError(self.wrong(name, "it is missing, or not a file"))
-            if name.endswith(".npy") and path.stat().st_size != _size_of_array(path):
-                raise ValueError(self.wrong(name, "it is no array, or not a whole one"))
-            if name.endswith(".safetensors") and path.stat().st_size < 8:  # the length of what is told first
+            if name.endswith(".npy"):
+                self._check_array(name, path)
+            if name.endswith(".safetensors") and os.path.getsize(path) < 8:  # the length of the header
                 raise ValueError(self.wrong(name, "it holds no weights"))
+
+    def _check_array(self, name: str, path: str) -> None:
+        try:
+            read_array_header(path)
+        except OSError as error:
+            raise ValueError(self.wrong(name, str(error.strerror))) from None
+        except ValueError as error:
+            raise ValueError(self.wrong(name, str(error))) from None
 
     @property
     def finished(self) -> str:
@@ -165,13 +190,13 @@ class StoredRun(CheckedFolder):
         return f"run {self.short}"
 
     def wrong(self, name: str, what: str) -> str:
-        """What is said of a file that cannot be believed, and what to do."""
-        advice = f"Remove the run (workbench runs rm {self.short}) and train it again, or train(run, again=True)"
+        """The message about a file whose content cannot be trusted, with the remedy."""
+        advice = f"Remove the run (workbench runs rm {self.short}) and train it again, or train(run, force=True)"
         return f"{super().wrong(name, what)}. {advice}"
 
 
 class _Tables(Mapping[str, LogitTable]):
-    """The tables of a run, by name; each is verified and memory-mapped when it is first asked for."""
+    """The tables of a run, by name; each is verified and memory-mapped on first use."""
 
     def __init__(self, run: StoredRun, folder: str = "") -> None:
         self._run, self._folder = run, folder
@@ -190,8 +215,8 @@ class _Tables(Mapping[str, LogitTable]):
             try:
                 self._loaded[name] = LogitTable.load(self._run.path / self._folder / name)
             except (OSError, ValueError) as error:
-                told = str(error).replace(f"{self._run.path}/", "")  # the run is named already
-                raise ValueError(self._run.wrong(self._folder + name, told)) from None
+                message = str(error).replace(f"{self._run.path}/", "")  # the run is named already
+                raise ValueError(self._run.wrong(self._folder + name, message)) from None
         return self._loaded[name]
 
     def __contains__(self, name: object) -> bool:  # without reading it
@@ -205,21 +230,3 @@ class _Tables(Mapping[str, LogitTable]):
 
     def __repr__(self) -> str:
         return f"the tables {', '.join(self._names)}"
-
-
-def _size_of_array(path: Path) -> int | None:
-    """The size that a file has if it holds all of the array that its first bytes describe; None if they do not."""
-    described = _array(path)
-    return None if described is None else described[0] + described[2] * math.prod(described[1])
-
-
-def _array(path: Path) -> tuple[int, tuple[int, ...], int] | None:
-    """Where an array begins in a file, its shape and the size of an entry, as the first bytes say; None if they do not."""
-    try:
-        with path.open("rb") as file:
-            version = np.lib.format.read_magic(file)
-            readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-            shape, _, dtype = readers[version](file)
-            return file.tell(), shape, dtype.itemsize
-    except (OSError, ValueError, KeyError, EOFError):
-        return None

@@ -1,4 +1,4 @@
-"""LogitTable, the waist of the workbench: what it accepts, how it lies on disk, and the files that people bring."""
+"""LogitTable, the only type shared by training and evaluation: validation, on-disk layout and importers."""
 
 from workbench.tables.table import LogitTable, checked_table
 

@@ -1,20 +1,21 @@
-"""What a table accepts: arrays from anywhere, checked once, with an error that says what is wrong and what to do."""
+"""Validation of the arguments of a table: arrays of many kinds, checked once, with errors that say what to do."""
 
 from __future__ import annotations
 
 import math
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from workbench.warning_capture import warn
+
 if TYPE_CHECKING:
     from workbench.tables.table import LogitTable
 
 BLOCK = 512  # rows looked at together
-SUM_TOLERANCE = 1e-3  # how far from 1 a row of probabilities may sum that somebody else rounded
+SUM_TOLERANCE = 1e-3  # allowed distance from 1 of the sum of a row of rounded probabilities
 NO_LABEL = -1
 MISSING = ("NAType", "NaTType")  # what pandas writes for a missing entry
 
@@ -26,9 +27,7 @@ def array_of(values: Any) -> np.ndarray:
         values = (values.float() if str(values.dtype) == "torch.bfloat16" else values).numpy()
     array: np.ndarray = np.asanyarray(values)  # a memory map stays one
     if isinstance(array, np.ma.MaskedArray):
-        raise ValueError(
-            "masked arrays are not taken, for a table has no missing entries; fill them, or leave rows out"
-        )
+        raise ValueError("masked arrays are not supported; fill the missing entries or drop those rows")
     if isinstance(array, np.matrix):
         array = np.asarray(array)
     if array.dtype == object:
@@ -43,7 +42,7 @@ def read_only(array: np.ndarray) -> np.ndarray:
 
 
 def lies_in_shards(scores: Any) -> bool:
-    """Whether scores are those of shards (`tables.shards.ShardedScores`), which are read when they are wanted."""
+    """Whether scores are those of shards (`tables.shards.ShardedScores`), which are read on first use."""
     return hasattr(scores, "of_rows")
 
 
@@ -175,7 +174,7 @@ def labels_from(
 def _marks_of_frame(frame: Any, class_names: tuple[str, ...] | None) -> tuple[np.ndarray, tuple[str, ...] | None]:
     """The marks of a frame, its columns in the order of the class names where they are named so."""
     marks, columns = frame.to_numpy(), tuple(str(column) for column in frame.columns)
-    if columns == tuple(str(place) for place in range(len(columns))):  # columns that nobody has named
+    if columns == tuple(str(place) for place in range(len(columns))):  # unnamed columns
         return marks, class_names
     if class_names is None or columns == class_names:
         return marks, columns
@@ -247,8 +246,9 @@ def _word(entry: Any) -> Any:
 def _whole(array: np.ndarray) -> np.ndarray:
     missing = np.isnan(array)
     whole = np.where(missing, NO_LABEL, array)
-    if not (np.isfinite(whole).all() and np.all(whole == np.round(whole))):
-        wrong = whole[~(np.isfinite(whole) & (whole == np.round(whole)))][0]
+    allowed = (np.abs(whole) < 2**31) & (whole == np.round(whole))  # NaN and infinity are neither
+    if not allowed.all():
+        wrong = whole[~allowed][0]
         raise ValueError(f"labels hold {wrong:g}, which is none of the class indices; give whole numbers from 0")
     return whole.astype(np.int64)
 
@@ -325,7 +325,7 @@ def one_per_row(given: Any) -> np.ndarray:
 
 
 def check_values(table: LogitTable) -> None:
-    """Refuse NaN and infinity, and probabilities that are none; warn about probabilities given as scores."""
+    """Refuse NaN and infinity, and probabilities that are none."""
     checked = lies_in_shards(table.scores) and table.link != "identity"  # when the shards were written
     for rows in () if checked else table.spans():
         block = table.scores[rows]
@@ -347,11 +347,15 @@ def check_values(table: LogitTable) -> None:
             raise ValueError(f"{name} must be finite and ≥ 0")
     if table.posterior is not None:
         _check_posterior(table.posterior, one_label=table.labels is not None and not table.many_labels)
+
+
+def warn_of_probabilities(table: LogitTable) -> None:
+    """Warn where scores look like probabilities."""
     first = table.scores[:BLOCK]
     if table.link == "softmax" and table.n_classes > 1 and first.min() >= 0:
         sums = first.sum(1, dtype=np.float64)
         if np.all(np.abs(sums - 1) <= _tolerance(first)):
-            warnings.warn(
+            warn(
                 "the scores are ≥ 0 and every row sums to 1: they look like probabilities, and softmax will flatten them; "
                 "use LogitTable.from_probabilities",
                 stacklevel=4,
@@ -369,7 +373,7 @@ def _check_posterior(posterior: np.ndarray, one_label: bool) -> None:
 
 
 def _tolerance(block: np.ndarray) -> float:
-    """How far the sum of a row of rounded probabilities may be from 1."""
+    """Tolerance of the sum of a row of rounded probabilities."""
     return max(1e-6, 4 * float(np.finfo(block.dtype).eps) * math.sqrt(block.shape[1]))
 
 

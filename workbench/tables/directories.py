@@ -10,19 +10,24 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from workbench.store.atomic import ASIDE, room_for, whole_folder
-from workbench.tables.checks import lies_in_shards, read_only
+from workbench.class_counts import checked_counts
+from workbench.files.atomic import ASIDE, room_for, whole_folder
+from workbench.tables.checks import check_values, checked_labels, checked_weights, lies_in_shards, read_only
 from workbench.tables.links import LINKS
 from workbench.tables.shards import ShardedScores
+from workbench.tables.shards.filesystem import check_address
 from workbench.tables.table import LogitTable
+from workbench.tables.texts import packed, unpacked
+from workbench.untrusted_files import load_array, read_json
 
 FORMAT = 1
+MAPPED = 2**26  # bytes from which on an array stays on disk; the system ends a process whose mapped file is cut short
 
 
 def write_table(table: LogitTable, directory: Path) -> Path:
@@ -31,7 +36,7 @@ def write_table(table: LogitTable, directory: Path) -> Path:
         raise FileExistsError(
             f"{directory} holds {min(foreign)}, which is not part of a table; give a new or empty directory"
         )
-    arrays, facts = _written(table)
+    arrays, facts = _content(table)
     with whole_folder(directory, _n_bytes(arrays)) as aside:
         _fill(aside, arrays, facts)
     return directory
@@ -39,7 +44,7 @@ def write_table(table: LogitTable, directory: Path) -> Path:
 
 def fill_with_table(table: LogitTable, folder: Path) -> None:
     """Write a table inside something that is put into its place as a whole later on, such as the directory of a run."""
-    arrays, facts = _written(table)
+    arrays, facts = _content(table)
     with room_for(_n_bytes(arrays), folder):
         folder.mkdir(parents=True, exist_ok=True)
         _fill(folder, arrays, facts)
@@ -57,7 +62,7 @@ def _n_bytes(arrays: Mapping[str, np.ndarray]) -> int:
 
 
 def _entries(directory: Path) -> set[str]:
-    """What a directory holds, without what writers that were killed left there, now and in earlier versions."""
+    """Return the entries of a directory, without temporary files of writers that were killed."""
     if not directory.is_dir():
         raise FileExistsError(f"{directory} is a file; give a new or empty directory to save a table in")
     names = {path.name for path in directory.iterdir()}
@@ -67,18 +72,20 @@ def _entries(directory: Path) -> set[str]:
 def _files_of_a_table(directory: Path) -> set[str]:
     """The files of the table that is there, the index that is kept beside it included; none where there is no table."""
     try:
-        facts = json.loads((directory / "table.json").read_text(encoding="utf-8"))
+        facts = read_json(directory / "table.json")
         return {"table.json", "set_index.npz", *(f"{name}.npy" for name in facts["arrays"])}
     except (OSError, ValueError, LookupError, TypeError):
         return set()
 
 
-def read_table(directory: Path) -> LogitTable:
-    """The table that `write_table` wrote there."""
+def read_table(directory: Path, verify: bool = True, allow: Iterable[str] = ()) -> LogitTable:
+    """The table that `write_table` wrote there; with `verify`, every score is looked at."""
     while True:
-        with _held(directory) as found:
+        with _directory_identity(directory) as found:
             try:
-                table = _read(directory)
+                table = _read(directory, allow)
+                if verify:
+                    check_values(table)
             except (OSError, ValueError):
                 if _place(directory) == found:
                     raise
@@ -94,8 +101,8 @@ Place = tuple[int, int] | None  # of a directory: its device and its number ther
 
 
 @contextlib.contextmanager
-def _held(directory: Path) -> Iterator[Place]:
-    """Which directory has this name now, kept open: as long as it is, the system gives its number to no other one."""
+def _directory_identity(directory: Path) -> Iterator[Place]:
+    """Identity of the directory with this name; it is kept open so that its inode is not reused."""
     try:
         descriptor = os.open(directory, os.O_RDONLY)
     except OSError:  # there is none, or this system opens no directories
@@ -108,7 +115,7 @@ def _held(directory: Path) -> Iterator[Place]:
 
 
 def _place(directory: Path | int) -> Place:
-    """Which directory it is that has this name, or this descriptor, now; None if there is none."""
+    """Identity (device, inode) of the directory with this name or descriptor; None if there is none."""
     try:
         status = os.stat(directory)
     except OSError:
@@ -116,12 +123,13 @@ def _place(directory: Path | int) -> Place:
     return status.st_dev, status.st_ino
 
 
-def _read(directory: Path) -> LogitTable:
+def _read(directory: Path, allow: Iterable[str]) -> LogitTable:
     try:
-        facts = json.loads((directory / "table.json").read_text(encoding="utf-8"))
+        facts = read_json(directory / "table.json")
     except FileNotFoundError:
         raise FileNotFoundError(
-            f"{directory} holds no table.json: it is not a table that LogitTable.save wrote"
+            f"{directory} holds no table.json: it is not a table that LogitTable.save wrote. A folder of arrays names them "
+            "softmax.npy and labels.npy, or val_softmax.npy, val_labels.npy, test_softmax.npy, …"
         ) from None
     except ValueError as error:
         raise ValueError(f"{directory / 'table.json'} is damaged: {error}") from None
@@ -129,6 +137,7 @@ def _read(directory: Path) -> LogitTable:
         raise ValueError(f"{directory} was written by another version; this one reads format {FORMAT}")
     arrays: dict[str, Any] = {name: _read_array(directory / f"{_checked_name(name)}.npy") for name in facts["arrays"]}
     if "shards" in facts:
+        check_address(facts["shards"]["url"], allow)
         arrays["scores"] = ShardedScores.from_reference(facts["shards"], arrays.pop("score_rows", None))
     if arrays["scores"].shape != (facts["rows"], facts["classes"]) or arrays["scores"].dtype.kind != "f":
         kind = f"{arrays['scores'].dtype} of shape {arrays['scores'].shape}"
@@ -137,12 +146,18 @@ def _read(directory: Path) -> LogitTable:
         arrays["labels"] = _labels(arrays["labels"], facts["classes"])
     if "posterior_index" in arrays:
         arrays["posterior"] = arrays["posterior"][arrays.pop("posterior_index")]
+    for name in LogitTable.TEXTS:
+        if name in arrays:
+            arrays[name] = unpacked(arrays[name], arrays.pop(f"{name}_ends"))
     if facts["attributes"] is not None:
         arrays["attributes"] = {
             name: _attribute(arrays.pop(f"attribute_{position}"), facts["words"].get(name))
             for position, name in enumerate(facts["attributes"])
         }
-    # The values were checked when the table was made; reading them all again would defeat the memory map.
+    for name in {"posterior", "votes"} & arrays.keys():
+        arrays[name] = checked_weights(name, arrays[name], arrays["scores"].shape)
+    if "class_counts" in arrays:
+        arrays["class_counts"] = checked_counts(arrays["class_counts"])
     fields = {name: facts[name] for name in ("link", "link_constant", "chose_model", "note")}
     fields |= {name: _names(facts[name]) for name in ("class_names", "groups")}
     _check_facts(fields, facts["key"])
@@ -151,7 +166,14 @@ def _read(directory: Path) -> LogitTable:
 
 def _checked_name(name: str) -> str:
     """A name that an array of a table can have; it is part of a path."""
-    known = ("scores", *LogitTable.PER_ROW, "class_counts", "posterior_index", "score_rows")
+    known = (
+        "scores",
+        *LogitTable.PER_ROW,
+        "class_counts",
+        "posterior_index",
+        "score_rows",
+        *(f"{name}_ends" for name in LogitTable.TEXTS),
+    )
     if name not in known and not re.fullmatch(r"attribute_\d+", name):
         raise ValueError(f"table.json is damaged: a table has no {name!r}")
     return name
@@ -163,7 +185,8 @@ def _check_facts(fields: Mapping[str, Any], key: Any) -> None:
     wrong = {
         "key": not isinstance(key, str),
         "link": fields["link"] not in LINKS,
-        "link_constant": not (constant is None or (isinstance(constant, float) and math.isfinite(constant))),
+        "link_constant": not (isinstance(constant, float) and math.isfinite(constant))
+        and (constant is not None or fields["link"] == "quasibinary"),
         "chose_model": not isinstance(fields["chose_model"], bool),
         "note": not isinstance(fields["note"], str),
     }
@@ -171,13 +194,16 @@ def _check_facts(fields: Mapping[str, Any], key: Any) -> None:
         raise ValueError(f"table.json is damaged: {', '.join(damaged)} cannot be what it says")
 
 
-def _written(table: LogitTable) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+def _content(table: LogitTable) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The arrays of a table by the names of their files, and what `table.json` says."""
     given = {name: getattr(table, name) for name in ("scores", *table.PER_ROW, "class_counts")}
     if table.labels is not None:
         given["labels"] = np.packbits(table.labels, axis=1) if table.many_labels else _compact(table.labels)
     if table.posterior is not None:
         given["posterior"], given["posterior_index"] = _distinct_rows(table.posterior)
+    for name in table.TEXTS:
+        if given[name] is not None:
+            given[name], given[f"{name}_ends"] = packed(given[name])
     attributes = table.attributes or {}
     words: dict[str, list[str]] = {}
     for position, (name, values) in enumerate(attributes.items()):
@@ -230,9 +256,7 @@ def _labels(written: np.ndarray, n_classes: int) -> np.ndarray:
     if written.dtype.kind not in "biu" or written.ndim not in (1, 2):
         raise ValueError(f"labels are {written.dtype} of shape {written.shape}; they are whole numbers, or bits")
     if written.ndim == 1:
-        if written.max(initial=0) >= n_classes:
-            raise ValueError(f"a label is {written.max()}, and there are {n_classes} classes")
-        return read_only(written.astype(np.int64))
+        return checked_labels(written, len(written), n_classes)
     return written if written.dtype == bool else read_only(np.unpackbits(written, axis=1, count=n_classes).view(bool))
 
 
@@ -248,11 +272,8 @@ def _names(names: Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 def _read_array(path: Path) -> np.ndarray:
-    if not path.is_file():
-        raise ValueError(f"{path} is missing, or not a file")
     try:
-        mapped = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, EOFError, ValueError) as error:
+        mapped = load_array(path)
+    except (OSError, ValueError) as error:
         raise ValueError(f"{path} is missing, truncated or not an array: {error}") from None
-    # Small arrays are simply read: an open map for each would cost more than it saves.
-    return mapped if mapped.nbytes > 2**20 else read_only(np.array(mapped))
+    return mapped if mapped.nbytes > MAPPED else read_only(np.array(mapped))

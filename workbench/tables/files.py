@@ -1,4 +1,4 @@
-"""Tables that people bring: files of any of the `FORMATS`, or a directory that `LogitTable.save` wrote.
+"""Import of tables: files of any of the `FORMATS`, or a directory that `LogitTable.save` wrote.
 
 Files are data: nothing is ever unpickled. What was understood is in the table's `note`.
 """
@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from workbench.tables.formats import FORMATS, SUFFIXES, Format, Refused, Room
+from workbench.tables.formats import AmbiguousScores, Contents, Room
 from workbench.tables.formats.frames import contents_of_frame
-from workbench.tables.formats.understanding import table_of
+from workbench.tables.formats.infer_table import table_of
+from workbench.tables.formats.numpy_files import holds_arrays, read_array_folder
+from workbench.tables.formats.opening import contents_at, damaged
 from workbench.tables.shards import holds_shards
 from workbench.tables.table import LogitTable
 
@@ -27,15 +29,21 @@ def import_table(
 ) -> LogitTable:
     """Read scores or probabilities, and labels where there are any, from a file or a pandas DataFrame.
 
-    - `source`: the path of a file, the folder or address of a saved table (`s3://…`), or a DataFrame.
+    Args:
+        source: The path of a file, the folder or address of a saved table (`s3://…`), or a DataFrame.
 
     - `.npz`, `.safetensors`: arrays named `scores` (or `logits`, `probabilities`, …) and `labels` (or `y`, …); also
       `class_names`, `groups`, `class_counts`, `link`, `link_constant`, `split`, `posterior`, `votes`, `features`, `ids`,
       `images`. Any other array with one entry per row becomes a row attribute. Words of a `.safetensors` stand in its
       metadata, names of classes there as a list in JSON.
-    - `.npy`: the scores alone, memory-mapped.
-    - `.csv` (also with semicolons or tabs), `.parquet`, frames: one numeric column per class (its name is the class name),
-      or one column of lists; a column `label` with class names or indices, and further columns as row attributes.
+      `train_labels` give the class counts.
+    - `.npy`: the scores alone, memory-mapped. A folder of them, named as papers on long tails name theirs:
+      `…_val_softmax.npy`, `…_val_labels.npy`, `…_test_softmax.npy`, `…_test_labels.npy`, `…_train_labels.npy`; of one split
+      also `softmax.npy` and `labels.npy`.
+    - `.csv`, `.tsv` (with commas, semicolons or tabs, also `.gz`), `.parquet`, `.feather`, frames: one numeric column per
+      class (its name is the class name), or one column of lists; a column `label` with class names or indices, and further
+      columns as row attributes.
+    - `.jsonl`, `.json`: one object a row; scores as an object {class: score}, a list of {"label", "score"}, or a list.
 
     Labels are indices, names, lists of them (`a;b` in a `.csv`), one mark in each row, or several marks; an empty cell or -1
     is a row without a label. The link is the one that the file names. Else rows that are ≥ 0 and sum to 1 are taken for
@@ -54,57 +62,43 @@ def import_table(
     >>> print(table.note)
     mine.npz: 3 rows × 3 classes; logits (float32) read as scores, softmax; labels from y
     """
-    said: dict[str, Any] = {"scores": scores, "labels": labels, "link": link, "link_constant": link_constant}
+    options: dict[str, Any] = {"scores": scores, "labels": labels, "link": link, "link_constant": link_constant}
     if hasattr(source, "columns") and hasattr(source, "to_numpy"):
-        return table_of("frame", contents_of_frame(source), Room(2**62), **said)
+        return table_of("frame", contents_of_frame(source), Room(2**62), **options)
     if not isinstance(source, (str, os.PathLike)):
         raise ValueError(
             f"give the path of a file, not {type(source).__name__}; LogitTable(scores, labels) takes arrays"
         )
     if holds_shards(source):
-        return _saved(source, **said)
+        return _saved(source, **options)
     path = Path(source)
+    if path.is_dir() and not (path / "table.json").exists() and holds_arrays(path):
+        return table_from(path, read_array_folder(path), Room(2**62), options)
     if path.is_dir():
-        return _saved(path, **said)
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}")
-    form = _format(path)
-    room = Room(path.stat().st_size)
-    asked = (scores,) if isinstance(scores, str) else tuple(scores or ())
+        return _saved(path, **options)
+    names = (scores,) if isinstance(scores, str) else tuple(scores or ())
+    room = Room(path.stat().st_size if path.is_file() else 0)
+    contents = contents_at(path, (*names, *([] if labels is None else [labels])), room)
+    return table_from(path, contents, room, options)
+
+
+def table_from(path: Path, contents: Contents, room: Room, options: dict[str, Any]) -> LogitTable:
+    """The table of a file that was opened; `options` are the arguments of `import_table`."""
     try:
-        contents = form.read(path, room, (*asked, *([] if labels is None else [labels])))
-    except Refused as error:
-        raise ValueError(f"{path.name}: {error}") from None
-    except Exception as error:  # each format has its own errors for a damaged file, and some have many
-        raise ValueError(_damaged(path, error)) from error
-    try:
-        return table_of(path.name, contents, room, **said)
+        return table_of(path.name, contents, room, **options)
+    except AmbiguousScores as error:
+        raise AmbiguousScores(f"{path.name}: {error}", error.arrays) from None
     except ValueError as error:
         raise ValueError(f"{path.name}: {error}") from None
-    except Exception as error:  # what is read only when it is wanted may be damaged as well
-        raise ValueError(_damaged(path, error)) from error
+    except Exception as error:  # arrays that are read lazily may be damaged, too
+        raise ValueError(damaged(path, error)) from error
 
 
 def _saved(
     directory: str | os.PathLike[str], scores: Any, labels: Any, link: str | None, link_constant: float | None
 ) -> LogitTable:
-    """A table that `LogitTable.save` wrote, or one in shards, which says all about itself."""
+    """A table that `LogitTable.save` wrote, or one in shards; both name every part themselves."""
     if scores is not None or labels is not None:
         raise ValueError(f"{directory} is a saved table, whose scores and labels are known; leave out their names")
     table = LogitTable.load(directory)
     return table if link is None else table.with_link(link, link_constant)
-
-
-def _format(path: Path) -> Format:
-    for form in FORMATS:
-        if path.suffix.lower() in form.suffixes:
-            return form
-    raise ValueError(
-        f"{path.name}: files ending in {path.suffix or '(nothing)'} are not read; give one of {', '.join(SUFFIXES)} "
-        "(pickles, .pt and .pkl among them, can run code and are never opened: save arrays with numpy.savez)"
-    )
-
-
-def _damaged(path: Path, error: BaseException) -> str:
-    reason = (str(error).strip() or type(error).__name__).split("\n")[0][:300]
-    return f"{path.name} could not be read as {path.suffix}: it is damaged, incomplete or something else ({reason})"

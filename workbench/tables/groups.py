@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Self
 
 import numpy as np
 
-from workbench.counts import FEW, MANY, SHOTS, shot_groups
+from workbench.class_counts import FEW, MANY, SHOTS, shot_groups
 from workbench.tables.checks import array_of
 from workbench.tables.table import LogitTable
 
+MOST_NUMBERS = 20  # different numbers that are groups of their own
 WITHOUT_LABEL = "without a label"  # the group of the rows that no label puts into another
 
 
@@ -34,35 +37,70 @@ def mean_of_present(values: np.ndarray) -> np.ndarray | float:
     return mean if mean.ndim else float(mean)
 
 
-def rows_by(table: LogitTable, by: Any) -> tuple[np.ndarray, tuple[str, ...]]:
+@dataclass(frozen=True, eq=False)
+class GroupedColumns:
+    """The columns of a matrix group by group, to reduce a row over each group."""
+
+    order: np.ndarray  # (L,) columns, those of a group side by side
+    starts: np.ndarray  # (G,) where the groups begin
+
+    @classmethod
+    def of(cls, codes: np.ndarray) -> Self:
+        """The columns of some groups, by their codes 0 … G − 1."""
+        order = np.argsort(codes, kind="stable")
+        return cls(order, np.searchsorted(codes[order], np.arange(codes.max() + 1)))
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """(G,) the number of columns of each group."""
+        return np.diff(np.append(self.starts, len(self.order)))
+
+    def reduced(self, reduce: np.ufunc, values: np.ndarray) -> np.ndarray:
+        """(rows, G) a ufunc over the columns of each group.
+
+        >>> GroupedColumns.of(np.array([0, 1, 0])).reduced(np.add, np.array([[1, 2, 3]])).tolist()
+        [[4, 2]]
+        """
+        of_groups: np.ndarray = reduce.reduceat(values[:, self.order], self.starts, axis=1)
+        return of_groups
+
+
+def rows_by(table: LogitTable, by: Any, cuts: np.ndarray | None = None) -> tuple[np.ndarray, tuple[str, ...]]:
     """The group of each row, as a code, and the names of the groups.
 
     `by` is the name of a row attribute ("organ"), "shots" (few, medium, many training images of the label), "groups"
     (the genus or superclass of the label), "label", or any array with one entry per row. Rows without a label are a group
-    of their own among the groups of labels.
+    of their own among the groups of labels. Many different numbers are binned by `cuts`, or else by their quartiles.
 
     >>> table = LogitTable(np.zeros((3, 2)), labels=[0, 1, 1], attributes={"organ": ["leaf", "fruit", "leaf"]})
     >>> rows_by(table, "organ")
     (array([1, 0, 1]), ('fruit', 'leaf'))
     """
+    values = values_by(table, by)
+    if values is not None:
+        return _coded(values, quartiles(values) if cuts is None else cuts)
+    codes, names = classes_by(table, by)
+    if table.many_labels:
+        raise ValueError(f"by = {by!r} needs one label per row, and this table has many; group by an attribute")
+    labels = table.checked_labels()
+    if table.labelled.all():
+        return codes[labels], names
+    return np.where(table.labelled, codes[labels], len(names)), (*names, WITHOUT_LABEL)
+
+
+def values_by(table: LogitTable, by: Any) -> np.ndarray | None:
+    """(n,) the values that group the rows; None where the label groups them."""
     if not isinstance(by, str):
         values = array_of(by)
         if values.shape != (table.n,):
             raise ValueError(f"by has shape {values.shape}; give one entry for each of the {table.n} rows")
-    elif by in (table.attributes or {}):
-        values = (table.attributes or {})[by]
-    elif by in ("shots", "groups", "label"):
-        codes, names = classes_by(table, by)
-        if table.many_labels:
-            raise ValueError(f"by = {by!r} needs one label per row, and this table has many; group by an attribute")
-        labels = table.checked_labels()
-        if table.labelled.all():
-            return codes[labels], names
-        return np.where(table.labelled, codes[labels], len(names)), (*names, WITHOUT_LABEL)
-    else:
-        known = [repr(name) for name in (*(table.attributes or {}), "shots", "groups", "label")]
-        raise ValueError(f"by = {by!r} is unknown; this table can be grouped by {', '.join(known)}")
-    return _coded(values)
+        return values
+    if by in (table.attributes or {}):
+        return np.asarray((table.attributes or {})[by])
+    if by in ("shots", "groups", "label"):
+        return None
+    known = [repr(name) for name in (*(table.attributes or {}), "shots", "groups", "label")]
+    raise ValueError(f"by = {by!r} is unknown; this table can be grouped by {', '.join(known)}")
 
 
 def classes_by(table: LogitTable, by: str, few: int = FEW, many: int = MANY) -> tuple[np.ndarray, tuple[str, ...]]:
@@ -76,6 +114,8 @@ def classes_by(table: LogitTable, by: str, few: int = FEW, many: int = MANY) -> 
                 "this table has no groups; give LogitTable(..., groups=) the genus or superclass of each class"
             )
         return _coded(np.array(table.groups))
+    if by != "label":
+        raise ValueError(f'by = {by!r} groups no classes; give "label", "groups" or "shots"')
     return np.arange(table.n_classes), table.named_classes()
 
 
@@ -86,6 +126,23 @@ def training_images(table: LogitTable) -> np.ndarray:
     return table.class_counts
 
 
-def _coded(values: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
-    names, codes = np.unique(values, return_inverse=True)
-    return codes, tuple(str(name) for name in names)
+def quartiles(values: np.ndarray) -> np.ndarray | None:
+    """Where many different numbers are cut into bins; None for all other values."""
+    if values.dtype.kind not in "iuf" or not np.isfinite(values).all() or len(np.unique(values)) <= MOST_NUMBERS:
+        return None
+    return np.unique(np.quantile(values, (0.25, 0.5, 0.75)))
+
+
+def _coded(values: np.ndarray, cuts: np.ndarray | None = None) -> tuple[np.ndarray, tuple[str, ...]]:
+    """The group of each row and the names of the groups: the different values, or bins between cuts.
+
+    >>> _coded(np.array([0.1, 0.6]), cuts=np.array([0.25, 0.5, 0.75]))
+    (array([0, 2]), ('≤ 0.25', '0.25 to 0.5', '0.5 to 0.75', '> 0.75'))
+    """
+    if cuts is None:
+        names, codes = np.unique(values, return_inverse=True)
+        return codes, tuple(str(name) for name in names)
+    bins = [f"≤ {cuts[0]:.4g}", *(f"{low:.4g} to {high:.4g}" for low, high in pairwise(cuts)), f"> {cuts[-1]:.4g}"]
+    missing = np.isnan(values.astype(np.float64))
+    codes = np.where(missing, len(bins), np.searchsorted(cuts, values, side="left"))
+    return codes, (*bins, "nan") if missing.any() else tuple(bins)

@@ -63,7 +63,7 @@ def sparsemax(scores: np.ndarray, log_constant: float | None = None) -> np.ndarr
     >>> sparsemax(np.array([[1.0, 0.5, -3.0]])).tolist()
     [[0.75, 0.25, 0.0]]
 
-    Martins & Astudillo 2016; Garcin, thesis, Eq. 6.12.
+    Martins & Astudillo 2016, Eq. 1 and 2; Garcin, thesis, Eq. 6.6 and 6.7.
     """
     falling = -np.sort(-(scores - scores.max(-1, keepdims=True)), axis=-1)
     excess = np.cumsum(falling, axis=-1) - 1
@@ -71,6 +71,38 @@ def sparsemax(scores: np.ndarray, log_constant: float | None = None) -> np.ndarr
     support = (ranks * falling > excess).sum(-1, keepdims=True)  # how many classes keep some probability
     cut = np.take_along_axis(excess, support - 1, axis=-1) / support.astype(scores.dtype)
     nearest: np.ndarray = np.maximum(scores - scores.max(-1, keepdims=True) - cut, 0)
+    return nearest
+
+
+def sparse_top(scores: np.ndarray, n_labels: np.ndarray | float) -> np.ndarray:
+    r"""The nearest point with entries from 0 to 1 that sum to the number of labels of the row.
+
+    $$\text{sparse-top}_j(K, s) = \max(0, \min(1, s_j - \lambda)), \qquad \sum_j \text{sparse-top}_j(K, s) = K$$
+
+    Args:
+        n_labels: K, one number or one for each row, from 0 to L.
+
+    >>> sparse_top(np.array([[3.0, 0.75, 0.5, -1.0]]), 2).tolist()
+    [[1.0, 0.625, 0.375, 0.0]]
+
+    Garcin, thesis, Eq. 6.13 to 6.15; as a prediction where the number of labels is known, section 6.2.7.
+    """
+    n, L = scores.shape
+    K = np.broadcast_to(np.asarray(n_labels, dtype=float), n)
+    if not ((K >= 0) & (K <= L)).all():
+        wrong = K[(K < 0) | (K > L)][0]
+        raise ValueError(f"n_labels = {wrong:g}; a row of {L} classes has from 0 to {L} labels")
+    # The sum falls with λ from L to 0, by straight pieces: a class adds less from s_j − 1 on, and nothing from s_j on.
+    falling_from = scores.astype(float)
+    ends = np.concatenate([falling_from - 1, falling_from], axis=1)
+    order = np.argsort(ends, axis=1)
+    ends = np.take_along_axis(ends, order, axis=1)
+    slopes = np.cumsum(np.where(order < L, 1, -1), axis=1)[:, :-1]
+    sums = np.column_stack([np.full(n, float(L)), L - np.cumsum(slopes * np.diff(ends, axis=1), axis=1)])
+    before = np.clip((sums > K[:, None]).sum(1) - 1, 0, 2 * L - 2)[:, None]
+    left, over, slope = (np.take_along_axis(each, before, axis=1) for each in (ends, sums, slopes))
+    cut = left + (over - K[:, None]) / np.maximum(slope, 1)
+    nearest: np.ndarray = np.clip(falling_from - cut, 0, 1).astype(scores.dtype)
     return nearest
 
 
@@ -91,9 +123,9 @@ def has_likelihood(link: str, many_labels: bool) -> bool:
 def check_likelihood(link: str, many_labels: bool) -> None:
     """An error unless labels have a likelihood under a link."""
     if not has_likelihood(link, many_labels):
-        one_or_many, wanted = ("many labels", "sigmoid") if many_labels else ("one label", "softmax")
+        one_or_many, link_needed = ("many labels", "sigmoid") if many_labels else ("one label", "softmax")
         raise ValueError(
-            f"the link is {link}; the likelihood of {one_or_many} a row needs {wanted} (LogitTable.with_link)"
+            f"the link is {link}; the likelihood of {one_or_many} a row needs {link_needed} (LogitTable.with_link)"
         )
 
 

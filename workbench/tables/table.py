@@ -1,4 +1,4 @@
-"""LogitTable: the scores and labels of one split. The two halves of the workbench meet here and nowhere else."""
+"""LogitTable: the scores and labels of one split, the only type that training and evaluation share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import hashlib
 import numbers
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from workbench.counts import checked_counts
+from workbench.class_counts import checked_counts
 from workbench.tables.checks import (
     BLOCK,
     array_of,
@@ -30,15 +30,20 @@ from workbench.tables.checks import (
     one_per_row,
     read_only,
     scores_of_frame,
+    warn_of_probabilities,
 )
-from workbench.tables.links import LINKS
+from workbench.tables.links import LINKS, sparse_top
+from workbench.tables.texts import checked_texts
+
+Span = slice  # in the class `slice` is a method
+ALL_ROWS = slice(None)
 
 
 def checked_table(given: Any) -> LogitTable:
     """The table, or an error for anything else that says how it becomes one."""
     if not isinstance(given, LogitTable):
-        raise ValueError(
-            f"a LogitTable is wanted here, not {type(given).__name__}: LogitTable(scores, labels) makes one of arrays, "
+        raise TypeError(
+            f"expected a LogitTable, got {type(given).__name__}: LogitTable(scores, labels) makes one of arrays, "
             "import_table(path) of a file, and a trained run has some, run.tables['test']"
         )
     return given
@@ -46,24 +51,35 @@ def checked_table(given: Any) -> LogitTable:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LogitTable:
-    """What a network said about n rows (scores), and what is true (labels).
+    """Scores of a model for n rows, and their labels.
 
-    `scores` (n, L) may be float16, float32 or float64, in memory or memory-mapped; probabilities are computed from them
-    by the `link`, block by block, and are never held whole unless asked for; scores in shards stay where they are and are
-    read a few rows at a time (`tables.shards`). `labels` is (n,) class indices, -1 for a row
-    without a label, or (n, L) bool when a row may have none or many. What is right is measured on the rows that have a
-    label (`labelled`). Everything else is optional:
+    Probabilities are computed from the scores block by block and are held whole only on request. Whether a set contains the
+    label is measured on the rows that have one (`labelled`), all else that needs the truth on the rows whose truth is known
+    (`known`).
 
-    - `class_names`, `groups` (the genus or superclass of each class), `class_counts` (training images): one per class;
-    - `posterior` (the true P(y|x), where known) and `votes` (how many people chose each class): (n, L);
-    - `attributes` {name: (n,)}: anything about a row worth grouping by (organ, author, device);
-    - `features` (n, d), `ids` (n,), `images` (n, height, width, channels);
-    - `link_constant`: log C of the quasibinary link;
-    - `chose_model`: these rows stopped training or chose a checkpoint, so a conformal promise fitted on them is void;
-    - `note`: where the table comes from, in words.
-
-    Labels may also be class names, lists of labels, 0/1 integers or pandas objects (`tables.checks.labels_from`), and scores
-    a DataFrame whose columns are the classes.
+    Args:
+        scores: (n, L) float16, float32 or float64, in memory, memory-mapped or in shards (`tables.shards`), or a DataFrame
+            whose columns are the classes.
+        labels: (n,) class indices, −1 for a row whose label is unknown, or (n, L) bool when a row may have none or many: a row
+            of all False says "none of these". Also class names, lists of labels, 0/1 integers or pandas objects
+            (`tables.checks.labels_from`).
+        link: How scores become probabilities: "softmax", "sigmoid", "quasibinary", "sparsemax" or "identity".
+        link_constant: log C of the quasibinary link.
+        class_names: One name per class.
+        groups: Genus or superclass of each class.
+        class_counts: Training images of each class.
+        posterior: (n, L), the true P(y|x), where known.
+        votes: (n, L), number of people who chose each class.
+        attributes: {name: (n,)}, facts of a row to group by (organ, author, device).
+        features: (n, d), features of the rows.
+        ids: (n,), names of the rows; some rows of a table without ids carry their numbers in it.
+        images: (n, height, width, channels), the rows as pictures.
+        texts: (n,), the rows as texts.
+        strokes: (n,), the rows as drawings, as `workbench.drawings` writes them.
+        sounds: (n,), paths of `.wav` files, or their folder.
+        chose_model: Whether these rows stopped training or selected a checkpoint, so that a conformal promise fitted on them
+            is void.
+        note: Source of the table, in words.
 
     >>> table = LogitTable([[2.0, 0.0, 0.0], [0.0, 1.0, 1.0]], labels=[0, 2])
     >>> table
@@ -85,11 +101,15 @@ class LogitTable:
     features: np.ndarray | None = None
     ids: np.ndarray | None = None
     images: np.ndarray | None = None
+    texts: np.ndarray | None = None
+    strokes: np.ndarray | None = None
+    sounds: np.ndarray | None = None
     chose_model: bool = False
     note: str = ""
 
     # Which fields have one entry per row, and which per class: `rows`, `save` and the checks all follow these lists.
-    PER_ROW: ClassVar = ("labels", "posterior", "votes", "features", "ids", "images")
+    PER_ROW: ClassVar = ("labels", "posterior", "votes", "features", "ids", "images", "texts", "strokes", "sounds")
+    TEXTS: ClassVar = ("texts", "strokes", "sounds")  # of those, the ones that are text of any length
     PER_CLASS: ClassVar = ("class_names", "groups", "class_counts")
 
     def __post_init__(self) -> None:
@@ -124,12 +144,16 @@ class LogitTable:
         for name in ("features", "ids", "images"):
             if getattr(self, name) is not None:
                 self._fill(**{name: read_only(np.atleast_1d(array_of(getattr(self, name))))})
+        for name in self.TEXTS:
+            if getattr(self, name) is not None:
+                self._fill(**{name: checked_texts(name, getattr(self, name))})
         if self.attributes is not None:
             if not isinstance(self.attributes, Mapping):
                 raise ValueError(f"attributes = {self.attributes!r}; give {{name: one value per row}}")
             self._fill(attributes={str(name): one_per_row(values) for name, values in self.attributes.items()})
         self._check_lengths()
         check_values(self)
+        warn_of_probabilities(self)
 
     @classmethod
     def trusted(cls, key: str | None = None, **fields: Any) -> Self:
@@ -225,7 +249,7 @@ class LogitTable:
 
     @cached_property
     def labelled(self) -> np.ndarray:
-        """(n,) bool: which rows have a label. A table of one class asks yes or no, so there every row has its answer.
+        """(n,) bool: which rows have a label that a set can contain.
 
         >>> LogitTable(np.zeros((2, 3)), labels=[2, -1]).labelled.tolist()
         [True, False]
@@ -233,17 +257,34 @@ class LogitTable:
         if self.labels is None:
             return read_only(np.zeros(self.n, bool))
         if self.many_labels:
-            return read_only(np.asarray(self.labels.any(axis=1) | (self.n_classes == 1)))
+            return read_only(np.asarray(self.labels.any(axis=1)))
         return read_only(np.asarray(self.labels >= 0))
+
+    @property
+    def known(self) -> np.ndarray:
+        """(n,) bool: which rows have a known truth. With (n, L) labels all of them: "none of these" is a truth; -1 is not.
+
+        >>> table = LogitTable(np.zeros((2, 2)), labels=[[True, False], [False, False]])
+        >>> table.known.tolist(), table.labelled.tolist()
+        ([True, True], [True, False])
+        """
+        return read_only(np.ones(self.n, bool)) if self.many_labels else self.labelled
 
     def labelled_rows(self) -> Self:
         """The table of the rows that have a label: this very table if all have, an error if none has."""
+        return self._rows_where(self.labelled)
+
+    def known_rows(self) -> Self:
+        """The table of the rows whose truth is known: this very table if it is of all, an error if of none."""
+        return self._rows_where(self.known)
+
+    def _rows_where(self, mask: np.ndarray) -> Self:
         self.checked_labels()
-        if self.labelled.all():
+        if mask.all():
             return self
-        if not self.labelled.any():
+        if not mask.any():
             raise ValueError(f"none of the {self.n} rows has a label; give some that do")
-        return self.rows(self.labelled)
+        return self.rows(mask)
 
     def positives(self) -> tuple[np.ndarray, np.ndarray]:
         """(rows, classes) of every label: as many pairs as a row has labels, none for a row without."""
@@ -258,8 +299,35 @@ class LogitTable:
         """The same scores read through another link."""
         return dataclasses.replace(self, link=link, link_constant=link_constant)
 
+    def with_n_labels(self, n_labels: Any = None) -> Self:
+        """The prediction where the number of labels of every row is known: probabilities that sum to it, many of them 0 or 1.
+
+        - `n_labels`: one number, or one for each row; by default how many labels the rows have.
+
+        The scores are projected (sparse-top), which is what the loss `SparseTop` trains them for.
+
+        >>> LogitTable([[3.0, 0.75, 0.5, -1.0]]).with_n_labels(2).probabilities().tolist()
+        [[1.0, 0.625, 0.375, 0.0]]
+
+        Paper: Garcin, thesis, section 6.2.7.
+        """
+        if n_labels is None:
+            labels = self.checked_labels()
+            n_labels = labels.sum(1) if self.many_labels else self.labelled.astype(int)
+        scores = sparse_top(np.asarray(self.scores), array_of(n_labels))
+        return dataclasses.replace(self, scores=scores, link="identity", link_constant=None)
+
+    @property
+    def row_ids(self) -> np.ndarray:
+        """(n,) what each row is called: its id, or its number where the table has no ids."""
+        return np.arange(self.n) if self.ids is None else self.ids
+
     def rows(self, index: Any) -> Self:
-        """The table of some rows: a slice, indices or a mask."""
+        """The table of some rows: a slice, indices or a mask. Their ids say which rows of this table they are.
+
+        >>> LogitTable(np.zeros((4, 2))).rows([3, 1]).ids.tolist()
+        [3, 1]
+        """
         if not isinstance(index, slice):
             index = np.atleast_1d(array_of(index))
             index = index if index.size else slice(0)  # NumPy takes an empty list for floats
@@ -270,12 +338,32 @@ class LogitTable:
             name: None if values is None else read_only(values[index]) for name, values in per_row.items()
         }
         chosen["scores"] = self._scores_of(index)
+        chosen["ids"] = read_only(self.row_ids[index])
         if self.attributes is not None:
             chosen["attributes"] = {name: read_only(values[index]) for name, values in self.attributes.items()}
         kept = {name: getattr(self, name) for name in ("link", "link_constant", *self.PER_CLASS, "chose_model", "note")}
         return self.trusted(**kept, **chosen)
 
-    def part(self, rows: slice) -> Self:
+    def slice(self, rows: Any, name: str) -> Self:
+        """Some rows as a table of its own that says what it is a slice of.
+
+        Args:
+            rows: a mask, row numbers or a slice.
+            name: what the slice is called, such as "dark photographs".
+
+        Returns:
+            The table of these rows; its note begins with the name, its ids are those of the rows here.
+
+        >>> table = LogitTable(np.zeros((4, 2)), attributes={"organ": ["leaf", "fruit", "leaf", "leaf"]})
+        >>> table.slice(table.attributes["organ"] == "leaf", name="leaves").note
+        'leaves (3 of 4 rows)'
+        """
+        chosen = self.rows(rows)
+        note = "; ".join(filter(None, (f"{name} ({chosen.n} of {self.n} rows)", self.note)))
+        chosen._fill(note=note)
+        return chosen
+
+    def part(self, rows: Span) -> Self:
         """The scores, labels and link of consecutive rows, and nothing else: what a pass over the table looks at."""
         labels = None if self.labels is None else self.labels[rows]
         return self.trusted(
@@ -288,7 +376,8 @@ class LogitTable:
         return sharded.of_rows(index) if lies_in_shards(sharded) else read_only(sharded[index])
 
     def split(self, fraction: float = 0.5, seed: int = 0) -> tuple[Self, Self]:
-        """Two tables of different rows, drawn at random, the first with that fraction of them; each keeps the row order.
+        """Two tables of different rows, drawn at random, the first with that fraction of them; each keeps the row order,
+        and its ids say which rows of this table it has.
 
         Fit on one, measure on the other: the clean way to a promise about rows that chose nothing.
         """
@@ -303,7 +392,7 @@ class LogitTable:
         shuffled = np.random.default_rng(seed).permutation(self.n)
         return self.rows(np.sort(shuffled[:n_first])), self.rows(np.sort(shuffled[n_first:]))
 
-    def probabilities(self, rows: Any = slice(None)) -> np.ndarray:
+    def probabilities(self, rows: Any = ALL_ROWS) -> np.ndarray:
         """(rows, L) after the link, float32 or float64. All rows at once take n·L numbers of memory: prefer `blocks`."""
         scores = self.scores[rows] if isinstance(rows, slice) else self.scores[np.atleast_1d(array_of(rows))]
         link = LINKS[self.link]
@@ -323,7 +412,7 @@ class LogitTable:
         """
         return (self.probabilities(span) for span in self.spans(rows))
 
-    def spans(self, rows: int | None = None) -> Iterator[slice]:
+    def spans(self, rows: int | None = None) -> Iterator[Span]:
         """Consecutive slices that cover all rows; by default as many rows as a processor's cache likes."""
         if rows is None:
             rows = self.span
@@ -343,18 +432,23 @@ class LogitTable:
         return write_table(self, Path(directory))
 
     @classmethod
-    def load(cls, directory: str | os.PathLike[str], verify: bool = True) -> LogitTable:
+    def load(cls, directory: str | os.PathLike[str], verify: bool = True, *, allow: Iterable[str] = ()) -> LogitTable:
         """Read what `save` or `append_to` wrote. Large arrays stay on disk, memory-mapped; nothing is unpickled.
 
-        Shards are read from any address that fsspec knows (`s3://…`), a few rows at a time. With `verify` each is compared
-        with its checksum first, which reads it once.
+        Shards are read from any address that fsspec knows (`s3://…`), a few rows at a time.
+
+        Args:
+            directory: A folder, or the address of shards.
+            verify: Read every score once: shards are compared with their checksums, other scores must be finite.
+            allow: Addresses (or their beginnings) that a saved table may refer to for its scores. A file that names an
+                address is no reason to ask it.
         """
         from workbench.tables.directories import read_table
         from workbench.tables.shards import holds_shards, load_shards
 
         if holds_shards(directory):
             return load_shards(os.fspath(directory), verify)
-        return read_table(Path(directory))
+        return read_table(Path(directory), verify, allow)
 
     def append_to(self, url: str | os.PathLike[str], ending: str = ".npy") -> None:
         """Add these rows to the sharded table at an address, or begin one: there afterwards as a whole, or not at all.
@@ -386,6 +480,6 @@ class LogitTable:
         return f"LogitTable({self.n} rows × {self.n_classes} classes, {self.link}, {self.scores.dtype}{extras})"
 
     def _repr_html_(self) -> str:
-        from workbench.cards import table_card
+        from workbench.html_repr import table_card
 
         return table_card(self)

@@ -1,4 +1,4 @@
-"""What a lesson is made of: a question that is answered before the truth is shown, and a picture that moves.
+"""Parts of a lesson: a question to answer first, and a figure with a slider.
 
 Everything that is told is computed when a lesson is asked for, so words and numbers cannot drift apart. Texts are Markdown
 of the simplest kind: *stressed*, **strong** and `code`.
@@ -6,23 +6,24 @@ of the simplest kind: *stressed*, **strong** and `code`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 import plotly.graph_objects as go
 
+from workbench.figures.film import Move, moves_along
+from workbench.figures.panel import Panel
 from workbench.figures.style import Theme, plotly_template
+from workbench.teaching.tokens import TokenGame
 
 HEIGHT = 360  # pixels of a picture
-Path = tuple[str | int, ...]  # where a value stands in a figure: ("data", 0, "y")
 
 
 @dataclass(frozen=True)
 class Slider:
-    """What can be moved: its name, its values, what is written at each, and where it starts."""
+    """A slider: name, values, labels and initial position."""
 
     label: str
     values: tuple[float, ...]
@@ -37,7 +38,7 @@ def slider(label: str, values: Sequence[float], written: str = "{:g}", start: fl
     return Slider(label, values, tuple(written.format(value) for value in values), nearest)
 
 
-class Drawn(Sequence[go.Figure]):
+class LazyFigures(Sequence[go.Figure]):
     """The figures of a slider, each drawn when it is asked for: many a question is asked without its picture."""
 
     def __init__(self, draw: Callable[[float], go.Figure], values: Sequence[float]) -> None:
@@ -65,26 +66,9 @@ class Picture:
     secret: tuple[str, ...] = ()
 
     @cached_property
-    def changes(self) -> list[dict[str, Any]]:
-        """What differs between the places: where it stands in the figure, and its value at every place."""
-        drawn = [json.loads(figure.to_json()) for figure in self.figures]
-        leaves = [dict(_leaves({"data": each["data"], "layout": each["layout"]})) for each in drawn]
-        names = dict.fromkeys(path for each in leaves for path in each)
-        found = {path: [each.get(path) for each in leaves] for path in names}
-        return [
-            {"path": list(path), "values": values}
-            for path, values in found.items()
-            if any(value != values[0] for value in values)
-        ]
-
-
-def _leaves(value: Any, path: Path = ()) -> list[tuple[Path, Any]]:
-    """Every value of a figure with its place. Arrays are one value, also those that plotly.py packs."""
-    if isinstance(value, dict) and "bdata" not in value:
-        return [leaf for name, inner in value.items() for leaf in _leaves(inner, (*path, name))]
-    if isinstance(value, list) and any(isinstance(inner, dict) for inner in value):
-        return [leaf for place, inner in enumerate(value) for leaf in _leaves(inner, (*path, place))]
-    return [(path, value)]
+    def moves(self) -> list[Move]:
+        """What changes between positions."""
+        return moves_along(self.figures)
 
 
 @dataclass(frozen=True)
@@ -122,40 +106,37 @@ class Question:
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
-    """What a lesson tells: paragraphs that define its words, a question to answer first, and the answer, explained."""
+class Story:
+    """Text of a lesson: definitions, a question to answer first, the explained answer, and what to play with afterwards."""
 
     words: tuple[str, ...]
     question: Question
     answer: tuple[str, ...]
+    panels: tuple[Panel | TokenGame, ...] = ()
 
 
 @dataclass(frozen=True)
 class Lesson:
     """Two minutes that stand alone: what there is to see, in one sentence; what is told; where to read on.
 
-    `tell(theme)` computes everything: pictures have the colours of a theme. `needs_torch` says whether it evaluates losses.
+    `tell(theme)` computes everything: pictures have the colours of a theme. `needs_torch` says whether it evaluates losses,
+    `drawing_pad` whether the pad to draw symbols on stands below it.
     """
 
     name: str
     title: str
     sight: str
     notebook: str
-    tell: Callable[[Theme], Told]
+    tell: Callable[[Theme], Story]
     needs_torch: bool = False
+    drawing_pad: bool = False
 
 
 def axes(theme: Theme, x: str, y: str, *, traces: Sequence[Any] = (), **layout: Any) -> go.Figure:
     """A figure in the style of the house, with its axes named."""
-    usual = {"template": _template(theme), "height": HEIGHT, "margin": {"l": 64, "r": 20, "t": 40, "b": 52}}
+    usual = {"template": plotly_template(theme), "height": HEIGHT, "margin": {"l": 64, "r": 20, "t": 40, "b": 52}}
     titles = {"xaxis": {"title": {"text": x}}, "yaxis": {"title": {"text": y}}}
     return go.Figure(list(traces), {**usual, **titles}).update_layout(**layout)
-
-
-@cache
-def _template(theme: Theme) -> go.layout.Template:
-    """The template of a theme: a slider has a hundred figures, and making one takes longer than the rest of a figure."""
-    return plotly_template(theme)
 
 
 def percent(share: float, digits: int = 1) -> str:

@@ -6,7 +6,6 @@ They are numbered by the notebook they belong to. `wb.exercises.show("3.2")` tel
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +16,8 @@ from workbench.calibration import TemperatureScaling
 from workbench.metrics import accuracy, expected_calibration_error
 from workbench.metrics.bayes import posterior_of, top_k_against_average_k
 from workbench.sets import APS, LAC, AverageK, TopK
-from workbench.teaching.demo import tables
+from workbench.teaching.demo_tables import tables
+from workbench.warning_capture import captured_warnings
 
 ROW = 81  # a test photograph of the garden that shows a flower alone
 Value = Any  # a number, an array of numbers, or a set of pairs
@@ -40,7 +40,7 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Checked:
-    """What is said of an answer; true if it is right."""
+    """Feedback on an answer; true if the answer is correct."""
 
     right: bool
     words: str
@@ -141,8 +141,7 @@ def _average_3(split: str = "val") -> Any:
 
 
 def _quietly(rule: Any, val: Any, test: Any) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with captured_warnings():
         return rule.fit(val)(test)
 
 
@@ -161,13 +160,14 @@ SCORES = np.array([1.9, 3.1, 0.3, 2.2, 1.4])
 CANDIDATE_SCORES = np.array([[3.0, 2.8, 0.0, -1.0], [0.5, 4.0, 0.0, -0.5], [1.0, 0.9, 0.8, 0.7]])
 CANDIDATE_LABELS = np.array([0, 1, 3])
 PERMUTATION = np.array([[0.5, 0.2, 0.2, 0.1], [0.3, 0.35, 0.2, 0.15], [0.15, 0.25, 0.4, 0.2], [0.05, 0.2, 0.2, 0.55]])
-BATCH = np.array([[1.5, 0.2, -1.0], [0.0, 2.0, 1.0], [-2.0, -1.5, -0.5]])
-BATCH_LABELS = np.array([[1, 0, 0], [0, 1, 1], [0, 0, 0]])
+# 4 rows, 3 classes, 2 labels: no two counts are equal, so an answer shows what it divides by.
+BATCH = np.array([[1.5, 0.2, -1.0], [0.0, 2.0, 1.0], [-2.0, -1.5, -0.5], [-1.0, -0.5, 0.5]])
+BATCH_LABELS = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 0], [0, 0, 0]])
 
 
-def _gain(law: np.ndarray) -> float:
-    """What the six largest of all probabilities hold more than the two largest of each row."""
-    return float(np.sort(law.ravel())[-6:].sum() - np.sort(law, axis=1)[:, -2:].sum())
+def _gain(probabilities: np.ndarray) -> float:
+    """Return the mass of the six largest probabilities minus that of the two largest of each row."""
+    return float(np.sort(probabilities.ravel())[-6:].sum() - np.sort(probabilities, axis=1)[:, -2:].sum())
 
 
 def _midpoint(m: int) -> float:
@@ -261,11 +261,11 @@ EXERCISES = (
     ),
     Exercise(
         "2.1",
-        "Three rows have the true probabilities `law`. By how much does the best average-2 set hold the label more "
+        "Three rows have the true `probabilities`. By how much does the best average-2 set hold the label more "
         "often than the best top-2 set?",
         lambda: _gain(THREE_ROWS) / 3,
         lambda: [("That is the sum over the rows; give the mean.", _gain(THREE_ROWS))],
-        data={"law": THREE_ROWS},
+        data={"probabilities": THREE_ROWS},
     ),
     Exercise(
         "2.2",
@@ -440,9 +440,12 @@ EXERCISES = (
                 "Those are the q summed to 1; they must sum to the number of labels of the batch.",
                 float(np.exp(BATCH).sum()),
             ),
-            (
-                "That divides by the number of classes or rows; divide by the number of labels.",
-                float(np.exp(BATCH).sum() / 9),
+            *(
+                (
+                    f"That divides by the number of {counted}; divide by the number of labels.",
+                    float(np.exp(BATCH).sum() / n),
+                )
+                for counted, n in (("rows", len(BATCH)), ("classes", BATCH.shape[1]), ("scores", BATCH.size))
             ),
         ],
         1e-2,

@@ -1,10 +1,9 @@
-// A lesson, or a quiz, in a page: the same script in the app and in a page that is handed out.
+// A lesson, a quiz, or a panel of linked pictures: the same script in the app, in a handout and on the static site.
 //
 // The question is answered first, by a click or by moving the slider; only then are the secret traces drawn and the
 // captions and the answer told. Nothing is computed here: Python sends, once, what there is to see at every place.
 
 const NOBODY = { right: false, side: "within" }; // the truth is shown though nobody answered
-const LARGE = 0.8; // letters of a picture against those of the words, for the last row of a lecture hall
 const kept = new Map(); // what was answered, by the name of the lesson or the quiz, for as long as the page lives
 
 export default function ({ data, parentElement }) {
@@ -13,14 +12,19 @@ export default function ({ data, parentElement }) {
   before?.leave();
   const root = add(parentElement, "div", `wb-live wb-lesson${data.present ? " wb-present" : ""}`);
   const answers = kept.get(data.id) ?? kept.set(data.id, new Map()).get(data.id);
-  const drawn = (data.lesson ? lesson : quiz)(root, data, answers);
+  const kind = data.panel ? panelPage : !data.lesson ? quiz : data.only ? pictureOfLesson : lesson;
+  const drawn = kind(root, data, answers);
   const onKey = (event) => {
-    if (event.key !== "r" || event.target.closest("input[type=text], textarea, [contenteditable]")) return;
-    drawn.reveal();
+    if (event.target.closest?.("input[type=text], textarea, [contenteditable]")) return;
+    if (event.key === "r") drawn.reveal();
+    if (!drawn.turn?.({ PageDown: 1, PageUp: -1 }[event.key])) return;
+    event.preventDefault();
+    event.stopImmediatePropagation(); // the app would turn to the next lesson
   };
-  document.addEventListener("keydown", onKey);
+  if (data.present) document.activeElement?.blur?.(); // the switch that was clicked would keep the keys of a presenter
+  window.addEventListener("keydown", onKey, true);
   const leave = () => {
-    document.removeEventListener("keydown", onKey);
+    window.removeEventListener("keydown", onKey, true);
     drawn.stop();
     root.remove();
     delete parentElement.shown;
@@ -29,18 +33,115 @@ export default function ({ data, parentElement }) {
   return leave;
 }
 
+// A lesson, which can be tried again from its question on.
 function lesson(root, data, answers) {
-  const { sight, words, question, answer, notebook } = data.lesson;
+  let drawn = null;
+  const begin = () => (drawn = lessonOnce(root, data, answers, again));
+  function again() {
+    answers.clear();
+    drawn.stop();
+    root.replaceChildren();
+    begin();
+    root.scrollIntoView();
+  }
+  begin();
+  return { reveal: () => drawn.reveal(), turn: (by) => drawn.turn?.(by), stop: () => drawn.stop() };
+}
+
+function lessonOnce(root, data, answers, again) {
+  const { sight, words, question, answer, notebook, panels } = data.lesson;
+  let playing = [];
   const story = add(root, "div", "wb-story");
   rich(story, "p", "wb-sight", sight);
   for (const paragraph of words) rich(story, "p", "", paragraph);
   const asked = ask(root, question, "Predict first", data, answers, 0, (box) => {
+    data.embed?.(root.querySelector(".wb-seen"), "picture", document.title);
     const told = add(box, "section", "wb-answer");
     told.setAttribute("aria-label", "The answer");
     for (const paragraph of answer) rich(told, "p", "", paragraph);
+    add(told, "button", "wb-again", "Try again").addEventListener("click", again);
     rich(told, "p", "wb-deeper", notebook);
+    playing = panels.map((each) => played(add(box, "section", "wb-panel"), each, data));
   });
-  return { reveal: asked.reveal, stop: asked.stop };
+  const stop = () => {
+    asked.stop();
+    playing.forEach((each) => each.stop());
+  };
+  if (!data.present) return { reveal: asked.reveal, stop };
+  const screens = inScreens(root, asked, words.length, answer.length, panels.length);
+  const leave = () => {
+    screens.stop();
+    stop();
+  };
+  return { reveal: screens.reveal, turn: screens.turn, stop: leave };
+}
+
+const [HALF, LEAST] = [0.5, 0.4]; // of a screen: what a picture has, and what it has beside words or is not there
+
+// A lesson on a wall: one idea a screen. A clicker turns to the next screen, and after the last one to the next lesson.
+function inScreens(root, asked, words, answers, panels) {
+  const several = (name, count) => Array.from({ length: count }, (_, at) => ({ name, at }));
+  const screens = [
+    ...several("story", words), { name: "question" }, { name: "picture" }, ...several("answer", answers), ...several("panel", panels),
+  ];
+  const [question, picture] = [words, words + 1];
+  const count = add(root, "p", "wb-screen");
+  let now = 0;
+  function show(screen) {
+    now = screen;
+    const { name, at } = screens[now];
+    if (now > question) asked.reveal();
+    root.dataset.screen = name;
+    const [sight, ...paragraphs] = root.querySelectorAll(".wb-story > p");
+    const told = [...root.querySelectorAll(".wb-answer > p:not(.wb-deeper)")];
+    sight.hidden = at > 0;
+    const played = [...root.querySelectorAll(".wb-panel")];
+    for (const each of [paragraphs, told, played]) each.forEach((paragraph, index) => (paragraph.hidden = index !== at));
+    count.textContent = `${now + 1} / ${screens.length}`;
+    fit();
+    dispatchEvent(new Event("resize"));
+  }
+  // The picture takes what the words leave.
+  function fit() {
+    const seen = root.querySelector(":scope > .wb-seen");
+    seen.hidden = false;
+    const plot = [...root.querySelectorAll(".wb-plot")].find((each) => each.offsetParent);
+    if (!plot) return;
+    const { top, height } = root.getBoundingClientRect();
+    const left = innerHeight - (top + root.ownerDocument.documentElement.scrollTop) - (height - plot.offsetHeight) - 16;
+    const beside = root.dataset.screen === "answer";
+    seen.hidden = beside && left < LEAST * innerHeight;
+    root.style.setProperty("--plot", `${Math.round(beside ? left : Math.max(left, HALF * innerHeight))}px`);
+  }
+  addEventListener("resize", fit);
+  asked.settled = () => now === question && show(picture);
+  show(0);
+  return {
+    reveal: () => now <= question && show(picture),
+    turn: (by) => {
+      if (!(now + by in screens)) return false;
+      show(now + by);
+      return true;
+    },
+    stop: () => removeEventListener("resize", fit),
+  };
+}
+
+// What there is to play with after a lesson: pictures with sliders, or tokens to place.
+const played = (root, each, data) => (each.photographs ? tokens : panel)(root, each, data);
+
+// The picture of a lesson alone, as another page embeds it: nothing is asked, so nothing is hidden.
+function pictureOfLesson(root, data) {
+  const wanted = data.lesson.panels.find((each) => [each, ...(each.pictures ?? [])].some(({ name }) => name === data.only));
+  if (wanted) return played(add(root, "section", "wb-panel"), wanted, data);
+  const { picture } = data.lesson.question;
+  const drawn = draw(add(root, "div", "wb-seen"), picture, data, true);
+  return { reveal: () => {}, stop: drawn.stop };
+}
+
+function panelPage(root, data) {
+  root.classList.add("wb-panel");
+  return panel(root, data.panel, data);
 }
 
 function quiz(root, data, answers) {
@@ -131,65 +232,32 @@ function ask(root, question, title, data, answers, number, after) {
     picture?.reveal();
     after(rest);
     root.dataset.told = true;
+    asked.settled?.();
   }
 
+  const asked = { reveal: () => settle(NOBODY), stop: () => picture?.stop() };
   if (answers.has(number)) show(answers.get(number));
-  return { reveal: () => settle(NOBODY), stop: () => picture?.stop() };
+  return asked;
 }
 
 function draw(root, picture, data, told) {
-  const { slider, figure, changes, captions, secret } = picture;
+  const { slider, captions } = picture;
   let place = slider?.start ?? 0;
   const area = add(root, "div", "wb-plot");
-  area.style.height = `${figure.layout.height}px`;
-  area.setAttribute("role", "img");
-  area.setAttribute("aria-label", picture.text);
-  let input = null;
-  let output = null;
-  if (slider) {
-    const box = add(root, "label", "wb-moved");
-    add(box, "span", "wb-name", slider.label);
-    output = add(box, "output", "wb-value");
-    input = add(box, "input");
-    Object.assign(input, { type: "range", min: 0, max: slider.values.length - 1, step: 1, value: place });
-    input.setAttribute("aria-label", slider.label);
-    input.addEventListener("input", () => {
-      place = Number(input.value);
-      update();
-    });
-    input.addEventListener("pointerup", () => input.blur()); // so that the keys of a presenter turn the page again
-  }
+  area.style.height = `${picture.figure.layout.height}px`;
+  const control = slider && addSlider(root, slider.label, slider.values.length - 1, (at) => {
+    place = at;
+    update();
+  });
   const caption = add(root, "p", "wb-caption");
   caption.setAttribute("role", "status");
-  const layout = { ...figure.layout };
-  delete layout.height;
-  let [frame, stopped] = [null, false];
+  const shown = plot(area, picture, data, () => ({ place, told }));
 
   function update() {
-    if (slider) {
-      output.textContent = slider.texts[place];
-      input.setAttribute("aria-valuetext", slider.texts[place]);
-    }
-    caption.textContent = told && captions.length ? captions[captions.length > 1 ? place : 0] : "";
-    frame ??= requestAnimationFrame(paint);
+    control?.set(place, slider.texts[place]);
+    caption.textContent = told && captions.length ? joined(captions[captions.length > 1 ? place : 0]) : "";
+    shown.update();
   }
-
-  async function paint() {
-    const Plotly = await loadPlotly(data.plotly);
-    frame = null;
-    if (stopped) return;
-    const now = { data: structuredClone(figure.data), layout: structuredClone(layout) };
-    for (const { path, values } of changes) write(now, path, values[place]);
-    if (area.closest(".wb-present")) enlarge(now.layout, LARGE * parseFloat(getComputedStyle(root).fontSize));
-    for (const trace of now.data) if (secret.includes(trace.name)) trace.visible = told;
-    await Plotly.react(area, now.data, now.layout, { displayModeBar: false });
-    root.dataset.place = place;
-  }
-
-  // Its place also changes where the window does not: a sidebar opens.
-  const size = new ResizeObserver(() => area.clientWidth && area.data && globalThis.Plotly.Plots.resize(area));
-  size.observe(area);
-  addEventListener("resize", update);
   update();
   return {
     place: () => place,
@@ -197,36 +265,6 @@ function draw(root, picture, data, told) {
       told = true;
       update();
     },
-    stop: () => {
-      stopped = true;
-      removeEventListener("resize", update);
-      size.disconnect();
-      globalThis.Plotly?.purge(area);
-    },
+    stop: shown.stop,
   };
-}
-
-function enlarge(layout, size) {
-  layout.font = { ...layout.font, size };
-  for (const name of Object.keys(layout).filter((each) => /^[xy]axis/.test(each))) {
-    layout[name].title = { ...layout[name].title, font: { size } };
-  }
-}
-
-function write(figure, path, value) {
-  const inner = path.slice(0, -1).reduce((within, name) => (within[name] ??= {}), figure);
-  if (value === null) delete inner[path.at(-1)];
-  else inner[path.at(-1)] = value;
-}
-
-// Texts of lessons know three kinds of stress; everything else is text.
-function rich(parent, tag, className, text) {
-  const element = add(parent, tag, className);
-  for (const part of text.split(/(\*\*[^*]+\*\*|\*[^*]+\*|`[^`]+`)/)) {
-    if (part.startsWith("**")) add(element, "strong", "", part.slice(2, -2));
-    else if (part.startsWith("*") && part.length > 2) add(element, "em", "", part.slice(1, -1));
-    else if (part.startsWith("`")) add(element, "code", "", part.slice(1, -1));
-    else element.append(part);
-  }
-  return element;
 }

@@ -9,20 +9,23 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from workbench.figures.browser import PANEL, PANEL_STYLE, PLOTLY, colours, joined
+from workbench.figures.film import Film
 from workbench.figures.style import LIGHT, Theme
-from workbench.launching import app_script
 from workbench.teaching.base import Lesson, Question
+from workbench.teaching.drawing_page import pad_section
 
 HERE = Path(__file__).parent
 STYLE = HERE / "page.css"
 PRESENTING = "Large type"
 
 
-def told(lesson: Lesson, theme: Theme = LIGHT) -> dict[str, Any]:
+def lesson_content(lesson: Lesson, theme: Theme = LIGHT) -> dict[str, Any]:
     """Everything that a page needs of a lesson, as JSON has it."""
     story = lesson.tell(theme)
     words = {"sight": lesson.sight, "words": story.words, "answer": story.answer, "notebook": deeper(lesson)}
-    return _with_id({"lesson": {**words, "question": asked(story.question)}})
+    panels = [panel.spec() for panel in story.panels]
+    return _with_id({"lesson": {**words, "question": question_content(story.question), "panels": panels}})
 
 
 def deeper(lesson: Lesson) -> str:
@@ -32,10 +35,10 @@ def deeper(lesson: Lesson) -> str:
 
 def quizzed(questions: tuple[Question, ...]) -> dict[str, Any]:
     """Everything that a page needs of a quiz."""
-    return _with_id({"quiz": [asked(question) for question in questions]})
+    return _with_id({"quiz": [question_content(question) for question in questions]})
 
 
-def asked(question: Question) -> dict[str, Any]:
+def question_content(question: Question) -> dict[str, Any]:
     """A question as JSON has it."""
     picture = question.picture
     return {
@@ -44,9 +47,7 @@ def asked(question: Question) -> dict[str, Any]:
         "target": asdict(question.target) if question.target else None,
         "picture": picture
         and {
-            "figure": json.loads(picture.figures[0].to_json()),
-            "changes": picture.changes,
-            "text": picture.text,
+            **Film(picture.figures[0], picture.moves, text=picture.text).spec(),
             "slider": asdict(picture.slider) if picture.slider else None,
             "captions": picture.captions,
             "secret": picture.secret,
@@ -54,23 +55,21 @@ def asked(question: Question) -> dict[str, Any]:
     }
 
 
-def style(theme: Theme = LIGHT) -> str:
-    """The style sheet in the colours of a theme."""
-    names = ("paper", "panel", "ink", "muted", "grid", "accent", "hit", "miss")
-    colours = {name: getattr(theme, name) for name in names} | {"miss-text": theme.threshold}
-    declared = " ".join(f"--{name}: {colour};" for name, colour in colours.items())
-    return f".wb-lesson {{ {declared} }}\n{STYLE.read_text(encoding='utf-8')}"
+def style(theme: Theme = LIGHT, selector: str = ".wb-lesson") -> str:
+    """The style sheet in the colours of a theme, declared for what `selector` names."""
+    return f"{colours(theme, selector)}\n{joined((PANEL_STYLE, STYLE))}"
 
 
 def script() -> str:
     """The script that shows a lesson or a quiz, as a module."""
-    parts = (app_script().with_name("live") / "elements.js", HERE / "page.js")
-    return "\n".join(part.read_text(encoding="utf-8") for part in parts)
+    return joined((*PANEL, HERE / "tokens.js", HERE / "page.js"))
 
 
-def page(title: str, parts: dict[str, Any], theme: Theme = LIGHT) -> str:
-    """One HTML file that holds a lesson or a quiz with all it needs: script, style, numbers and plotly.js, once."""
-    plotly = app_script().with_name("live") / "plotly-cartesian.min.js"
+def page(title: str, parts: dict[str, Any], theme: Theme = LIGHT, *, drawing_pad: bool = False) -> str:
+    """One HTML file that holds a lesson or a quiz with all it needs: script, style, numbers and plotly.js, once.
+
+    With `drawing_pad`, the pad to draw symbols on stands below.
+    """
     shown = script().replace("export default function", "function show", 1)
     data = json.dumps(parts, ensure_ascii=False).replace("</", "<\\/")
     return f"""<!doctype html>
@@ -84,7 +83,7 @@ body {{ background: {theme.paper}; color: {theme.ink}; }}
 #large {{ float: right; font: inherit; }}
 {style(theme)}
 </style>
-<script>{plotly.read_text(encoding="utf-8")}</script>
+<script>{PLOTLY.read_text(encoding="utf-8")}</script>
 </head>
 <body>
 <button id="large" aria-pressed="false">{PRESENTING}</button>
@@ -100,6 +99,7 @@ large.addEventListener("click", () => {{
   dispatchEvent(new Event("resize"));
 }});
 </script>
+{pad_section(theme) if drawing_pad else ""}
 </body>
 </html>
 """
@@ -117,7 +117,8 @@ def text(lesson: Lesson) -> str:
         lines += [f"  Too low: {question.target.below}", f"  Too high: {question.target.above}"]
     if question.picture:
         lines += [f"Picture: {question.picture.text}", *_some(question.picture.captions)]
-    return "\n".join([*lines, *story.answer, deeper(lesson)]).replace("*", "") + "\n"
+    to_play = [words for panel in story.panels for words in panel.about]
+    return "\n".join([*lines, *story.answer, *to_play, deeper(lesson)]).replace("*", "") + "\n"
 
 
 def _some(captions: tuple[str, ...]) -> list[str]:

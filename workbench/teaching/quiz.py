@@ -7,14 +7,16 @@ to the library. Its text has all the numbers it needs: on paper and in Moodle th
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from workbench.figures.style import Theme
-from workbench.teaching.base import Choice, Drawn, Picture, Question, Slider, Target, axes, slider
+from workbench.teaching.base import Choice, LazyFigures, Picture, Question, Slider, Target, axes, slider
 
 Asked = Callable[[Theme], Question]
 
@@ -33,7 +35,7 @@ def moving(
     draw: Callable[[float], go.Figure], places: Slider, text: str, caption: Callable[[float], str], **more: Any
 ) -> Picture:
     """A picture for every value of a slider."""
-    return Picture(Drawn(draw, places.values), text, places, tuple(map(caption, places.values)), **more)
+    return Picture(LazyFigures(draw, places.values), text, places, tuple(map(caption, places.values)), **more)
 
 
 def bars(
@@ -52,18 +54,20 @@ def threshold_of_average_k(
     K: float = 1.5,
 ) -> Question:
     """Where to cut so that sets hold K classes on average."""
-    law = np.array(rows)
-    m = math.floor(K * len(law) + 0.5)
-    falling = -np.sort(-law.ravel())
+    probabilities = np.array(rows)
+    m = math.floor(K * len(probabilities) + 0.5)
+    falling = -np.sort(-probabilities.ravel())
     last_in, first_out = float(falling[m - 1]), float(falling[m])
 
     def inside(cut: float) -> int:
-        return int((law >= cut).sum())
+        return int((probabilities >= cut).sum())
 
     def draw(cut: float) -> go.Figure:
-        row = np.repeat(np.arange(1, len(law) + 1), law.shape[1])
-        colours = np.where(law.ravel() >= cut, theme.hit, theme.muted)
-        dots = go.Scatter(x=law.ravel(), y=row, mode="markers", marker={"size": 13, "color": colours}, showlegend=False)
+        row = np.repeat(np.arange(1, len(probabilities) + 1), probabilities.shape[1])
+        colours = np.where(probabilities.ravel() >= cut, theme.hit, theme.muted)
+        dots = go.Scatter(
+            x=probabilities.ravel(), y=row, mode="markers", marker={"size": 13, "color": colours}, showlegend=False
+        )
         figure = axes(theme, "probability of a class", "row", traces=[dots]).add_vline(
             cut, line={"color": theme.threshold}
         )
@@ -71,7 +75,7 @@ def threshold_of_average_k(
 
     given = "; ".join(listed(row) for row in rows)
     return Question(
-        f"{len(law)} rows have these probabilities: {given}. Which threshold gives sets of {K:g} classes on average?",
+        f"{len(probabilities)} rows have these probabilities: {given}. Which threshold gives sets of {K:g} classes on average?",
         target=Target(
             first_out + 1e-6,
             last_in,
@@ -83,7 +87,9 @@ def threshold_of_average_k(
             draw,
             slider("threshold", grid(0.02, 0.98, 0.02), "{:.2f}", start=0.6),
             "Dots: the probabilities of the classes of each row, and the threshold.",
-            lambda cut: f"{inside(cut)} of {law.size} reach {cut:.2f}: {inside(cut) / len(law):.2f} classes a row.",
+            lambda cut: (
+                f"{inside(cut)} of {probabilities.size} reach {cut:.2f}: {inside(cut) / len(probabilities):.2f} classes a row."
+            ),
         ),
     )
 
@@ -337,7 +343,7 @@ def constant_of_quasibinary(
 def worth_of_soft_ranks(
     theme: Theme, column: Sequence[float] = (0.2, 0.3, 0.4, 0.1), p_k: Sequence[float] = (0.5, 0.0, 0.5)
 ) -> Question:
-    """What stands inside the logarithm of the differentiable top-k loss."""
+    """Question on the argument of the logarithm in the differentiable top-k loss."""
     within = np.cumsum(column)
     worth = float(sum(weight * within[k] for k, weight in enumerate(p_k)))
 
@@ -458,7 +464,7 @@ CLICKED = (
             ),
             Choice(
                 "The set holds the disease with probability 90 %",
-                "That would be conditional coverage, which nobody promised.",
+                "That would be conditional coverage, which is not promised.",
             ),
             Choice("The set is small", "Sizes are not promised at all."),
         ),
@@ -494,7 +500,10 @@ CLICKED = (
                 "More noise reaches across the gap that the top classes have.",
                 right=True,
             ),
-            Choice("More draws of the noise", "The mean is known better, but it reaches no further."),
+            Choice(
+                "More draws of the noise at the same ε, for a better mean",
+                "The mean is known better, but it reaches no further.",
+            ),
             Choice("ε = 0", "That is the hinge itself, with a gradient on two scores at most."),
         ),
     ),
@@ -506,7 +515,10 @@ CLICKED = (
                 "The order within a row stays; the order between rows need not.",
                 right=True,
             ),
-            Choice("Both stay", "Average-K compares probabilities of different rows, whose order may change."),
+            Choice(
+                "Both stay, because dividing keeps every order",
+                "Average-K compares probabilities of different rows, whose order may change.",
+            ),
             Choice("Both change", "The K most probable classes of a row are the same."),
         ),
     ),
@@ -514,7 +526,7 @@ CLICKED = (
         "Two species cannot be told apart, and each photograph carries one name. What do two heads do about it?",
         (
             Choice(
-                "One head proposes the twin, the other is taught to accept it with weight α",
+                "One head proposes the twin, the other is taught to accept it with a weight w",
                 "So the twin is not pushed down as every other class is.",
                 right=True,
             ),
@@ -526,20 +538,30 @@ CLICKED = (
         ),
     ),
     Question(
-        "A photograph shows nothing known. Which link can answer “none of these” with one threshold for all rows?",
+        "One photograph shows no known plant, another shows three. Which links can tell them apart by one threshold?",
         (
             Choice(
-                "Sigmoids and quasibinary, not softmax",
-                "A softmax sums to 1 on every row, whatever the scores.",
+                "Sigmoids and quasibinary",
+                "Each class is judged alone: all may be small, and three may be large.",
                 right=True,
             ),
-            Choice("Softmax, if all scores are low", "Only differences count: all low is the same as all high."),
-            Choice("Quasibinary alone", "Sigmoids judge each class alone, and may all be small."),
+            Choice(
+                "All three, if the threshold is low enough",
+                "A softmax sums to 1 in both: spread over many classes, or shared by three, each probability is small.",
+            ),
+            Choice("Softmax and quasibinary", "A softmax has the same sum for none and for three; sigmoids do not."),
         ),
     ),
 )
 
 
+def shuffled(question: Question) -> Question:
+    """The question with its choices in an order that depends on its text alone: the same on screen and on paper."""
+    order = random.Random(question.text).sample(question.choices, len(question.choices))
+    return replace(question, choices=tuple(order))
+
+
 def questions(theme: Theme) -> tuple[Question, ...]:
     """All twenty, a click and a move in turn."""
-    return tuple(each for click, move in zip(CLICKED, MOVED, strict=True) for each in (click, move(theme)))
+    pairs = zip(map(shuffled, CLICKED), MOVED, strict=True)
+    return tuple(each for click, move in pairs for each in (click, move(theme)))

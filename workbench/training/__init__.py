@@ -1,9 +1,8 @@
-"""From a `Run` to tables: how a network learns, its features, sweeps and the papers' settings."""
+"""Training: from a `Run` to tables of scores, cached features, and sweeps."""
 
-from workbench.training.monitors import MONITORS
-from workbench.training.run import Run
-from workbench.training.trained import TrainedRun
+from workbench.runs import Run
+from workbench.training.trained_run import TrainedRun
 from workbench.training.trainer import Cancelled, train
 from workbench.training.weight_planes import weight_plane
 
-__all__ = ["MONITORS", "Cancelled", "Run", "TrainedRun", "train", "weight_plane"]
+__all__ = ["Cancelled", "Run", "TrainedRun", "train", "weight_plane"]

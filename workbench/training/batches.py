@@ -1,4 +1,4 @@
-"""The rows of a step, and the randomness of an epoch."""
+"""Batches of an epoch, their augmentations and their random generators."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import math
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from workbench.datasets import Augmentation, ImageFiles
 from workbench.datasets.image_files import BATCHES_AHEAD
-from workbench.training.ranks import together as parallel
+from workbench.training.ranks import collectives as parallel
 
 
 def generator(seed: int, epoch: int, purpose: str, device: torch.device | str = "cpu") -> torch.Generator:
@@ -27,8 +27,8 @@ def seed_of(seed: int, epoch: int, purpose: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed} {epoch} {purpose}".encode()).digest()[:8], "big") >> 1
 
 
-class Augmented:
-    """What becomes of the training images in one epoch: every augmentation has drawn for every row before it begins."""
+class EpochAugmentations:
+    """The augmentations of one epoch, drawn for every row before the epoch begins."""
 
     def __init__(self, augmentations: Sequence[Augmentation], n: int, seed: int, epoch: int) -> None:
         self.steps = [
@@ -79,9 +79,9 @@ class Batches:
         return len(self.rows)
 
     def __iter__(self) -> Iterator[Batch]:
-        return ahead(self._made()) if self.pinned else self._made()
+        return ahead(self._batches()) if self.pinned else self._batches()
 
-    def _made(self) -> Iterator[Batch]:
+    def _batches(self) -> Iterator[Batch]:
         of_this_rank = [parallel.part(rows) for rows in self.rows]
         ready = in_turn(self.inputs, of_this_rank, self.places)
         for inputs, mine, rows, share in zip(ready, of_this_rank, self.rows, self.shares, strict=True):
@@ -99,33 +99,12 @@ def ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
             yield batch
 
 
-class Epoch:
-    """The numbered batches of an epoch as Lightning sees them: all in one, or each alone.
-
-    What Lightning does around a batch takes as long as the step of a small head, so that it is asked to do it once. Ranks
-    exchange gradients once for each batch that it knows of, so that they take them alone.
-    """
-
-    def __init__(self, batches: Batches, *, alone: bool) -> None:
-        self.batches, self.alone = batches, alone
-
-    def __len__(self) -> int:
-        return len(self.batches) if self.alone else 1
-
-    def __iter__(self) -> Iterator[Iterable[tuple[int, Batch]]]:
-        numbered = enumerate(self.batches)
-        if self.alone:
-            yield from ([one] for one in numbered)
-        else:
-            yield numbered
-
-
 def in_turn(inputs: Tensor | ImageFiles, batches: Sequence[Tensor], places: Tensor | None = None) -> Iterator[Tensor]:
     """The inputs of each batch of rows; images in files are decoded ahead of their turn."""
     if isinstance(inputs, Tensor):
         return (inputs[rows] for rows in batches)
-    wanted = (rows.numpy() for rows in batches)
-    return map(torch.from_numpy, inputs.batches(wanted, None if places is None else places.numpy()))
+    blocks = (rows.numpy() for rows in batches)
+    return map(torch.from_numpy, inputs.batches(blocks, None if places is None else places.numpy()))
 
 
 def ready_for_gpu(tensor: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""A trained network for those who have no workbench: an ONNX file, or a folder with all that sets need, and no pickle."""
+"""Export of a trained network: an ONNX file, or a bundle with all that sets need. Neither needs the workbench."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ import torch
 from torch import Tensor, nn
 
 import workbench
-from workbench.lookup import check_installed
+from workbench.files.atomic import whole_file, whole_folder
+from workbench.optional_dependencies import check_installed
 from workbench.sets import AverageK, FittedRule, Rule, TopK
 from workbench.sets.base import dtype_threshold
-from workbench.sets.conformal import ProbabilityRule
-from workbench.store.atomic import whole_file, whole_folder
 from workbench.store.runs import WEIGHTS
 from workbench.training.features import stored_weights
-from workbench.training.predicting import fitted_rule, logits, wanted_by
+from workbench.training.predicting import fitted_rule, input_format, logits
 
 if TYPE_CHECKING:
-    from workbench.training.trained import TrainedRun
+    from workbench.training.trained_run import TrainedRun
 
 FORMAT = 1  # of bundle.json
 MODEL, BUNDLE = "model.onnx", "bundle.json"
@@ -33,7 +32,7 @@ INPUTS, SCORES, PROBABILITIES = "inputs", "scores", "probabilities"  # what goes
 
 
 def _sparsemax(scores: Tensor) -> Tensor:
-    """That of `operators` sorts by way of NumPy where that is quicker, which is no part of a graph."""
+    """Sort with torch only: the one of `operators` may use NumPy, which is not part of a graph."""
     falling = scores.sort(-1, descending=True).values
     excess = falling.cumsum(-1) - 1
     ranks = torch.arange(1, scores.shape[-1] + 1, dtype=scores.dtype)
@@ -62,8 +61,7 @@ def export(trained: TrainedRun, path: Path, rule: Rule | FittedRule | None = Non
         with whole_file(path) as aside:
             _write_onnx(trained, aside)
         return path
-    if path.exists() and not (path / BUNDLE).is_file():
-        raise FileExistsError(f"{path} is there and is no bundle of ours; give another path, or one that ends in .onnx")
+    _check_free(path)
     fitted = fitted_rule(AverageK(trained.stored.record.K) if rule is None else rule, trained.tables["val"])
     described = _described(trained, fitted)
     with whole_folder(path) as folder:
@@ -73,7 +71,20 @@ def export(trained: TrainedRun, path: Path, rule: Rule | FittedRule | None = Non
     return path
 
 
-class _Scored(nn.Module):
+def _check_free(path: Path) -> None:
+    """Refuse to write over anything but nothing, an empty folder, or a bundle that holds no other file."""
+    if not path.exists():
+        return
+    ours = path.is_dir() and (path / BUNDLE).is_file()
+    others = {entry.name for entry in path.iterdir()} - {MODEL, WEIGHTS, BUNDLE} if path.is_dir() else {path.name}
+    if others or not (ours or not any(path.iterdir())):
+        found = f"holds {min(others)}" if others and path.is_dir() else "is there"
+        raise FileExistsError(
+            f"{path} {found} and is not a bundle of ours alone; give another path, or one that ends in .onnx"
+        )
+
+
+class _ScoringModule(nn.Module):
     """The network with what a table makes of its scores: the logits of the loss, and their probabilities."""
 
     def __init__(self, trained: TrainedRun) -> None:
@@ -90,7 +101,7 @@ class _Scored(nn.Module):
 def _write_onnx(trained: TrainedRun, path: Path) -> None:
     shape = tuple(trained.stored.record.input_shape or ())
     dtype = torch.uint8 if trained.model.images else torch.float32
-    network = _Scored(trained).cpu().eval()
+    network = _ScoringModule(trained).cpu().eval()
     logger = logging.getLogger("torch.onnx")
     level = logger.level
     logger.setLevel(logging.ERROR)  # of torchvision, which nothing here asks for
@@ -116,24 +127,24 @@ def _write_onnx(trained: TrainedRun, path: Path) -> None:
 
 
 def _network_weights(trained: TrainedRun) -> dict[str, Tensor]:
-    from workbench.training.trained import network_weights
+    from workbench.training.trained_run import network_weights
 
     return network_weights(stored_weights(trained.stored))
 
 
 def _described(trained: TrainedRun, fitted: FittedRule) -> dict[str, Any]:
-    """What `bundle.json` says: a set is every class whose probability reaches the threshold, and the first `min_size`."""
-    table, wanted, network = trained.tables["val"], wanted_by(trained), trained.model
-    files = {"resize": wanted.resize, "size": wanted.input_shape[0]} if wanted.resize else None
+    """Return the content of `bundle.json`: a set has every class above the threshold, and the first `min_size`."""
+    table, form, network = trained.tables["val"], input_format(trained), trained.model
+    files = {"resize": form.resize, "size": form.input_shape[0]} if form.resize else None
     threshold, min_size = _cut(fitted)
     return {
         "format": FORMAT,
         "title": trained.stored.title,
         "run": trained.stored.key,
         "inputs": {
-            "shape": list(wanted.input_shape),
+            "shape": list(form.input_shape),
             "dtype": "uint8" if network.images else "float32",
-            "columns": None if wanted.columns is None else list(wanted.columns),
+            "columns": None if form.columns is None else list(form.columns),
             "files": files,  # shorter side of an image in a file, and the square that is cut from its middle
             "divided_by": 255 if network.images else 1,  # by the model itself, as what follows
             "mean": network.mean.tolist(),
@@ -155,9 +166,8 @@ def _cut(fitted: FittedRule) -> tuple[Any, int]:
     min_size = int(getattr(rule, "min_size", 0))
     if isinstance(rule, TopK):
         return None, max(rule.K, min_size)
-    by_probability = type(rule).mask in (Rule.mask, ProbabilityRule.mask)
     one_for_all = np.ndim(fitted.threshold) == 0
-    if not by_probability or (min_size and not one_for_all):
+    if not fitted.cuts_probabilities or (min_size and not one_for_all):
         raise ValueError(
             f"{rule.short()} is more than a threshold of probabilities, which is all that a bundle holds; give AverageK, "
             "Threshold, LAC, TopK, or ClassConditionalLAC without min_size, or use `predictor`"

@@ -1,4 +1,4 @@
-"""Features first: what a backbone makes of a dataset, computed once, so that heads are trained on it in seconds.
+"""Cached features: the output of a backbone for a dataset, computed once, on which heads train in seconds.
 
 The features of one backbone on one dataset lie in the store under a key made of the data's content and the backbone's
 weights: `.features/<key>/train.npy`, `val.npy`, `test.npy`, written as a whole or not at all, and memory-mapped when read.
@@ -6,10 +6,11 @@ weights: `.features/<key>/train.npy`, `val.npy`, `test.npy`, written as a whole 
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,13 +21,15 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from workbench.datasets import Dataset, ImageFiles, load_dataset
+from workbench.files.atomic import room_for
+from workbench.files.cache import FEATURES, content_key
 from workbench.losses import CrossEntropy
-from workbench.networks.network import Network, build_network, foreign, random_weights, weights_digest
+from workbench.networks.by_name import foreign
+from workbench.networks.network import ROWS_OF_A_BLOCK, Network, build_network, weights_digest
 from workbench.networks.pretrained import Prepared
 from workbench.progress import slow
+from workbench.runs.checks import check_weights
 from workbench.store import Store, StoredRun, chosen_store
-from workbench.store.atomic import room_for
-from workbench.store.cache import FEATURES, content_key
 from workbench.store.runs import WEIGHTS
 from workbench.training.batches import in_turn, readable
 from workbench.training.hardware import device_named
@@ -49,7 +52,8 @@ def cache_features(
 ) -> Dataset:
     """The dataset with the features of a backbone as its inputs: float32 (n, d), computed once and memory-mapped.
 
-    - `dataset`: its name, its path, or the dataset itself.
+    Args:
+        dataset: Its name, its path, or the dataset itself.
 
     `backbone` is a trained run, a Module (what it returns are the features), or the name of one that comes with weights:
     `efficientnet-lite0`, `torchvision:resnet50:DEFAULT` or `module:factory`. It is only read: no dropout, batch
@@ -62,7 +66,7 @@ def cache_features(
     >>> cache_features("digits", half, store=Store(tempfile.mkdtemp()))
     Dataset('digits · features of Sequential': 1 427 / 185 / 185 rows of 32, 10 classes)
     """
-    data, place = dataset if isinstance(dataset, Dataset) else load_dataset(dataset), _place(device)
+    data, place = dataset if isinstance(dataset, Dataset) else load_dataset(dataset), device_named(device)
     if isinstance(backbone, (str, nn.Module)):
         check_weights(backbone)
         name = backbone if isinstance(backbone, str) else type(backbone).__name__
@@ -85,12 +89,8 @@ def features_of(
     device: torch.device | str,
     *,
     progress: bool,
-    on_batch: Callable[[], None] | None = None,
 ) -> Dataset:
-    """The dataset with the features of this network as its inputs, from the store or computed now.
-
-    `on_batch` is called after every batch that is computed. What it raises stops the work, and nothing is kept of it.
-    """
+    """The dataset with the features of this network as its inputs, from the store or computed now."""
     key = _key(network, data)
     kept = FEATURES.arrays(store, key, SPLITS)
     if kept is None:
@@ -100,15 +100,13 @@ def features_of(
         with FEATURES.writing(store, key) as folder, bar:
             (folder / "features.json").write_text(json.dumps({"dataset": data.name, "backbone": name}), "utf-8")
             for split in SPLITS:
-                for n_rows in _written(folder / f"{split}.npy", network, inputs[split], device):
+                for n_rows in _write(folder / f"{split}.npy", network, inputs[split], device):
                     bar.update(n_rows)
-                    if on_batch is not None:
-                        on_batch()
         kept = FEATURES.arrays(store, key, SPLITS)
         assert kept is not None
     splits = {split: dataclasses.replace(getattr(data, split), inputs=kept[split]) for split in SPLITS}
     return dataclasses.replace(
-        data, name=f"{data.name} · features of {name}", key=key, spec=None, columns=None, **splits
+        data, name=f"{data.name} · features of {name}", key=key, spec=None, columns=None, standardise=True, **splits
     )
 
 
@@ -116,13 +114,13 @@ def network_of(run: Run) -> Network:
     """The network of a run, with its initial weights."""
     shape, n_classes = run.data.input_shape, run.data.n_classes
     network = build_network(run.model, run.loss, input_shape=shape, n_classes=n_classes, seed=run.seed, head=run.head)
-    if (wanted := run.normalisation) is not None:
+    if (normalisation := run.normalisation) is not None:
         if isinstance(network.backbone, Prepared) and network.backbone.normalises:
             raise ValueError(
                 f"{run.model_name} brings the mean and deviation of the colours that its weights were trained on; leave "
-                f"{wanted!r} out of the transforms"
+                f"{normalisation!r} out of the transforms"
             )
-        network.normalise(torch.tensor(wanted.mean), torch.tensor(wanted.std))
+        network.normalise(torch.tensor(normalisation.mean), torch.tensor(normalisation.std))
     return network
 
 
@@ -133,14 +131,14 @@ def whole_network(run: Run, store: Store) -> Network:
         standardise(network, data)
         return network
     source = store.open(str(run.features))
-    check_trained(source)
+    source.check_network()
     _check_shape(source, data)
-    if source.record.model != run.described()["model"]:
+    if source.record.model != run.to_json()["model"]:
         raise ValueError(
             f"features are those of {source.title}, whose model is {source.record.model!r}, and the run has "
             f"model = {run.model!r}; give the run the same model"
         )
-    if foreign(run.model) and (trained := source.record.head or "new") != run.head:
+    if foreign(run.model) and (trained := source.record.run.get("head", "auto")) != run.head:
         raise ValueError(f"features are those of {source.title}, which has head = {trained!r}; give the run the same")
     head = {f"head.{name}": value for name, value in network.head.state_dict().items()}
     before = {name: value for name, value in stored_weights(source).items() if _before_the_head(name)}
@@ -169,38 +167,29 @@ def take_weights(network: Network, weights: Mapping[str, Tensor], source: Stored
         ) from None
 
 
-def check_weights(model: str | nn.Module) -> None:
-    """Refuses a model whose features would be those of random weights."""
-    if isinstance(model, str) and random_weights(model):
-        raise ValueError(
-            f"{model} comes with random weights, so there is nothing to gain from its features; "
-            "give a trained run, efficientnet-lite0, torchvision:name:weights, a Module or module:factory"
-        )
-
-
-def check_trained(source: StoredRun) -> None:
-    """Refuses a run that has scores and no network."""
-    if not source.has_weights:
-        raise ValueError(
-            f"{source.title} was imported and not trained here: it has no network; give a trained run (`workbench runs` "
-            "lists them)"
-        )
-
-
 def standardise(network: Network, data: Dataset) -> None:
-    """Takes mean and deviation of rows of numbers from the training split; images in files need none."""
-    if isinstance(inputs := readable(data.train.inputs), Tensor):
-        network.standardise(inputs)
+    """Takes mean and deviation of rows of numbers from the training split; images in files need none.
+
+    Raises:
+        ValueError: If an embedding of the network cannot look up standardised rows.
+    """
+    if not data.standardise or not isinstance(inputs := readable(data.train.inputs), Tensor):
+        return
+    network.standardise(inputs)
+    if any(isinstance(layer, (nn.Embedding, nn.EmbeddingBag)) for layer in network.modules()):
+        _check_lookup(network, inputs)
 
 
-def _place(device: torch.device | str) -> torch.device:
-    """Where to compute: cpu, cuda or auto, or a device of torch."""
-    if device in ("auto", "cpu", "cuda"):
-        return device_named(str(device))
+def _check_lookup(network: Network, inputs: Tensor) -> None:
+    """Refuse standardised rows where an embedding finds no entry for them."""
     try:
-        return torch.device(device)
-    except (RuntimeError, TypeError):
-        raise ValueError(f"device = {device!r}; give auto, cpu or cuda, or a device of torch") from None
+        with torch.no_grad():
+            copy.deepcopy(network).eval()(inputs[:ROWS_OF_A_BLOCK])
+    except IndexError as error:
+        raise ValueError(
+            f"an embedding of the network finds no entry for standardised rows ({error}); rows of codes go in as they are "
+            "with Dataset.from_arrays(..., standardise=False)"
+        ) from None
 
 
 def _before_the_head(name: str) -> bool:
@@ -214,9 +203,7 @@ def _key(network: Network, data: Dataset) -> str:
     return content_key(facts)
 
 
-def _written(
-    path: Path, network: Network, inputs: np.ndarray | ImageFiles, device: torch.device | str
-) -> Iterator[int]:
+def _write(path: Path, network: Network, inputs: np.ndarray | ImageFiles, device: torch.device | str) -> Iterator[int]:
     """Writes the features of all inputs, block by block, so that they need not fit in memory; tells the rows of each."""
     batches = torch.arange(len(inputs)).split(rows_at_once(inputs.shape[1:]))
     file: np.memmap | None = None

@@ -1,7 +1,7 @@
-"""How a network learns: one module for images and rows, every loss and every head.
+"""Optimisation of a network: one module for images and rows, every loss and every head.
 
-A learner knows how to begin an epoch, take a step and judge the epoch. Who makes it do so is another matter: Lightning
-(`fitting`), or a stack of learners that take their steps together (`stack`), which does without Lightning's seconds of import.
+A learner begins an epoch, takes its steps and judges it. `loop` leads one learner, alone or as one of several ranks;
+`stacked.stack` leads many that take their steps together.
 
 All randomness of epoch e comes from generators seeded by (seed, e, purpose), and all progress is in one checkpoint file:
 weights, the optimizer's state, the history and the best weights so far. So a run that was killed goes on from its last
@@ -14,37 +14,50 @@ import contextlib
 import copy
 import math
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import safetensors.torch
 import torch
 from torch import Tensor, nn
-from tqdm import tqdm
 
-from workbench.counts import scores_pulled
 from workbench.datasets import ImageFiles, Split
+from workbench.gradient_sparsity import scores_with_gradient
+from workbench.losses.target_size import target_K
 from workbench.networks.network import Network, copied
+from workbench.operators.order import at_least_float32
+from workbench.progress import bar
+from workbench.runs.run import Run
 from workbench.store import Store
-from workbench.store.record import target_K
 from workbench.store.runs import folder_of_epoch
 from workbench.tables import LogitTable
-from workbench.training.batches import Augmented, Batch, Batches, Epoch, generator, readable, seed_of, tensor_of
-from workbench.training.constant_answer import answers
+from workbench.training.batches import Batch, Batches, EpochAugmentations, generator, readable, seed_of, tensor_of
+from workbench.training.checkpoint import read_checkpoint, write_checkpoint
+from workbench.training.collapse import answers
 from workbench.training.features import features_of, network_of, standardise, whole_network
-from workbench.training.hardware import device_named
-from workbench.training.monitors import measured
-from workbench.training.ranks import together as parallel
-from workbench.training.run import Run
-from workbench.training.scoring import normalisers, predicted, rows_at_once, tables_of, validated
+from workbench.training.hardware import HALVES, device_named
+from workbench.training.monitoring import measured
+from workbench.training.ranks import collectives as parallel
+from workbench.training.scoring import (
+    first_hits,
+    mean_of_known,
+    normalisers,
+    predicted,
+    rows_at_once,
+    tables_of,
+    validated,
+)
+from workbench.warning_capture import warn
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 # A checkpoint follows the first epoch that ends this long after the last one. That is what a kill costs at most, besides
 # the epoch itself; a process that is interrupted or asked to end writes the last epoch that it finished.
 CHECKPOINT_SECONDS = 10.0
 # Steps between two looks at what they gave. To look makes a GPU finish all it was given and then wait for more; a loss that
-# is no number is noticed as many steps late at most, and always before the epoch is judged.
+# is not a number is noticed as many steps late at most, and always before the epoch is judged.
 STEPS_BETWEEN_LOOKS = 50
 COMPILER = "inductor"  # of torch.compile; on a CPU it needs one for C++
 
@@ -53,11 +66,11 @@ OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adam": partial(torch.optim.Adam, fused=True),
     "sgd": partial(torch.optim.SGD, momentum=0.9, nesterov=True, fused=True),
 }
-# Share of the training done, in [0, 1), and the shares at which the rate drops → factor of the learning rate.
+# Share of the training done, in [0, 1), and its milestones → factor of the learning rate.
 SCHEDULES: dict[str, Callable[[float, Sequence[float]], float]] = {
-    "cosine": lambda done, drops: (1 + math.cos(math.pi * done)) / 2,
-    "constant": lambda done, drops: 1.0,
-    "steps": lambda done, drops: 0.1 ** sum(done >= share for share in drops),
+    "cosine": lambda done, milestones: (1 + math.cos(math.pi * done)) / 2,
+    "constant": lambda done, milestones: 1.0,
+    "steps": lambda done, milestones: 0.1 ** sum(done >= share for share in milestones),
 }
 
 
@@ -72,13 +85,11 @@ class Learner(nn.Module):
         run: Run,
         store: Store,
         on_epoch: Callable[[dict[str, float]], None] | None = None,
-        on_batch: Callable[[], None] | None = None,
         *,
         progress: bool = False,
     ) -> None:
         super().__init__()
         self.on_epoch = on_epoch
-        self.backward: Callable[[Tensor], None] = Tensor.backward  # ranks, which exchange gradients, have another
         self.run, self.data = run, run.data
         self.scheduled = run.loss.for_classes(self.data.class_counts)  # each step takes it at the share that is done
         self.loss = self.scheduled.at(1)  # validation and tables take it at the end, so that epochs can be compared
@@ -91,12 +102,10 @@ class Learner(nn.Module):
             self.whole.backbone.requires_grad_(False)  # ranks would wait for its gradients
             self.fixed = copied(self.whole.backbone.state_dict(prefix="backbone."))
             device = device_named(run.device)
-            self.data = features_of(
-                self.whole, self.data, run.model_name, store, device, progress=progress, on_batch=on_batch
-            )
+            self.data = features_of(self.whole, self.data, run.model_name, store, device, progress=progress)
             self.network = Network(nn.Flatten(), self.whole.head, self.data.input_shape, prepared=True)
-        if parallel.n_ranks() > 1 and device_named(run.device).type == "cpu":
-            parallel.share_batch_statistics(self.network)
+        if parallel.n_ranks() > 1:
+            parallel.share_batch_statistics(self.network, device_named(run.device))
         self.evaluated: Callable[..., Tensor] | None = None  # the loss, compiled
         if run.channels_last:
             self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch forgot to say so
@@ -106,6 +115,7 @@ class Learner(nn.Module):
                 self.loss.compiles and not self.scheduled.scheduled()
             ):  # a schedule makes another loss of it in every step
                 self.evaluated = torch.compile(self.loss, backend=COMPILER)
+        self.forward_pass: nn.Module = self.network  # ranks wrap it, to average their gradients
         self.train_rows, self.val_rows = _tensors(self.data.train), _tensors(self.data.val)
         self.state = self._initial_state()
         self.n_batches = math.ceil(self.data.train.n / run.batch_size)
@@ -113,24 +123,26 @@ class Learner(nn.Module):
         self.store, self.checkpoint, self.saved_at = store, store.unfinished(run.key), time.monotonic()
         self.history: list[dict[str, float]] = []
         # Epoch → its weights: of those that are best so far in one of the monitors, or of the last one without a monitor.
-        self.kept: dict[int, dict[str, Tensor]] = {}
+        self.kept_weights: dict[int, dict[str, Tensor]] = {}
         self.optimizer_state: dict[str, Any] | None = None
+        self.scaler = torch.amp.GradScaler(enabled=False)  # of the loss; only float16 needs another scale than 1
+        self.scaler_state: dict[str, Any] = {}
         self.reached: dict[str, Any] | None = None  # the checkpoint of the last epoch, as long as it is not written
-        self.first_epoch, self.passed = (
-            0,
-            0,
-        )  # this process trains the epochs from the first on, and has trained so many
-        self.unseen: list[tuple[int, Tensor, Tensor, int]] = []  # step, loss, scores pulled, rows; not looked at yet
+        self.epoch = 0  # the epoch that is trained, of the whole run
+        self.device = torch.device("cpu")  # where the weights are
+        # Step, loss, scores pulled, rows, hits of the first class; not looked at yet.
+        self.unseen: list[tuple[int, Tensor, Tensor, int, Tensor]] = []
         self.train_losses: list[float] = []
         self.nonzero_gradients: list[float] = []  # of a row of scores, on average; one number a piece
+        self.train_hits: list[float] = []  # whether the first class is a label, of the labelled rows of the epoch
         self.log_constants: list[Tensor] = []  # of the batches, for a loss that has a constant
         self.val_losses: list[Tensor] = []
         self.val_scores: list[Tensor] = []
 
-    def progress_bar(self, *, disable: bool) -> tqdm:
-        """One bar for the whole run; the last validation metrics stand beside it."""
-        total, done = self.run.epochs * self.n_batches, self.first_epoch * self.n_batches
-        return tqdm(total=total, initial=done, desc=self.run.title, unit="batch", dynamic_ncols=True, disable=disable)
+    def progress_bar(self, *, hidden: bool) -> tqdm:
+        """One bar for the whole run, beside it the last validation metrics; in a log, one line an epoch."""
+        total, done = self.run.epochs * self.n_batches, self.epoch * self.n_batches
+        return bar(self.run.title, "batch", total=total, initial=done, hidden=hidden, every=math.inf)
 
     def _initial_state(self) -> nn.Module | None:
         with torch.random.fork_rng(devices=[]):
@@ -139,107 +151,140 @@ class Learner(nn.Module):
 
     @property
     def state_speed(self) -> float:
-        """How many times as fast as the network the loss's state learns."""
+        """Learning rate of the loss's state as a multiple of the network's."""
         return float(getattr(self.state, "learning_rate_factor", 1.0))
 
-    @property
-    def epoch(self) -> int:
-        """The epoch of the whole run."""
-        return self.first_epoch + self.passed
-
-    @property
-    def device(self) -> torch.device:
-        """Where the weights are."""
-        return next(self.whole.parameters(), torch.empty(0)).device
-
-    def done(self, step: int) -> float:
-        """The share of the training that is behind when a step of this epoch begins."""
-        return (self.epoch * self.n_batches + step) / (self.run.epochs * self.n_batches)
+    def progress_at(self, step: int) -> float:
+        """The share of the training that is behind when a step of this epoch begins; without epochs, all of it."""
+        n_steps = self.run.epochs * self.n_batches
+        return (self.epoch * self.n_batches + step) / n_steps if n_steps else 1.0
 
     # Data and optimizer
 
-    def train_dataloader(self) -> Epoch:
+    def train_batches(self) -> Batches:
+        """The rows of this epoch, in its own order."""
         order = torch.randperm(self.data.train.n, generator=generator(self.run.seed, self.epoch, "order"))
         places = torch.rand((self.data.train.n, 2), generator=generator(self.run.seed, self.epoch, "crops"))
-        augmented = Augmented(self.run.augmentations, self.data.train.n, self.run.seed, self.epoch)
+        augmented = EpochAugmentations(self.run.augmentations, self.data.train.n, self.run.seed, self.epoch)
         pinned = self.device.type == "cuda"
-        batches = Batches(
-            *self.train_rows, self.run.batch_size, order, places, self.run.accumulate, augmented, pinned=pinned
+        return Batches(
+            *self.train_rows, self.run.batch_size, order, places, self.run.micro_batches, augmented, pinned=pinned
         )
-        return Epoch(batches, alone=parallel.n_ranks() > 1)
 
-    def val_dataloader(self) -> Batches:
+    def val_batches(self) -> Batches:
+        """The validation rows, in their order."""
         return Batches(*self.val_rows, rows_at_once(self.data.input_shape))
 
     def parameter_groups(self) -> list[dict[str, Any]]:
-        """What the optimizer changes, and how fast: the weights and, of some losses, what they remember of each row."""
+        """Parameter groups of the optimizer: the weights and, for some losses, their estimates for each row."""
         rates = {"lr": self.run.learning_rate, "weight_decay": self.run.weight_decay}
         return [{"params": list(self.network.parameters()), "speed": 1.0, **rates}, *self.groups_of_state()]
 
     def groups_of_state(self) -> list[dict[str, Any]]:
-        """What the loss learns of each row, if it does: faster, and without a decay."""
+        """The loss's estimates for each row, if it has some: they learn faster, and without decay."""
         if self.state is None or not (estimates := list(self.state.parameters())):
             return []
         rates = {"speed": self.state_speed, "lr": self.run.learning_rate, "weight_decay": 0.0}
         return [{"params": estimates, **rates}]
 
-    def configure_optimizers(self) -> torch.optim.Optimizer:
+    def move_to(self, device: torch.device) -> None:
+        """Moves the weights, and what the loss remembers."""
+        self.to(device)
+        self.device = device
+
+    def make_optimizer(self) -> None:
+        """The optimizer and the scale of the loss, where the checkpoint left them."""
         self.optimizer = OPTIMIZERS[self.run.optimizer](self.parameter_groups())
+        if self.run.precision == "fp16":
+            self.scaler = torch.amp.GradScaler(self.device.type)
         if self.optimizer_state is not None:
             self.optimizer.load_state_dict(self.optimizer_state)
-        return self.optimizer
+            self.scaler.load_state_dict(self.scaler_state)
 
     # One epoch
+
+    def train_epoch(self) -> bool:
+        """One epoch: its steps, the validation rows, the checkpoint. Returns whether the run is finished."""
+        started = time.perf_counter()
+        self.begin_epoch()
+        self.seed_dropout()
+        if self.run.epochs:
+            for index, batch in enumerate(self.train_batches()):
+                self.learn(batch, index)
+        with evaluating(self), torch.inference_mode():
+            self.validate()
+        finished = self.close_epoch(time.perf_counter() - started)
+        self.epoch += 1
+        return finished
 
     def begin_epoch(self) -> None:
         """Nothing is counted yet, and the noise is that of this epoch."""
         self.unseen.clear()
         self.train_losses.clear()
         self.nonzero_gradients.clear()
+        self.train_hits.clear()
         self.log_constants.clear()
         self.noise = generator(self.run.seed, self.epoch, "noise", self.device)
 
-    def on_train_epoch_start(self) -> None:
-        self.started_at = time.perf_counter()
-        self.begin_epoch()
-        # A module with dropout draws from the global generator, which `fit` has set aside for the user. Each rank drops
-        # other features: it sees other rows.
-        dropout = seed_of(
-            self.run.seed, self.epoch, f"dropout of rank {parallel.rank()}" if parallel.rank() else "dropout"
-        )
-        torch.default_generator.manual_seed(dropout)
+    def seed_dropout(self) -> None:
+        """Seeds the global generators, from which a module with dropout draws and which `fit` has set aside for the user.
+
+        Each rank drops other features: it sees other rows.
+        """
+        purpose = f"dropout of rank {parallel.rank()}" if parallel.rank() else "dropout"
+        seed = seed_of(self.run.seed, self.epoch, purpose)
+        torch.default_generator.manual_seed(seed)
         if self.device.type == "cuda":
-            torch.cuda.manual_seed(dropout)
+            torch.cuda.manual_seed_all(seed)  # it may be any of them
+        elif self.device.type != "cpu":
+            torch.get_device_module(self.device).manual_seed(seed)
+
+    def autocast(self) -> contextlib.AbstractContextManager[Any]:
+        """The precision of one forward pass. It must end before the weights change, for it keeps their rounded copies."""
+        if self.run.precision == "32":
+            return contextlib.nullcontext()
+        return torch.autocast(self.device.type, HALVES[self.run.precision])
 
     def learn(self, batch: Batch, batch_idx: int) -> None:
         """One step, or one piece of it: nothing in it asks the device for a value, but for a look now and then."""
         inputs, labels, rows = (tensor.to(self.device, non_blocking=True) for tensor in batch[:3])
         share = batch[3]
-        step, piece = divmod(batch_idx, self.run.accumulate)
-        scores = parallel.together(self.network(inputs), len(rows))
-        if not scores.requires_grad:
-            raise ValueError(
-                f"no weight of {self.run.model_name} learns: all are frozen, or its scores are detached from them; set "
-                "requires_grad on some, or give head='new' to train a new head"
-            )
-        scores.retain_grad()
-        loss = share * self.losses(scores, labels, rows, step).mean()
+        step, piece = divmod(batch_idx, self.run.micro_batches)
+        with self.autocast():
+            scores = parallel.together(self.forward_pass(inputs), len(rows))
+            if not scores.requires_grad:
+                raise ValueError(
+                    f"no weight of {self.run.model_name} learns: all are frozen, or its scores are detached from them; set "
+                    "requires_grad on some, or give head='new' to train a new head"
+                )
+            scores.retain_grad()
+            loss = self.losses(scores, labels, rows, step).mean()
+            loss = loss if share == 1 else share * loss
         if piece == 0:
-            self.optimizer.zero_grad()
-        self.backward(loss)
+            self._forget_gradients()
+        self.scaler.scale(loss).backward()
         assert scores.grad is not None
-        self.unseen.append((step, loss.detach(), scores_pulled(scores.grad).sum(), len(scores)))
-        if piece == self.run.accumulate - 1:
+        hits = first_hits(self.loss.logits(scores.detach()), labels)
+        self.unseen.append((step, loss.detach(), scores_with_gradient(scores.grad).sum(), len(scores), hits))
+        if piece == self.run.micro_batches - 1:
             self.set_rates(self.optimizer.param_groups, step)
-            self.optimizer.step()
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
             self.bar.update()
             if (step + 1) % STEPS_BETWEEN_LOOKS == 0 or step + 1 == self.n_batches:
                 self.look()
 
+    def _forget_gradients(self) -> None:
+        """As `optimizer.zero_grad()`, which takes as long as the forward pass of a small head."""
+        for group in self.optimizer.param_groups:
+            for weights in group["params"]:
+                weights.grad = None
+
     def look(self) -> None:
-        """Reads what the steps since the last look gave, at once, and refuses to go on with a loss that is no number."""
-        steps, values, pulled, n_rows = zip(*self.unseen, strict=True)
+        """Reads what the steps since the last look gave, at once, and refuses to go on with a loss that is not a number."""
+        steps, values, pulled, n_rows, hits = zip(*self.unseen, strict=True)
         self.unseen.clear()
+        self.train_hits += torch.cat(hits).tolist()
         seen = zip(steps, torch.stack(values).tolist(), torch.stack(pulled).tolist(), n_rows, strict=True)
         for step, value, n_pulled, n in seen:
             self.check_finite(value, step)
@@ -247,22 +292,25 @@ class Learner(nn.Module):
             self.nonzero_gradients.append(n_pulled / n)
 
     def losses(self, scores: Tensor, labels: Tensor, rows: Tensor, step: int) -> Tensor:
-        """What the loss says of each row of a step; its schedules stand where the step does."""
+        """The loss of each row of a step, with its schedules at that step."""
         labels = self.loss.readable(labels, self.data.n_classes)
-        loss = self.evaluated or self.scheduled.at(self.done(step))
-        values = loss(scores, labels, generator=self.noise, state=self.state, rows=rows)
+        if self.evaluated is not None:
+            values = self.evaluated(scores, labels, generator=self.noise, state=self.state, rows=rows)
+        else:  # the dataset has checked the labels, and `check_run` the shapes: a step does not do so again
+            loss, scores = self.scheduled.at(self.progress_at(step)), at_least_float32(scores)
+            values = loss.values(scores, labels, noise=None, generator=self.noise, state=self.state, rows=rows)
         if (log_C := getattr(self.state, "batch_log_C", None)) is not None:
             self.log_constants.append(log_C)
         return values
 
     def check_finite(self, value: float, step: int) -> None:
-        """Refuses to go on with a loss that is no number."""
+        """Refuses to go on with a loss that is not a number."""
         if not math.isfinite(value):
             raise FloatingPointError(self._diverged(f"the loss is {value} in batch {step + 1} of {self.n_batches}"))
 
     def rate(self, step: int) -> float:
         """The learning rate of this step of the epoch."""
-        return self.run.learning_rate * SCHEDULES[self.run.schedule](self.done(step), self.run.drops)
+        return self.run.learning_rate * SCHEDULES[self.run.schedule](self.progress_at(step), self.run.milestones)
 
     def set_rates(self, groups: Sequence[dict[str, Any]], step: int) -> None:
         """The network learns at the rate of this step, and what the loss learns so much faster."""
@@ -271,19 +319,23 @@ class Learner(nn.Module):
         for group in groups:
             group["lr"] = self.rate(step) * group["speed"]
 
-    def on_validation_epoch_start(self) -> None:
+    def begin_validation(self) -> None:
+        """No row is scored yet, and the noise is that of this epoch."""
         self.val_losses.clear()
         self.val_scores.clear()
         self.val_noise = generator(self.run.seed, self.epoch, "validation noise", self.device)
 
-    def validation_step(self, batch: Batch) -> None:
-        inputs, labels, rows, _ = batch
-        scores = parallel.together(self.network(inputs), len(rows))
-        self.val_losses.append(self.validation_losses(scores, labels))
-        self.val_scores.append(scores.float())
+    def validate(self) -> None:
+        """Scores and losses of the validation rows."""
+        self.begin_validation()
+        for inputs, labels, rows, _ in self.val_batches():
+            with self.autocast():
+                scores = parallel.together(self.network(inputs.to(self.device)), len(rows))
+                self.val_losses.append(self.validation_losses(scores, labels.to(self.device)))
+            self.val_scores.append(scores.float())
 
     def validation_losses(self, scores: Tensor, labels: Tensor) -> Tensor:
-        """What the loss says of each row of val."""
+        """The loss of each validation row."""
         labels = self.loss.readable(labels, self.data.n_classes)
         return self.loss(scores, labels, generator=self.val_noise, state=self.state)
 
@@ -296,35 +348,38 @@ class Learner(nn.Module):
         self.history.append(
             {
                 "epoch": self.epoch,
-                "train_loss": math.fsum(self.train_losses) / self.n_batches,
+                "train_loss": math.fsum(self.train_losses) / self.n_batches if self.train_losses else math.nan,
+                "train_accuracy": mean_of_known(self.train_hits),
                 "val_loss": torch.cat(self.val_losses).mean().item(),
                 **validated(val, self.K),
                 **measured(self.run.monitors, val),
                 **answers(self.loss.logits(scores), val, self.K),
                 **normalisers(self.loss, self.state, scores, self.log_constants),
-                "nonzero_gradients": math.fsum(self.nonzero_gradients) / len(self.nonzero_gradients),
+                "nonzero_gradients": mean_of_known(self.nonzero_gradients),
                 **self._scheduled_knobs(),
                 "seconds": seconds,
             }
         )
         best = {self.run.best_epoch(self.history), *self.run.best_epochs(self.history).values()}
-        self.kept = {epoch: weights for epoch, weights in self.kept.items() if epoch in best}
+        self.kept_weights = {epoch: weights for epoch, weights in self.kept_weights.items() if epoch in best}
         if self.epoch in best:
-            self.kept[self.epoch] = self.weights()
+            self.kept_weights[self.epoch] = self.weights()
         return self.history[-1]
 
-    def on_train_epoch_end(self) -> bool:
-        """Judges the epoch, tells of it and writes a checkpoint when one is due; whether the run is finished."""
-        last = self.end_epoch(time.perf_counter() - self.started_at)
-        self.bar.set_postfix(val_loss=f"{last['val_loss']:.3f}", val_accuracy=f"{last['val_accuracy']:.1%}")
+    def close_epoch(self, seconds: float) -> bool:
+        """Judges the epoch, reports it and writes a checkpoint when one is due; whether the run is finished."""
+        last = self.end_epoch(seconds)
+        metrics = {"val_loss": f"{last['val_loss']:.3f}", "val_accuracy": f"{last['val_accuracy']:.1%}"}
+        self.bar.set_postfix(epoch=f"{self.epoch + 1}/{self.run.epochs}", **metrics)
         finished = parallel.as_first(self.run.finished(self.history))  # all ranks stop, or none
         due = finished or time.monotonic() - self.saved_at >= CHECKPOINT_SECONDS
         optimizer = self.optimizer.state_dict()
         self.reached = {
-            "weights": self.kept[self.epoch] if self.epoch in self.kept else self.weights(),
-            "kept": self.kept if self.run.monitor is not None else {},
+            "weights": self.kept_weights[self.epoch] if self.epoch in self.kept_weights else self.weights(),
+            "kept": self.kept_weights if self.run.monitor is not None else {},
             "history": list(self.history),
             "optimizer": optimizer if due else copy.deepcopy(optimizer),  # the next step would change it
+            "scaler": self.scaler.state_dict(),
         }
         if self.on_epoch is not None:  # before the checkpoint, so that a short run that is cancelled leaves no file
             self.on_epoch(dict(last))
@@ -333,8 +388,8 @@ class Learner(nn.Module):
         return finished
 
     def _scheduled_knobs(self) -> dict[str, float]:
-        """What the knobs that follow a schedule had become in the last step of the epoch."""
-        last = self.scheduled.at(self.done(self.n_batches - 1))
+        """The value of each scheduled knob in the last step of the epoch."""
+        last = self.scheduled.at(self.progress_at(self.n_batches - 1))
         return {f"loss.{name}": getattr(last, name) for name in self.scheduled.scheduled()}
 
     def _diverged(self, what: str) -> str:
@@ -354,9 +409,9 @@ class Learner(nn.Module):
         )
 
     def tables(self, device: torch.device) -> dict[str, LogitTable]:
-        """What the kept weights say about val and test; and, each in its folder, those of further kept epochs."""
+        """The tables of val and test by the kept weights and, each in its folder, by those of further kept epochs."""
         tables = self._tables(device)
-        others = {epoch: weights for epoch, weights in self.kept.items() if weights is not self.best}
+        others = {epoch: weights for epoch, weights in self.kept_weights.items() if weights is not self.best}
         for epoch, weights in others.items():
             self.load(weights)
             tables |= {folder_of_epoch(epoch) + name: table for name, table in self._tables(device).items()}
@@ -371,7 +426,7 @@ class Learner(nn.Module):
     @property
     def best(self) -> dict[str, Tensor]:
         """The weights of the best epoch so far, or of the last one without a monitor."""
-        return self.kept[self.run.best_epoch(self.history)]
+        return self.kept_weights[self.run.best_epoch(self.history)]
 
     # Checkpoints
 
@@ -394,9 +449,7 @@ class Learner(nn.Module):
         """Writes the epoch that was reached, unless that is done. It is the same on all ranks, so rank 0 writes it."""
         if parallel.rank() != 0 or self.reached is None:
             return
-        n_bytes = sum(tensor.nbytes for tensor in _tensors_in(self.reached))
-        with self.store.replacing(self.checkpoint, n_bytes) as aside, aside.open("wb") as file:
-            torch.save(self.reached, file)
+        write_checkpoint(self.reached, self.checkpoint, self.store)
         self.reached, self.saved_at = None, time.monotonic()
 
     def keep_best(self) -> str:
@@ -409,22 +462,46 @@ class Learner(nn.Module):
         return f"the weights of epoch {self.run.best_epoch(self.history) + 1}, the best so far, are kept in {path}"
 
     def resume(self) -> None:
-        """Takes up the checkpoint, if there is one."""
+        """Takes up the checkpoint, if there is one that can be trusted; otherwise training starts anew, with a warning."""
         if not self.checkpoint.is_file():
             return
         try:
-            content = torch.load(self.checkpoint, map_location="cpu", weights_only=True)
-            history, optimizer = list(content["history"]), content["optimizer"]
-            # An earlier version kept one epoch, as "best".
-            kept = content["kept"] if "kept" in content else {self.run.best_epoch(history): content["best"]}
-            self.load(content["weights"])
+            content = read_checkpoint(self.checkpoint)
+            self._check_checkpoint(content)
         except Exception as error:  # torch raises many kinds, and none of them is worth losing the run
-            name = type(error).__name__
-            warnings.warn(f"{self.checkpoint} cannot be read ({name}): training starts anew", stacklevel=2)
+            message = f"{self.checkpoint} cannot be used ({type(error).__name__}: {error}): training starts anew"
+            warn(message, stacklevel=2)
             return
-        self.kept = kept if self.run.monitor is not None else {len(history) - 1: content["weights"]}
-        self.history, self.optimizer_state = history, optimizer
-        self.first_epoch = len(self.history)
+        self.load(content["weights"])
+        self.history, self.optimizer_state = list(content["history"]), content["optimizer"]
+        self.scaler_state = content.get("scaler", {})
+        self.epoch = len(self.history)
+        self.kept_weights = content["kept"] if self.run.monitor is not None else {self.epoch - 1: content["weights"]}
+
+    def _check_checkpoint(self, content: Mapping[str, Any]) -> None:
+        """Refuses a checkpoint whose weights or epochs are not those of this run."""
+        expected = _shapes(self.weights())
+        if any(_shapes(weights) != expected for weights in (content["weights"], *content["kept"].values())):
+            raise ValueError("its weights are not those of this network")
+        epochs = [row["epoch"] for row in content["history"]]
+        if epochs != list(range(len(epochs))) or not 0 < len(epochs) <= max(self.run.epochs, 1):
+            raise ValueError("its history is not that of this run")
+
+
+def _shapes(weights: Mapping[str, Tensor]) -> dict[str, tuple[torch.Size, torch.dtype]]:
+    return {name: (value.shape, value.dtype) for name, value in weights.items()}
+
+
+@contextlib.contextmanager
+def evaluating(module: nn.Module) -> Iterator[None]:
+    """Switches a module to evaluation, and every part of it back to what it was."""
+    modes = [(part, part.training) for part in module.modules()]
+    module.eval()
+    try:
+        yield
+    finally:
+        for part, training in modes:
+            part.training = training
 
 
 @contextlib.contextmanager
@@ -440,12 +517,3 @@ def best_kept(learner: Learner) -> Iterator[None]:
 
 def _tensors(split: Split) -> tuple[Tensor | ImageFiles, Tensor]:
     return readable(split.inputs), tensor_of(split.labels)
-
-
-def _tensors_in(content: Any) -> Iterator[Tensor]:
-    """The tensors of a checkpoint, wherever they are in it."""
-    if isinstance(content, Tensor):
-        yield content
-    elif isinstance(content, (Mapping, list)):
-        for part in content.values() if isinstance(content, Mapping) else content:
-            yield from _tensors_in(part)

@@ -1,4 +1,4 @@
-"""After training: what a network says of rows that nobody has labelled, and the sets that a rule makes of it."""
+"""Prediction: scores of new rows by a trained network, and the sets that a rule makes of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from workbench.datasets import ImageFiles
-from workbench.datasets.new_rows import Wanted
+from workbench.datasets.new_rows import InputFormat
 from workbench.networks.network import Network
 from workbench.progress import slow
 from workbench.sets import FittedRule, PredictionSets, Rule, checked_rule
@@ -19,12 +19,12 @@ from workbench.training.hardware import device_named, one_thread_for_small_steps
 from workbench.training.scoring import scored_blocks, scores_and_features
 
 if TYPE_CHECKING:
-    from workbench.training.trained import TrainedRun
+    from workbench.training.trained_run import TrainedRun
 
 
 def predict(trained: TrainedRun, inputs: Any, *, device: str = "auto", progress: bool = True) -> LogitTable:
-    """What the network of a run says of new rows: a table like those of val and test, without labels."""
-    rows, ids = wanted_by(trained).read(inputs)
+    """Score new rows with the network of a run: a table like those of val and test, without labels."""
+    rows, ids = input_format(trained).read(inputs)
     scores = _scores(trained, rows, device_named(device), progress=progress)
     known = trained.tables["val"]
     return LogitTable(
@@ -38,18 +38,18 @@ def predict(trained: TrainedRun, inputs: Any, *, device: str = "auto", progress:
     )
 
 
-def wanted_by(trained: TrainedRun) -> Wanted:
-    """What rows looked like when the run was trained."""
+def input_format(trained: TrainedRun) -> InputFormat:
+    """Return the expected form of new rows: that of the training rows."""
     record = trained.stored.record
     knobs = (
         {} if record.dataset is None else record.dataset.get("knobs", {})
     )  # runs that were stored before `resize` was
     columns = None if record.columns is None else tuple(record.columns)
-    return Wanted(tuple(record.input_shape or ()), columns, record.resize or knobs.get("resize"))
+    return InputFormat(tuple(record.input_shape or ()), columns, record.resize or knobs.get("resize"))
 
 
 def logits(trained: TrainedRun, scores: Tensor) -> Tensor:
-    """What a table holds of the scores of the network: of two heads the predicting one, cosines with their scale."""
+    """Return the scores that a table stores: those of the predicting head; cosines times their scale."""
     counts = trained.tables["val"].class_counts
     loss = trained.loss if counts is None else trained.loss.for_classes(counts)
     return loss.at(1).logits(scores)
@@ -61,11 +61,11 @@ def _scores(trained: TrainedRun, rows: np.ndarray | ImageFiles, device: torch.de
     A run on cached features had its head alone in hand: all features first, and then the head.
     """
     network, record = trained.model, trained.stored.record
-    size, shape = record.batch_size or 1, tuple(record.input_shape or ())
+    size, shape = record.run.get("batch_size", 1), tuple(record.input_shape or ())
     bar = slow(f"predicting with {trained.stored.title}", "row", total=len(rows), hidden=not progress)
     blocks: list[Tensor] = []
     with bar:
-        if record.features is not None:
+        if record.run.get("features") is not None:
             for _, features in scored_blocks(network, rows, device):
                 blocks.append(features.float().cpu())
                 bar.update(len(features))
@@ -89,8 +89,9 @@ def fitted_rule(rule: Rule | FittedRule, val: LogitTable) -> FittedRule:
 class Predictor:
     """Gives the sets of new rows: `predictor(inputs)`.
 
-    - `trained`: the run whose network scores them.
-    - `fitted`: the rule that makes sets of the scores, and its threshold.
+    Args:
+        trained: The run whose network scores them.
+        fitted: The rule that makes sets of the scores, and its threshold.
     """
 
     trained: TrainedRun

@@ -1,4 +1,4 @@
-"""From a network to tables: the scores and features of a split, with all that is known of its rows."""
+"""Evaluation passes: the scores and features of a split as tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from workbench.datasets import Dataset, ImageFiles, Split
 from workbench.losses import Loss
 from workbench.networks.network import Network
-from workbench.sets.selection import checked_m, threshold_among
+from workbench.sets.thresholds import checked_m, threshold_among
 from workbench.tables import LogitTable
 from workbench.tables.ordering import likeliest
 from workbench.training.batches import in_turn, readable
@@ -23,7 +23,7 @@ ROWS_AT_ONCE, NUMBERS_AT_ONCE = 512, 2**24
 
 
 def rows_at_once(input_shape: tuple[int, ...]) -> int:
-    """How many rows go through the network when nothing is learnt: few when they are large photographs."""
+    """Rows per evaluation forward pass; fewer for large photographs."""
     return max(1, min(ROWS_AT_ONCE, NUMBERS_AT_ONCE // math.prod(input_shape)))
 
 
@@ -31,8 +31,9 @@ def scores_and_features(
     network: Network, inputs: np.ndarray | ImageFiles, device: torch.device | str = "cpu"
 ) -> tuple[Tensor, Tensor]:
     """Scores (n, L) or (n, 2, L) and last-layer features (n, d) of raw inputs, computed in float32."""
-    scores, features = zip(*scored_blocks(network, inputs, device), strict=True)
-    return torch.cat(scores).cpu(), torch.cat(features).cpu()
+    blocks = [(scores.cpu(), features.cpu()) for scores, features in scored_blocks(network, inputs, device)]
+    scores, features = zip(*blocks, strict=True)  # the device holds one block at a time
+    return torch.cat(scores), torch.cat(features)
 
 
 def scored_blocks(
@@ -63,6 +64,8 @@ def split_tables(
         "groups": data.groups,
         "class_counts": data.class_counts,
         "attributes": split.attributes,
+        "texts": split.texts,
+        "strokes": split.strokes,
         "posterior": split.posterior,
         "chose_model": chose_model,
     }
@@ -99,7 +102,7 @@ def tables_of(
 
 
 def validated(val: LogitTable, K: float) -> dict[str, float]:
-    """How often the likeliest class is right, how often sets of K classes on average hold the label, and their mean size.
+    """Top-1 accuracy, coverage of average-K sets, and their mean size.
 
     The threshold is that of these same rows, as in Garcin et al. 2023, so the size is K but for ties: probabilities that
     are equal enter a set together, and zeros enter none. Where rows have many labels, the likeliest class must be one of
@@ -120,10 +123,29 @@ def validated(val: LogitTable, K: float) -> dict[str, float]:
     }
 
 
+def first_hits(logits: Tensor, labels: Tensor) -> Tensor:
+    """Per row of logits (…, n, L): 1 if the largest one is of a label, 0 if not, NaN for a row without a label.
+
+    >>> first_hits(torch.tensor([[2.0, 1.0], [0.0, 3.0]]), torch.tensor([0, 0])).tolist()
+    [1.0, 0.0]
+    """
+    first = logits.argmax(-1)
+    if labels.ndim < logits.ndim:
+        return (first == labels).float().masked_fill(labels < 0, torch.nan)
+    right = labels.gather(-1, first.unsqueeze(-1)).squeeze(-1).float()
+    return right.masked_fill(~labels.bool().any(-1), torch.nan)
+
+
+def mean_of_known(values: Sequence[float]) -> float:
+    """Mean of the values that are not NaN; NaN if there are none."""
+    known = [value for value in values if not math.isnan(value)]
+    return math.fsum(known) / len(known) if known else math.nan
+
+
 def normalisers(
     loss: Loss, state: nn.Module | None, scores: Tensor, log_constants: Sequence[Tensor] = ()
 ) -> dict[str, float]:
-    r"""What turns the scores into probabilities: the mean over rows of $\log \sum_k e^{z_k}$, and log C of quasibinary.
+    r"""The normaliser of the scores: the mean over rows of $\log \sum_k e^{z_k}$, and log C of quasibinary.
 
     A softmax has a normaliser for each row; quasibinary has one C for all, so that rows can be compared (Liao et al.,
     Fig. 2). Logarithms, because both overflow. As in that figure also the mean and the variance of the normaliser

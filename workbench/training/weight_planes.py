@@ -8,9 +8,6 @@ scales of batch normalisation stay where they are.
 from __future__ import annotations
 
 import copy
-import json
-import os
-import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,16 +15,16 @@ import pandas as pd
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from tqdm import tqdm
 
-from workbench.counts import spread_rows
 from workbench.metrics import accuracy
+from workbench.progress import bar
+from workbench.row_sampling import evenly_spaced_rows
 from workbench.sets import AverageK
 from workbench.store import Store
+from workbench.store.planes import Plane, lattices, lines
 from workbench.tables import LogitTable
 from workbench.training.features import stored_weights
 from workbench.training.scoring import scores_and_features
-from workbench.workers.planes import Plane, lattices, lines
 
 if TYPE_CHECKING:
     from workbench.datasets import Split
@@ -78,23 +75,23 @@ def weight_plane(
     store = Store() if store is None else store
     trained = run if isinstance(run, TrainedRun) else train(run, store=store, progress=progress)
     plane = Plane.through(trained.stored, K=K, reach=reach, rows=rows, seed=seed)
-    known = plane.known(store)
-    *_, points = wanted = list(lattices(steps, reach))
+    known = plane.points(store)
+    *_, points = levels = list(lattices(steps, reach))
     left = sum(point not in known for point in points)
-    moved = _Moved(trained, plane)
-    with tqdm(total=left, desc="weight plane", unit="point", disable=not progress) as bar:
-        for lattice in wanted:
+    moved = _MovableWeights(trained, plane)
+    with bar("weight plane", "point", total=left, hidden=not progress) as shown:
+        for lattice in levels:
             new = [point for point in lattice if point not in known]
             for number, (a, b) in enumerate(new, start=1):
                 known[a, b] = [a, b, *moved.judged(a, b)]
-                bar.update()
+                shown.update()
                 if number % KEPT_EVERY == 0 or number == len(new):
                     plane.keep(known, store)
     return lines(known, points)
 
 
-class _Moved:
-    """A trained network that can be moved on a plane, and the rows it is judged on."""
+class _MovableWeights:
+    """A trained network that can be moved on a plane, and the rows it is evaluated on."""
 
     def __init__(self, trained: TrainedRun, plane: Plane) -> None:
         data, rows = trained.run.data, plane.rows
@@ -136,7 +133,7 @@ class _Moved:
 
 def _some(split: Split, most: int) -> tuple[np.ndarray, np.ndarray]:
     """Inputs and labels of at most that many rows."""
-    chosen = spread_rows(split.n, most)
+    chosen = evenly_spaced_rows(split.n, most)
     return split.inputs[chosen], split.labels[chosen]
 
 
@@ -156,7 +153,7 @@ def filter_normalised(weights: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def _loss_state(trained: TrainedRun, loss: Loss) -> nn.Module | None:
-    """What the loss remembered at the end of training, such as the normaliser of the quasibinary loss."""
+    """Return the state of the loss at the end of training, such as the normaliser of the quasibinary loss."""
     state = loss.state(trained.run.data.train.n, trained.run.data.n_classes)
     if state is None:
         return None
@@ -164,21 +161,3 @@ def _loss_state(trained: TrainedRun, loss: Loss) -> nn.Module | None:
     prefix = "loss_state."
     state.load_state_dict({name[len(prefix) :]: value for name, value in stored.items() if name.startswith(prefix)})
     return state.eval()
-
-
-def main() -> None:
-    """Compute the plane that `Plane.start` asks for, with what the machine can spare."""
-    from workbench.training.trainer import TrainedRun
-
-    asked = json.loads(sys.argv[1])
-    torch.set_num_threads(max(1, (os.cpu_count() or 2) // 2))
-    os.nice(10)
-    store = Store()
-    try:
-        weight_plane(TrainedRun.open(asked.pop("run"), store), **asked, store=store, progress=False)
-    except (ValueError, OSError) as error:  # the library's own: they say what to do
-        sys.exit(str(error))
-
-
-if __name__ == "__main__":
-    main()

@@ -7,12 +7,13 @@ import streamlit as st
 
 import live
 import workbench as wb
-from drawing.figures import sent
+from controls.bar import bar
+from drawing.figures import browser_content
 from drawing.handout import handout
 from session import messages
 from session.address import bound, one_of
 from workbench.claims import PaperTable, Reproduction
-from workbench.claims.layout import OURS, grid
+from workbench.claims.render import OURS, grid
 
 LINE, AROUND = 24, 150  # pixels of a cell in the picture, and of what is around all of them
 SCALES = {False: "the scale of the paper", True: "a reduced scale"}
@@ -24,7 +25,8 @@ def body(dark: bool) -> None:
     """All that follows the controls."""
     tables = {called(table): table for table in wb.claims.TABLES.values()}
     first = list(tables).index(called(wb.claims.TABLES["001 Table 2"]))
-    table = tables[st.selectbox("Table", list(tables), first, **bound("table", one_of(tables)))]
+    with bar():
+        table = tables[st.selectbox("Table", list(tables), first, **bound("table", one_of(tables)))]
     found = {SCALES[one.small]: one for one in table.reproductions()}
     shown = None
     if len(found) > 1:
@@ -61,19 +63,19 @@ def cells(table: PaperTable, ours: Reproduction | None) -> None:
 @messages.friendly
 def picture(ours: Reproduction, dark: bool) -> None:
     """Ours beside theirs, with their intervals."""
-    if not (ours.frame["ours"].notna() & ours.frame["printed"].notna()).any():
+    if not ours.frame["ours"].notna().any():
         st.caption(messages.plain(f"Nothing to draw: {ours.conditions}."))
         return
     figure = ours.figure
     high = AROUND + LINE * figure.frame["cell"].nunique()
     with st.container(key="figure-reproduced"):
-        live.prepared_drawing(sent(figure, dark, height=high), key="drawing reproduced")
+        live.prepared_drawing(browser_content(figure, dark, height=high), key="drawing reproduced")
         handout("reproduced", None, lambda: figure, dark)
 
 
 def how(table: PaperTable) -> None:
     """The protocol in words, and what to type."""
-    words = table.said()
+    words = table.conditions()
     words.pop("command", None)
     st.markdown("\n".join(f"- *{name}*: {messages.plain(text)}" for name, text in words.items()))
     if table.not_run:

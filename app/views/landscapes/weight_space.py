@@ -8,12 +8,14 @@ import streamlit as st
 
 import live
 import workbench as wb
-from drawing.figures import sent
+from controls.bar import tools
+from drawing.figures import browser_content
 from drawing.handout import handout
-from session import messages, reading
+from session import cached_data, messages
 from session.address import bound, one_of
 from workbench.figures import Code, Figure
-from workbench.workers.planes import Computation, Plane, check_repeatable
+from workbench.store.planes import Plane
+from workbench.workers.client import FAILED, Worker, check_repeatable
 
 SIDES = (5, 9, 17)  # points a side
 SEEDS = (0, 1, 2, 3)
@@ -28,7 +30,7 @@ def weight_space(dark: bool) -> None:
     if key is None:
         messages.no_runs()
         return
-    with st.container(key="knobs"):
+    with tools():
         steps = st.segmented_control(
             "Points a side", SIDES, default=9, required=True, **bound("plane_steps", one_of(SIDES))
         )
@@ -36,28 +38,28 @@ def weight_space(dark: bool) -> None:
             "Pair of random directions", SEEDS, default=0, required=True, **bound("plane_seed", one_of(SEEDS))
         )
     try:
-        plane = Plane.through(reading.run(key), rows=ROWS, seed=seed)
-        check_repeatable(reading.run(key))
-    except ValueError as error:  # scores that somebody brought, or data that only a session had: no fault of theirs
+        plane = Plane.through(cached_data.run(key), rows=ROWS, seed=seed)
+        check_repeatable(cached_data.run(key))
+    except ValueError as error:  # uploaded scores, or data that only a session had: no fault of the user
         st.info(messages.plain(messages.without_places(str(error))), icon=":material/info:")
         return
-    computing = computations().get((plane, steps))
-    if computing is not None and computing.working:
+    worker = workers().get((plane, steps))
+    if worker is not None and worker.progress.working:
         st.fragment(watch, run_every=POLL)(plane, steps, dark)
         return
     with st.container(height=STRIP, border=False):
-        offer(plane, steps, computing)
+        offer(plane, steps, worker)
     show(plane, steps, dark)
 
 
 @st.cache_resource(show_spinner=False)
-def computations() -> dict[tuple[Plane, int], Computation]:
-    """Who computes which plane, for all sessions."""
+def workers() -> dict[tuple[Plane, int], Worker]:
+    """The worker of each plane that was started, for all sessions."""
     return {}
 
 
-def offer(plane: Plane, steps: int, before: Computation | None) -> None:
-    """A button that computes what is missing, and what went wrong before."""
+def offer(plane: Plane, steps: int, worker: Worker | None) -> None:
+    """A button that computes the missing points, and the error of the last attempt."""
     missing = round((1 - plane.so_far(steps)[1]) * steps**2)
     if not missing:
         st.caption(f"All {steps**2} points are known; they are kept.")
@@ -67,26 +69,27 @@ def offer(plane: Plane, steps: int, before: Computation | None) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         name = f"Compute {missing} points"
         st.button(name, icon=":material/play_arrow:", type="primary", on_click=compute, args=(plane, steps))
-        if before is not None and before.failure is not None:
-            st.error(messages.plain(messages.without_places(before.failure)), icon=":material/error:")
+        if worker is not None and worker.progress.state == FAILED:
+            st.error(messages.plain(messages.without_places(worker.progress.message)), icon=":material/error:")
         else:
             st.caption("Each point is a network of its own that scores the rows anew: seconds to minutes, on one core.")
 
 
 def compute(plane: Plane, steps: int) -> None:
-    """Start what is missing."""
-    computations()[plane, steps] = plane.start(steps)
+    """Start a worker that computes the missing points."""
+    workers()[plane, steps] = Worker(once=True)
+    workers()[plane, steps].compute_plane(plane, steps)
 
 
 @messages.friendly
 def watch(plane: Plane, steps: int, dark: bool) -> None:
-    """A plane that grows; when it is done, the page is drawn anew and looks no more."""
-    if not computations()[plane, steps].working:
+    """A plane that grows; when it is complete, the page is drawn again and polls no more."""
+    if not workers()[plane, steps].progress.working:
         st.rerun()
     share = plane.so_far(steps)[1]
     with st.container(height=STRIP, border=False):  # as high as what stands here otherwise: the picture does not jump
-        said = f"{round(share * steps**2)} of {steps**2} points, coarse to fine. It goes on if you leave this page."
-        st.progress(share, said if share else "Reading the run and its data…")
+        progress = f"{round(share * steps**2)} of {steps**2} points, coarse to fine. It goes on if you leave this page."
+        st.progress(share, progress if share else "Reading the run and its data…")
     show(plane, steps, dark)
 
 
@@ -97,13 +100,13 @@ def show(plane: Plane, steps: int, dark: bool) -> None:
         return
     figure = with_code(wb.figures.weight_plane(frame), plane, steps)
     with st.container(key="figure-plane"):
-        live.prepared_drawing(sent(figure, dark, height=HEIGHT), key="drawing plane")
+        live.prepared_drawing(browser_content(figure, dark, height=HEIGHT), key="drawing plane")
         handout("plane", None, lambda: figure, dark)
 
 
 def with_code(figure: Figure, plane: Plane, steps: int) -> Figure:
     """The figure with the code that makes it from the run on."""
-    run = f"TrainedRun.open({plane.run[: reading.SHORT]!r})"
+    run = f"TrainedRun.open({plane.run[: cached_data.SHORT]!r})"
     computed = Code(
         setup=[f"plane = weight_plane({run}, steps={steps}, rows={plane.rows}, seed={plane.seed})"],
         imports=["from workbench.training import TrainedRun, weight_plane"],

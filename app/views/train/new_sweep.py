@@ -1,4 +1,4 @@
-"""A sweep of one's own: what is varied, what that costs, and how far it is.
+"""A new sweep: what is varied, what that costs, and how far it is.
 
 The run that is varied is the one that *A new run* describes, with the same controls. Its settings are trained by the same
 process, for the whole server, and go on when the page is closed.
@@ -6,82 +6,99 @@ process, for the whole server, and go on when the page is closed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
 import views.train.new_run as new_run
+import workbench as wb
 from session import messages, training_requests
 from session.address import bound, some_of
 from views.train.live_heads import moved, stage
-from workbench import words
-from workbench.catalogue import LOSSES, SETTINGS
+from workbench import display_names
 from workbench.figures.base import counted
-from workbench.knobs import Knob, shown
+from workbench.knobs import Knob, format_value
 from workbench.metrics.sweeps import StoredSweep
+from workbench.runs.grid import every_setting, runs_in
 from workbench.store import DEMO, StoredRun
-from workbench.store.shelf import Shelf
-from workbench.workers.heads import CANCELLED, FAILED, IDLE, Progress
-from workbench.workers.sweeps import OF_LOSS, Cost, Plan, SweepProgress
+from workbench.store.lru_store import LRUStore
+from workbench.workers.client import CANCELLED, FAILED, Progress
+from workbench.workers.estimates import Cost, training_cost
 
 VARIED = ("learning_rate", "weight_decay", "batch_size", "epochs")  # settings of a run that have a scale
+OF_LOSS = "loss."  # before the name of a knob of the loss
 MOST = 2  # that are varied at a time, besides the seed: a picture has one axis, and lines
 # Of a session: the run whose epoch is timed, and how far the page has drawn the sweep.
 TIMED, SEEN = "timed run", "seen of the sweep"
 GRID, BESIDE = 9, 2  # values of a knob between its ends, and how many of them on each side of where it stands are tried
 
 
+@dataclass(frozen=True)
+class Grid:
+    """A grid of settings: `over` as `wb.sweep` takes it, and its settings in the order of their runs."""
+
+    over: Mapping[str, Sequence[Any]]
+    settings: list[dict[str, Any]]
+
+
 @messages.friendly
 def form(key: str | None) -> None:
-    """What to train and what to vary, what it costs, and the button that starts it."""
-    described = new_run.described(key, settings=[name for name in training_requests.SETTINGS if name != "seed"])
-    if described is None:
+    """The run and the knobs to vary, the cost of the sweep, and the button that starts it."""
+    run = new_run.chosen_run(key, settings=[name for name in training_requests.SETTINGS if name != "seed"])
+    if run is None:
         return
-    plan = Plan(described, chosen_over(described))
-    busy = training_requests.busy()
-    tell_cost(plan.cost(), plan, busy)
+    over = chosen_over(run)
+    grid = Grid(over, every_setting(over))
+    runs, worker = runs_in(run, grid.settings), training_requests.long_worker()
+    busy = worker.progress.working
+    show_cost(training_cost(runs), over, runs, busy)
     with st.container(horizontal=True):
         start = st.button(
-            f"Train {counted(len(plan.settings), 'run')}", icon=":material/play_arrow:", type="primary", disabled=busy,
+            f"Train {counted(len(runs), 'run')}", icon=":material/play_arrow:", type="primary", disabled=busy,
             help="one run or one sweep at a time: wait, or cancel it" if busy else None,
         )  # fmt: skip
         with st.popover("Show the code", icon=":material/code:", type="tertiary"):
-            st.code(training_requests.sweep_code(described, plan.over), language="python")
+            st.code(training_requests.sweep_code(run, over), language="python")
     if start:
-        training_requests.long_sweep().start(plan)
+        worker.train(runs, keep=True, note=grid)
         st.rerun()
 
 
-def chosen_over(described: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """What is varied, as `wb.sweep` names it, with its values; the seeds last."""
-    loss = described["loss"]["loss"]
-    knobs = {f"{OF_LOSS}{name}": knob for name, knob in moved(LOSSES[loss]).items() if knob.numeric}
-    knobs |= {name: SETTINGS[name] for name in VARIED}
-    named = {words.of_varied(name): name for name in knobs}
-    first = [words.of_varied(name) for name in knobs if name.startswith(OF_LOSS)][-1:] or [words.of_knob(VARIED[0])]
+def chosen_over(run: wb.Run) -> dict[str, list[Any]]:
+    """Names, as `wb.sweep` takes them, and values to vary; the seeds last."""
+    loss = type(run.loss).__name__
+    knobs = {f"{OF_LOSS}{name}": knob for name, knob in moved(type(run.loss)).items() if knob.numeric}
+    knobs |= {name: wb.Run.knobs()[name] for name in VARIED}
+    named = {display_names.of_varied(name): name for name in knobs}
+    first = [display_names.of_varied(name) for name in knobs if name.startswith(OF_LOSS)][-1:] or [
+        display_names.of_knob(VARIED[0])
+    ]
     with st.container(key="more-settings-varied"):
         chosen = st.multiselect(
             "What to vary", list(named), first, max_selections=MOST, **bound(f"vary_{loss}", some_of(named))
         )
-        over = {named[label]: values(label, named[label], knobs[named[label]], described) for label in chosen}
-        seeds = values("seed", "seed", SETTINGS["seed"], described, first="0")
+        over = {named[label]: values(label, named[label], knobs[named[label]], run) for label in chosen}
+        seeds = values("seed", "seed", wb.Run.knobs()["seed"], run, first="0")
     if not over:
         raise ValueError(f"nothing is varied; choose one or two of {', '.join(named)}")
-    replaced = ", ".join(f"{words.of_varied(name)} = {words.of_value(stands_at(name, described))}" for name in over)
+    replaced = ", ".join(
+        f"{display_names.of_varied(name)} = {display_names.of_value(value_of(name, run))}" for name in over
+    )
     st.caption(messages.plain(f"In each run these values take the place of {replaced} above."))
     return {**over, "seed": seeds}
 
 
-def stands_at(name: str, described: Mapping[str, Any]) -> Any:
-    """Where the run that is varied has what is varied."""
-    in_loss = name.startswith(OF_LOSS)
-    return described["loss"]["knobs"][name.removeprefix(OF_LOSS)] if in_loss else described.get(name)
+def value_of(name: str, run: wb.Run) -> Any:
+    """The value that a run has of a knob that is varied."""
+    return getattr(run.loss, name.removeprefix(OF_LOSS)) if name.startswith(OF_LOSS) else getattr(run, name)
 
 
-def values(label: str, name: str, knob: Knob, described: Mapping[str, Any], first: str = "") -> list[Any]:
-    """The values to try, written one after the other; at first those around where the knob stands."""
-    owner = described["loss"]["loss"] if name.startswith(OF_LOSS) else "run"
+def values(label: str, name: str, knob: Knob, run: wb.Run, first: str = "") -> list[Any]:
+    """The values to try, separated by commas; at first those around the value of the run."""
+    owner = type(run.loss).__name__ if name.startswith(OF_LOSS) else "run"
 
     def read(text: str) -> list[Any]:
         found = list(dict.fromkeys(knob.parsed(label, each) for each in text.split(",") if each.strip()))
@@ -96,7 +113,7 @@ def values(label: str, name: str, knob: Knob, described: Mapping[str, Any], firs
             return False
 
     text = st.text_input(
-        f"Values of {label}", first or around(knob, stands_at(name, described)),
+        f"Values of {label}", first or around(knob, value_of(name, run)),
         help=f"with commas in between; each is {knob.accepts()}",
         **bound(f"values_{owner}_{name.removeprefix(OF_LOSS)}", readable),
     )  # fmt: skip
@@ -108,18 +125,20 @@ def around(knob: Knob, stands: Any) -> str:
     grid = knob.values(GRID)
     at = knob.nearest(grid, stands if isinstance(stands, (int, float)) else knob.default)
     near = grid[max(0, at - BESIDE) : at + BESIDE + 1].tolist()
-    return ", ".join(f"{value:.1g}" if knob.kind == "real" else shown(value) for value in near)
+    return ", ".join(f"{value:.1g}" if knob.kind == "real" else format_value(value) for value in near)
 
 
-def tell_cost(cost: Cost, plan: Plan, busy: bool) -> None:
-    """How many runs, how many are here already, how long the others will take, and where that is known from."""
+def show_cost(cost: Cost, over: Mapping[str, Sequence[Any]], runs: Sequence[wb.Run], busy: bool) -> None:
+    """Number of runs, how many are stored, and the time of the others with its source."""
     factors = " × ".join(
-        counted(len(tried), "seed") if name == "seed" else f"{counted(len(tried), 'value')} of {words.of_varied(name)}"
-        for name, tried in plan.over.items()
+        counted(len(tried), "seed")
+        if name == "seed"
+        else f"{counted(len(tried), 'value')} of {display_names.of_varied(name)}"
+        for name, tried in over.items()
     )
     st.markdown(
         messages.plain(
-            f"{counted(len(plan.settings), 'run')}: {factors}. {cost.stored} in the store already, {cost.waiting} to train."
+            f"{counted(len(runs), 'run')}: {factors}. {cost.stored} in the store already, {cost.waiting} to train."
         )
     )
     if not cost.waiting:
@@ -129,13 +148,13 @@ def tell_cost(cost: Cost, plan: Plan, busy: bool) -> None:
         return
     st.markdown("How long that takes is not known: no run here has these data and this network.")
     if st.button("Time one epoch", icon=":material/timer:", disabled=busy):
-        st.session_state[TIMED] = {**plan.described[0], "epochs": 1}
-        training_requests.long_worker().ask(st.session_state[TIMED])
+        st.session_state[TIMED] = dataclasses.replace(runs[0], epochs=1)
+        training_requests.long_worker().train([st.session_state[TIMED]])
         st.rerun()
 
 
 def measured_on(cost: Cost) -> str:
-    """Where an estimate comes from."""
+    """Source of an estimate."""
     first, n_others = cost.timed[0], len(cost.timed) - 1
     others = f" and {counted(n_others, 'other run')}" if n_others else ""
     an_epoch = (cost.seconds or 0.0) / cost.epochs
@@ -160,63 +179,58 @@ def duration(seconds: float) -> str:
 
 @messages.friendly
 def watch() -> None:
-    """How far the sweep is that was asked for last, and what failed of it; when a run has come, the page is drawn anew."""
-    sweep = training_requests.long_sweep()
-    progress, of_run = sweep.progress, sweep.of_run
-    now = progress.state, len(progress.keys), training_requests.busy()
+    """Progress of the sweep that was started last, and its errors; when a run is trained, the page is drawn again."""
+    worker = training_requests.long_worker()
+    progress = worker.progress
+    now = progress.state, len(progress.keys)
     seen, st.session_state[SEEN] = st.session_state.get(SEEN, now), now
     if seen != now:
         st.rerun()
-    timing()
-    if progress.state == IDLE:
+    timing(progress)
+    if len(progress.runs) < 2:
         return
-    plan, n_runs = progress.plan, len(progress.plan.settings)
+    n_runs, ended = len(progress.runs), len(progress.keys) + len(progress.errors)
     if progress.working:
-        left = progress.seconds_left(of_run)
-        said = how_far(progress, of_run)
-        st.progress(
-            progress.share(of_run),
-            messages.plain(said + ("" if left is None else f". About {duration(left)} left in all")),
+        of_stage = (
+            f": {progress.stage}, {progress.done:.0%}" if progress.stage else f", {progress.done:.0%} of the epochs"
         )
-        st.button("Cancel", icon=":material/stop:", on_click=sweep.cancel, key="cancel sweep")
+        left = "" if progress.seconds_left is None else f". About {duration(progress.seconds_left)} left in all"
+        st.progress(min(progress.done, 1.0), messages.plain(f"{ended} of {n_runs} runs trained{of_stage}{left}"))
+        st.button("Cancel", icon=":material/stop:", on_click=worker.cancel, key="cancel sweep")
     elif progress.state == CANCELLED:
         st.info(
-            f"Cancelled: {len(progress.keys)} of {n_runs} runs are in the store. Asked for again, the sweep goes on from there.",
+            f"Cancelled: {len(progress.keys)} of {n_runs} runs are in the store. Started again, the sweep goes on from there.",
             icon=":material/stop_circle:",
         )
+    elif progress.state == FAILED:
+        st.error(messages.plain(messages.without_places(progress.message)), icon=":material/error:")
     else:
         st.badge(f"{len(progress.keys)} of {n_runs} runs trained and kept", icon=":material/check:", color="green")
-    for at, why in progress.failed.items():
-        st.error(messages.plain(f"{in_words(plan, at)}: {messages.without_places(why)}"), icon=":material/error:")
+    for at, error in progress.errors.items():
+        setting = in_words(progress.note.settings[at])
+        st.error(messages.plain(f"{setting}: {messages.without_places(error)}"), icon=":material/error:")
 
 
-def timing() -> None:
-    """How far the epoch is that is being timed."""
-    of_run = training_requests.long_worker().progress
-    if of_run.described == st.session_state.get(TIMED):
-        if of_run.working:
-            st.progress(of_run.share, f"Timing one epoch: {stage(of_run)}")
-        elif of_run.state == FAILED:
-            st.error(messages.plain(messages.without_places(of_run.message)), icon=":material/error:")
+def timing(progress: Progress) -> None:
+    """Progress of the epoch that is timed."""
+    if progress.runs == (st.session_state.get(TIMED),):
+        if progress.working:
+            st.progress(min(progress.done, 1.0), f"Timing one epoch: {stage(progress)}")
+        elif progress.state == FAILED:
+            st.error(messages.plain(messages.without_places(progress.message)), icon=":material/error:")
 
 
-def how_far(progress: SweepProgress, of_run: Progress) -> str:
-    """What is being trained: a run, or those that are trained together after it."""
-    if of_run.key is not None and of_run.working_ahead:
-        return f"Runs that can be trained together are: {of_run.ahead:.0%} of their steps"
-    said = f"Run {progress.at + 1} of {len(progress.plan.settings)}, {in_words(progress.plan, progress.at)}"
-    return f"{said}: {stage(of_run)}" if of_run.working else said
-
-
-def in_words(plan: Plan, at: int) -> str:
+def in_words(setting: Mapping[str, Any]) -> str:
     """A setting of a sweep: `ε = 0.5, seed = 1`."""
-    return ", ".join(f"{words.of_varied(name)} = {words.of_value(value)}" for name, value in plan.settings[at].items())
+    return ", ".join(
+        f"{display_names.of_varied(name)} = {display_names.of_value(value)}" for name, value in setting.items()
+    )
 
 
 def so_far() -> StoredSweep | None:
-    """The runs of the sweep that was asked for last, as far as they are there."""
-    progress = training_requests.long_sweep().progress
-    if not progress.keys:
+    """The runs of the sweep that was started last, as far as they are trained."""
+    progress = training_requests.long_worker().progress
+    if len(progress.runs) < 2 or not progress.keys:
         return None
-    knob, *beside = [name for name in progress.plan.over if name != "seed"]
-    return StoredSweep(knob, next(iter(beside), None), tuple(map(Shelf().open, progress.keys)))
+    knob, *beside = [name for name in progress.note.over if name != "seed"]
+    return StoredSweep(knob, next(iter(beside), None), tuple(map(LRUStore().open, progress.keys.values())))

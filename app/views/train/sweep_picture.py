@@ -12,21 +12,24 @@ import streamlit as st
 
 import live
 import workbench as wb
-from drawing.figures import sent
+from drawing.figures import browser_content
 from drawing.handout import handout
-from session import messages, reading
+from session import cached_data, messages
 from workbench.figures import Code, Figure
-from workbench.figures.of_runs.learning import ACROSS
+from workbench.figures.runs.learning import ACROSS
 from workbench.metrics.sweeps import StoredSweep
-from workbench.store.shelf import Shelf
+from workbench.store.lru_store import LRUStore
 
 PANELS_HIGH = 260  # pixels of a line of panels
 
 
 @messages.friendly
-def swept(name: str, sweep: StoredSweep, K: float, dark: bool) -> None:
-    """Every metric of a sweep against its knob, on the validation rows: a setting is chosen on these."""
-    made, parts = prepared(*_named(sweep), K, dark)
+def swept(name: str, sweep: StoredSweep, K: float, dark: bool, mark: float | None = None) -> None:
+    """Every metric of a sweep against its knob, on the validation rows: a setting is chosen on these.
+
+    `mark` is the value of the knob in use.
+    """
+    made, parts = prepared(*_named(sweep), K, dark, mark)
     with st.container(key=f"figure-{name}"):
         live.prepared_drawing(parts, key=f"drawing {name}")
         handout(name, None, lambda: made, dark)
@@ -47,24 +50,26 @@ def summary(keys: tuple[str, ...], varied: tuple[str, ...], K: float) -> pd.Data
     """The summary of the sweep that these runs are, with average-K sets."""
     knob, beside = (*varied, None)[:2]
     assert knob is not None
-    return StoredSweep(knob, beside, tuple(map(Shelf().open, keys))).summary(wb.AverageK(K))
+    return StoredSweep(knob, beside, tuple(map(LRUStore().open, keys))).summary(wb.AverageK(K))
 
 
 @st.cache_resource(show_spinner="Drawing the sweep…", max_entries=64)
-def prepared(keys: tuple[str, ...], varied: tuple[str, ...], K: float, dark: bool) -> tuple[Figure, dict[str, Any]]:
+def prepared(
+    keys: tuple[str, ...], varied: tuple[str, ...], K: float, dark: bool, mark: float | None = None
+) -> tuple[Figure, dict[str, Any]]:
     """The picture of the sweep that these runs are, with average-K sets, and what the browser needs to draw it."""
-    made = wb.figures.against_knob(summary(keys, varied, K), varied[0], split="val")
+    made = wb.figures.against_knob(summary(keys, varied, K), varied[0], split="val", mark=mark)
     made = dataclasses.replace(made, code=code(keys, varied, K, made))
-    return made, sent(made, dark, height=80 + PANELS_HIGH * math.ceil(len(made.panels()) / ACROSS))
+    return made, browser_content(made, dark, height=80 + PANELS_HIGH * math.ceil(len(made.panels()) / ACROSS))
 
 
 def code(keys: Sequence[str], varied: Sequence[str], K: float, figure: Figure) -> Code:
-    """The code of a figure of a sweep, from opening its runs on; live heads lie on the shelf."""
+    """The code of a figure of a sweep, from opening its runs on; live heads are kept in the LRU store."""
     knob, beside = (*varied, None)[:2]
     lines = [
-        f"keys = {[key[: reading.SHORT] for key in keys]}",
-        f"sweep = StoredSweep({knob!r}, {beside!r}, tuple(Shelf().open(key) for key in keys))",
+        f"keys = {[key[: cached_data.SHORT] for key in keys]}",
+        f"sweep = StoredSweep({knob!r}, {beside!r}, tuple(LRUStore().open(key) for key in keys))",
         f"summary = sweep.summary(wb.AverageK({K!r}))",
     ]
-    imports = ["from workbench.store.shelf import Shelf", "from workbench.metrics.sweeps import StoredSweep"]
+    imports = ["from workbench.store.lru_store import LRUStore", "from workbench.metrics.sweeps import StoredSweep"]
     return figure.code.after(Code(setup=lines, imports=imports))

@@ -8,13 +8,13 @@ import streamlit as st
 import views.train.new_run as new_run
 import views.train.new_sweep as new_sweep
 import workbench as wb
-from session import messages, reading, training_requests
+from session import cached_data, messages, training_requests
 from session.address import bound, one_of
 from views.train.sweep_picture import measured, swept
-from workbench import words
+from workbench import display_names
 from workbench.figures.base import counted
-from workbench.figures.of_runs.comparisons import declared, in_words, is_share
-from workbench.metrics.base import in_full
+from workbench.figures.runs.comparisons import declared, in_words, is_share, names_of_metrics
+from workbench.metric_spec import MetricSpec
 from workbench.metrics.sweeps import StoredSweep, chosen_on_val, stored_sweeps
 from workbench.store import StoredRun
 
@@ -26,16 +26,16 @@ NEWEST = "the one that was started last"
 @messages.friendly
 def body(key: str | None, dark: bool) -> None:
     """All of the panel: a new sweep, how far it is, and what it and those of the store say."""
-    found = {title(sweep): sweep for sweep in stored_sweeps(reading.runs())}
-    progress = training_requests.long_sweep().progress
-    st.fragment(new_sweep.watch, run_every=new_run.POLL if training_requests.busy() else None)()
+    found = {title(sweep): sweep for sweep in stored_sweeps(cached_data.runs())}
+    progress = training_requests.long_worker().progress
+    st.fragment(new_sweep.watch, run_every=new_run.POLL if progress.working else None)()
     if messages.has_torch():  # without it, those of the store can still be looked at
         with st.expander("Start a sweep", icon=":material/play_arrow:", expanded=not found):
             new_sweep.form(key)
     if (newest := new_sweep.so_far()) is not None:
         found = {NEWEST: newest} | found
-        if st.session_state.get("sweep of") != progress.plan:  # its first run has come
-            st.session_state["sweep of"], st.session_state["sweep"] = progress.plan, NEWEST
+        if st.session_state.get("sweep of") != progress.runs:  # its first run is trained
+            st.session_state["sweep of"], st.session_state["sweep"] = progress.runs, NEWEST
     if not found:
         st.info(
             "No three runs here differ in one knob alone: a sweep trains some that do.", icon=":material/ssid_chart:"
@@ -53,17 +53,17 @@ def body(key: str | None, dark: bool) -> None:
 
 
 def title(sweep: StoredSweep) -> str:
-    """What was varied, of which runs."""
+    """The varied knobs, and their runs."""
     about = sweep.runs[0].record
-    varied = " and ".join(words.of_varied(name) for name in sweep.varied)
+    varied = " and ".join(display_names.of_varied(name) for name in sweep.varied)
     data = about.data_name or "data of a session"
-    of = f"{words.of_loss(about.loss_name)}: {data}, {words.of_model(str(about.model))}"
+    of = f"{display_names.of_loss(about.loss_name)}: {data}, {display_names.of_model(str(about.model))}"
     return f"{varied} of {of}, {counted(len(sweep.runs), 'run')} ({sweep.runs[0].key[:4]})"
 
 
 def target_K(run: StoredRun) -> float:
     """Classes in a set on average, from a slider."""
-    values = reading.index(run.key[: reading.SHORT], "val").K_values.tolist()
+    values = cached_data.index(run.key[: cached_data.SHORT], "val").K_values.tolist()
     first = min(values, key=lambda value: abs(value - wb.AverageK().K))
     written = "{:g}".format
     readable = bound("sweep_K", one_of(map(written, values)))
@@ -71,9 +71,9 @@ def target_K(run: StoredRun) -> float:
 
 
 def ranking(sweep: StoredSweep, K: float) -> str:
-    """What the best setting is best by, in the address as `best_by`: a metric of which more, or less, is better."""
+    """The metric that ranks settings, in the address as `best_by`: one of which more, or less, is better."""
     summary = measured(sweep, K)
-    named = summary["metric"].combine(summary["group"], in_full)[summary["split"] == "val"]
+    named = names_of_metrics(summary)[summary["split"] == "val"]
     names = [name for name in dict.fromkeys(named) if getattr(declared(name), "direction", "none") != "none"]
     first = names.index(CHOSEN_BY) if CHOSEN_BY in names else 0
     readable = bound("best_by", one_of(map(in_words, names)))
@@ -82,10 +82,12 @@ def ranking(sweep: StoredSweep, K: float) -> str:
 
 @messages.friendly
 def on_test(sweep: StoredSweep, K: float, metric: str) -> None:
-    """What the setting that is best on the validation rows gives on the test rows: only that one is judged there."""
+    """Numbers on the test rows of the setting that is best on the validation rows: only that one is judged there."""
     summary = measured(sweep, K)
     best = chosen_on_val(summary, sweep.varied, metric)
-    setting = ", ".join(f"{words.of_varied(name)} = {words.of_value(best[name].iloc[0])}" for name in sweep.varied)
+    setting = ", ".join(
+        f"{display_names.of_varied(name)} = {display_names.of_value(best[name].iloc[0])}" for name in sweep.varied
+    )
     st.markdown(f"**Best on the validation rows by {in_words(metric, within=True)}: {messages.plain(setting)}**")
     test = best[(best["split"] == "test") & best["mean"].notna()]
     rows = counted(sweep.runs[0].tables["test"].n, "test row")
@@ -94,5 +96,5 @@ def on_test(sweep: StoredSweep, K: float, metric: str) -> None:
     )
     with st.container(key="numbers-chosen"):
         for line in test.to_dict("records"):
-            name = in_full(line["metric"], line["group"])
+            name = str(MetricSpec.parse(line["metric"], line["group"]))
             st.metric(in_words(name), f"{line['mean']:.1%}" if is_share(name) else f"{line['mean']:.2f}")

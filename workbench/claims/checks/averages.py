@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workbench.claims.arms import Measure, Sample, Tables, Trained, arm, found, gain, score, trained
-from workbench.claims.claim import Bench, Claim, Found
+from workbench.claims.claim import HEAD, Bench, Claim, Found
 from workbench.claims.data import garden_heads
-from workbench.losses import ROLE, AssumeNegative, AverageKTwoHead, CrossEntropy, ExpectedPositive
+from workbench.claims.experiment import Measure, Sample, Tables, Trained, arm, found, gain, score, trained
+from workbench.losses import ROLE, AssumeNegative, AverageKTwoHead, CrossEntropy, ExpectedPositive, Loss, NoisedTopK
 from workbench.metrics import accuracy, mean_size, shot_accuracy, size_by
 from workbench.metrics.base import mean
 from workbench.sets import AverageK, PredictionSets
@@ -110,15 +110,13 @@ def _mean_size_on_test(bench: Bench) -> Found:
 
 def _missing_labels(bench: Bench) -> Found:
     hits = _average(5)
-    arms = [
-        arm("assume negative", loss=AssumeNegative(), learning_rate=RATES),
-        arm(
-            "expected positives",
-            loss=[ExpectedPositive(5, beta) for beta in (1e-3, 1e-2, 1e-1)],
-            learning_rate=[3e-3, 1e-2],
-        ),
-        arm("ROLE", loss=[ROLE(5, beta) for beta in (0.0, 1e-2)], learning_rate=[3e-3]),
-    ]
+    losses: dict[str, list[Loss]] = {
+        "assume negative": [AssumeNegative()],
+        "expected positives": [ExpectedPositive(5, beta) for beta in (1e-3, 1e-2, 1e-1)],
+        "ROLE": [ROLE(5, beta) for beta in (0.0, 1e-2)],
+        "noised top-5": [NoisedTopK(5, epsilon, n_samples=10) for epsilon in (0.2, 1.0)],
+    }
+    arms = [arm(name, loss=tried, learning_rate=RATES) for name, tried in losses.items()]
     others = trained(bench, garden_heads(), arms, tuned_by=hits.on_val, seeds=SEEDS)
     ours = _pair(bench, 5)
     expected = tuple(
@@ -177,6 +175,7 @@ CLAIMS = (
         f"{HEADS}; K = 2, 3, 5, 10; {TUNED}",
         "the gain is positive for every K, over all rows and over few-shot classes",
         _two_heads_against_cross_entropy,
+        HEAD,
         x="K",
         y="points over cross-entropy",
     ),
@@ -187,6 +186,7 @@ CLAIMS = (
         f"{HEADS}; K = 5; {TUNED}",
         "cross-entropy has more sets of one class than two heads; few-shot rows have larger sets than many-shot rows",
         _sizes_of_sets,
+        HEAD,
         x="size of the set",
         y="share of rows, %",
     ),
@@ -197,6 +197,7 @@ CLAIMS = (
         f"{HEADS}; K = 5; α from 0.01 to 100; learning rate 0.003",
         "every α up to 10 is within one point of α = 0.3, and α = 100 is more than one point below",
         _weight_of_candidates,
+        HEAD,
         x="α",
         y="average-5 accuracy, %",
         logarithmic=True,
@@ -209,6 +210,7 @@ CLAIMS = (
         f"{HEADS}; K = 5; batches of 32 to 1 024, learning rate 3e-3 for 256 rows and in proportion",
         "both losses are worse with batches of 32 than of 256; from 256 to 1 024 cross-entropy loses more",
         _size_of_batches,
+        HEAD,
         x="batch size",
         y="average-5 accuracy, %",
         logarithmic=True,
@@ -220,6 +222,7 @@ CLAIMS = (
         f"{HEADS}; K = 2, 3, 5, 10; {TUNED}",
         "the mean size on test is within 5 % of K",
         _mean_size_on_test,
+        HEAD,
         x="K",
         y="mean size over K",
     ),
@@ -227,10 +230,13 @@ CLAIMS = (
         13,
         "Losses of missing labels (assume negative, expected positives, ROLE) stay behind two heads.",
         f"{PAPER}, Table 2",
-        f"{HEADS}; K = 5; learning rate and β chosen on val",
-        "two heads are above each of the three",
+        f"{HEADS}; K = 5; learning rate, α, β and ε (ten draws) chosen on val",
+        "two heads are above each of the three, and above noised top-5, which the table has beside them",
         _missing_labels,
+        HEAD,
         y="average-5 accuracy, %",
+        changed="the numbers below are from before noised top-5 was among the rivals, with three rates for assume negative, "
+        "two for expected positives and one for ROLE; the equal grids have not been run",
     ),
     Claim(
         30,
@@ -239,6 +245,7 @@ CLAIMS = (
         f"{HEADS}; K = 2, 3, 5, 10; {TUNED}",
         "the candidate head is within half a point of cross-entropy at each K",
         _candidate_head,
+        HEAD,
         x="K",
         y="average-K accuracy, %",
     ),

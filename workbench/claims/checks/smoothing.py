@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from workbench.claims.arms import Estimate, Measure, Trained, arm, found, gain, over_seeds, score, trained
-from workbench.claims.claim import Bench, Claim, Found
+from workbench.claims.claim import HEAD, NETWORK, Bench, Claim, Found
 from workbench.claims.data import garden_heads, garden_network
+from workbench.claims.experiment import Estimate, Measure, Trained, arm, found, gain, score, trained
 from workbench.losses import (
     CalibratedTopKHinge,
     ConvexTopKHinge,
@@ -37,8 +37,9 @@ def _small_and_large_noise(bench: Bench) -> Found:
     lines += [score(reference, TOP_5).at("cross-entropy", each) for each in (1e-3, 10.0)]
     lines += [constant.at("always the same five", each) for each in (1e-3, 10.0)]
     expected = (
+        _above_constant(sides["ε = 0"], constant).expected("top-5 points of ε = 0 above always the same five", below=5),
         _above_constant(sides["ε = 0.01"], constant).expected(
-            "top-5 points of ε = 0.01 above always the same five", below=5
+            "top-5 points of ε = 0.01 above always the same five", above=5
         ),
         _above_constant(sides["ε = 1"], constant).expected("top-5 points of ε = 1 above always the same five", above=5),
         gain(sides["ε = 10"], sides["ε = 1"], TOP_5).expected("top-5 points of ε = 10 over ε = 1", above=-2),
@@ -49,17 +50,18 @@ def _small_and_large_noise(bench: Bench) -> Found:
 def _sparse_gradients(bench: Bench) -> Found:
     sides = _networks(bench, {f"{n} draws": NoisedTopK(K, 1.0, n_samples=n) for n in (5, 50)})
     reference = _cross_entropy(bench)
-    expected, lines = [], []
+    lines, most = [], []
     for n in (5, 50):
-        side = sides[f"{n} draws"]
-        pulled = over_seeds([float(run.history["nonzero_gradients"].max()) for run in side.runs])
-        expected.append(pulled.expected(f"scores of a row that the loss with {n} draws pulls at", below=n + 1.001))
-        mean = np.mean([run.history["nonzero_gradients"].to_numpy() for run in side.runs], axis=0)
-        lines += [Estimate(value, value, value).at(f"{n} draws", epoch + 1) for epoch, value in enumerate(mean)]
-    constant = _always_the_same(reference)
-    learnt = _above_constant(sides["5 draws"], constant)
-    expected.append(learnt.expected("top-5 points of 5 draws above always the same five", above=5))
-    return found(expected, lines, sides)
+        histories = np.stack([run.history["nonzero_gradients"].to_numpy() for run in sides[f"{n} draws"].runs])
+        lines += [Estimate(value, value, value).at(f"{n} draws", at + 1) for at, value in enumerate(histories.mean(0))]
+        most.append(f"{histories.max(1).mean():.2f} with {n} draws")
+    learnt = _above_constant(sides["5 draws"], _always_the_same(reference))
+    expected = [learnt.expected("top-5 points of 5 draws above always the same five", above=5)]
+    remark = (
+        f"The loss pulls at {' and '.join(most)} scores of a row at most, the mean of an epoch. That there are no more than "
+        "draws + 1 is arithmetic, not a finding."
+    )
+    return found(expected, lines, sides, remark)
 
 
 def _hinges_alone(bench: Bench) -> Found:
@@ -69,8 +71,8 @@ def _hinges_alone(bench: Bench) -> Found:
     lines = [score(side, TOP_5).at("hinges", name) for name, side in sides.items()]
     lines += [score(reference, TOP_5).at("cross-entropy", "cross-entropy"), constant.at("constant", "always the same")]
     expected = tuple(
-        gain(side, reference, TOP_5).expected(f"top-5 points of the {name} hinge over cross-entropy", below=-5)
-        for name, side in sides.items()
+        gain(sides[name], reference, TOP_5).expected(f"top-5 points of the {name} hinge over cross-entropy", below=-5)
+        for name in ("top-5", "calibrated")
     )
     return found(expected, lines, sides | {"cross-entropy": reference})
 
@@ -157,7 +159,7 @@ def _above_constant(side: Trained, constant: Estimate) -> Estimate:
     return score(side, TOP_5) - constant.value
 
 
-NETWORK = (
+GARDEN = (
     "garden (60 species, 3 000 training photographs), a small convolutional network trained whole, 10 epochs, 3 seeds"
 )
 HEADS = "garden, linear heads on the features of the demo's network, 30 epochs, 5 seeds"
@@ -172,15 +174,16 @@ CLAIMS = (
         1,
         "With too little noise the top-K loss does not learn; more noise than needed is harmless.",
         f"{PAPER}, Table 2",
-        f"{NETWORK}; ε = 0, 0.01, 0.1, 1, 10",
-        "ε = 0.01 ends within 5 points of always answering the five commonest classes, ε = 1 ends above that, and ε = 10 "
+        f"{GARDEN}; ε = 0, 0.01, 0.1, 1, 10",
+        "ε = 0 ends within 5 points of always answering the five commonest classes, ε = 0.01 and 1 end above that, and ε = 10 "
         "loses less than 2 points against ε = 1",
         _small_and_large_noise,
+        NETWORK,
         x="ε",
         y="top-5 accuracy, %",
         logarithmic=True,
         seeds=END_TO_END,
-        changed=SEEN_BEFORE,
+        changed=f"{SEEN_BEFORE}; and ε = 0.01 had been expected to fail, where Table 2 has 93.4 % for it and 19.4 % for ε = 0",
     ),
     Claim(
         2,
@@ -189,6 +192,7 @@ CLAIMS = (
         f"{HEADS}, learning rate chosen on val; ε = 1, K = 3; 1 to 50 draws",
         "every number of draws is within one point of five draws",
         _number_of_draws,
+        HEAD,
         x="draws",
         y="top-3 accuracy, %",
         logarithmic=True,
@@ -197,25 +201,26 @@ CLAIMS = (
         3,
         "The gradient touches few scores of a row, and yet the network learns.",
         f"{PAPER}, Fig. 2",
-        f"{NETWORK}; ε = 1, 5 and 50 draws",
-        "never more than draws + 1 scores of a row have a gradient on average, and top-5 accuracy is more than 5 points above "
-        "the constant answer",
+        f"{GARDEN}; ε = 1, 5 and 50 draws",
+        "with five draws top-5 accuracy is more than 5 points above the constant answer",
         _sparse_gradients,
+        NETWORK,
         x="epoch",
         y="scores with a gradient",
         seeds=END_TO_END,
-        changed=SEEN_BEFORE,
+        changed=f"{SEEN_BEFORE}; and that at most draws + 1 scores have a gradient, which is arithmetic, had been an expectation",
     ),
     Claim(
         7,
         "Top-K hinges without smoothing fail in deep networks.",
         f"{PAPER}, section 3.2",
-        f"{NETWORK}; three hinges",
-        "each hinge is more than 5 points of top-5 below cross-entropy",
+        f"{GARDEN}; the top-5 hinge and the calibrated one, and beside them the convex one, of which the paper does not speak",
+        "both hinges are more than 5 points of top-5 below cross-entropy",
         _hinges_alone,
+        NETWORK,
         y="top-5 accuracy, %",
         seeds=END_TO_END,
-        changed=SEEN_BEFORE,
+        changed=f"{SEEN_BEFORE}; and the convex hinge had been expected to fail too",
     ),
     Claim(
         26,
@@ -224,6 +229,7 @@ CLAIMS = (
         f"{HEADS}, learning rate 0.003; K = 3; ε = 0.2, 0.5, 1",
         "exact smoothing and five draws are within half a point at each ε",
         _exact_against_sampling,
+        HEAD,
         x="ε",
         y="top-3 accuracy, %",
         logarithmic=True,
@@ -233,10 +239,11 @@ CLAIMS = (
         "Little noise leaves a moat around the commonest classes: more noise, at least at first, crosses it; more draws or exact "
         "smoothing do not.",
         "ours",
-        f"{NETWORK}; K = 5",
+        f"{GARDEN}; K = 5",
         "ε = 0.2 stays within 5 points of the constant answer; ε = 1 and ε annealed from 3 to 0.2 gain more than 5 points over "
         "it; 50 draws and exact smoothing gain less",
         _moat,
+        NETWORK,
         y="top-5 accuracy, %",
         seeds=END_TO_END,
         changed=SEEN_BEFORE,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from workbench.claims.parts import Column, Data, Part, Protocol, Row, Setting
 from workbench.claims.printed.small import on_a_long_tail, on_letters
 from workbench.claims.table import PaperTable
+from workbench.claims.table_spec import Column, Data, Part, Protocol, Row, Setting
 
 PAPER = "Garcin et al. 2023"
 CIFAR100, PLANTNET = "CIFAR-100", "Pl@ntNet-300K"

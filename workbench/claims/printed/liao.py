@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from workbench.claims.parts import Column, Data, Part, Protocol, Row, Setting, Small
 from workbench.claims.printed.small import DIGITS, LETTERS, MEADOW, MLP, on_letters
 from workbench.claims.table import PaperTable
+from workbench.claims.table_spec import Column, Data, Part, Protocol, Row, Setting, Small
 
 PAPER = "Liao et al."
 CIFAR10, CIFAR100, TINY, IMAGENET = "CIFAR10", "CIFAR100", "Tiny-ImageNet", "ImageNet"
@@ -62,7 +62,7 @@ SUPPLEMENT = PaperTable(
     """,
     data=TABLE_I.data[:3],
     protocol=TABLE_I.protocol,
-    note=f"× did not converge; sigmoids do for VGG16 on CIFAR100; the growth of DenseNet40 is not told: here 40; {ONE_SEED}",
+    note=f"× did not converge; sigmoids do for VGG16 on CIFAR100; the growth of DenseNet40 is not stated: here 40; {ONE_SEED}",
 )
 TABLE_II = PaperTable(
     name="004 Table II",

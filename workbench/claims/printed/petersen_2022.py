@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.claims.parts import Column, Data, Part, Place, Protocol, Row, Setting
 from workbench.claims.printed.small import head_on_letters, on_letters
 from workbench.claims.table import PaperTable
+from workbench.claims.table_spec import Column, Data, Part, Place, Protocol, Row, Setting
 
 PAPER = "Petersen et al. 2022"
 CIFAR100, IMAGENET, IMAGENET_21K = "CIFAR-100", "ImageNet-1K", "ImageNet-21K-P"
@@ -25,7 +25,7 @@ OPERATORS: dict[str, dict[str, Any]] = {
     "SinkhornSort": {"operator": "sinkhorn_sort"},
     "DiffSortNets": {"operator": "splitter", "relaxation": "art", "art_lambda": 0.5},
 }
-# "A grid search at a resolution of factor 2", section 5.1; where it starts and ends is not told.
+# "A grid search at a resolution of factor 2", section 5.1; where it starts and ends is not stated.
 STEEPNESS = tuple(2.0**power for power in range(-6, 7))
 # What the authors' code has, from scratch and for heads: those of the recipes.
 FROM_SCRATCH_AT = {"NeuralSort": 0.0625, "SoftSort": 0.0625, "SinkhornSort": 100.0, "DiffSortNets": 0.5}
@@ -231,7 +231,7 @@ TABLE_5 = PaperTable(
     data=(Data(RESNEXT, ("one label",)), Data(EFFICIENTNET, ("one label",))),
     protocol=HEAD,
     small=head_on_letters(RESNEXT),
-    note="the first twelve rows are quoted there from other papers and not run; P_K of the others is not told: by Table 3 "
+    note="the first twelve rows are quoted there from other papers and not run; P_K of the others is not stated: by Table 3 "
     f"it is [.2, .2, .2, .2, .2]; {TEMPERATURES}; {HEADS}",
 )
 # The lengths of P_K and the weight of top-1 in it: rows say the one, columns the other.

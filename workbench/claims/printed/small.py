@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.claims.parts import Small, Spec
+from workbench.claims.table_spec import Small, Spec
 
 LETTERS: Spec = ("letters", {"groups": "shape"})
 DIGITS: Spec = ("digits", {})

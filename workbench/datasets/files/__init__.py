@@ -1,4 +1,4 @@
-"""What people have on disk: folders and lists of images, CSV files of labels, Pl@ntNet-300K, COCO, NUS-WIDE, CIFAR, MNIST.
+"""Datasets on disk: image folders and lists, CSV labels, Pl@ntNet-300K, COCO, NUS-WIDE, CIFAR, MNIST.
 
 `KINDS` lists them. One more is a class derived from `OnDisk` (`base.py`) that tells whether it lies at a path and makes the
 dataset, and a place in the tuple: `load_dataset`, the command line and the app take it up.
@@ -39,4 +39,4 @@ def kind_at(path: Path) -> type[OnDisk]:
             return kind
     found = f"holds {listed(path)}" if path.is_dir() else "is a file"
     understood = "\n".join(f"- {kind.looks_like}" for kind in KINDS)
-    raise ValueError(f"{path} {found}, which is no dataset; what is understood at a path:\n{understood}")
+    raise ValueError(f"{path} {found}, which is not a dataset; what is understood at a path:\n{understood}")

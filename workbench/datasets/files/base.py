@@ -1,4 +1,4 @@
-"""What every dataset on disk shares: a path, a seed, and a way to tell whether it is this kind that lies there."""
+"""Base of datasets on disk: path, seed, and detection of the format."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class OnDisk(Knobbed, ABC):
 
     @property
     def spec(self) -> dict[str, Any]:
-        """What loads this dataset again."""
+        """Return the arguments that load this dataset again."""
         return {"name": str(self.path), "knobs": self.settings()}
 
     def from_two(
@@ -53,7 +53,7 @@ class OnDisk(Knobbed, ABC):
 
 
 def listed(path: Path, most: int = 5) -> str:
-    """What a folder holds, in words."""
+    """Return a short listing of a folder for error messages."""
     entries = sorted(path.iterdir())
     folders = [f"{entry.name}/" for entry in entries if entry.is_dir()]
     files = [entry.name for entry in entries if not entry.is_dir()]

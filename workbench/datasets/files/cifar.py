@@ -9,6 +9,7 @@ import numpy as np
 
 from workbench.datasets.base import Dataset, Split
 from workbench.datasets.files.base import OnDisk
+from workbench.untrusted_files import open_regular
 
 PIXELS = 3 * 32 * 32
 
@@ -88,7 +89,8 @@ def _names(path: Path) -> tuple[str, ...]:
 
 def _records(path: Path, n_labels: int) -> np.ndarray:
     """(n, n_labels + PIXELS) uint8."""
-    content = np.fromfile(path, dtype=np.uint8)
+    with open_regular(path) as file:
+        content = np.fromfile(file, dtype=np.uint8)
     length = n_labels + PIXELS
     if len(content) == 0 or len(content) % length:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""COCO: photographs whose labels are the objects that somebody has outlined in them."""
+"""COCO: photographs labelled with the objects outlined in them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 from workbench.datasets.base import Dataset, Split
 from workbench.datasets.files.json_lists import elements
 from workbench.datasets.files.listed_images import TaggedImages
+from workbench.tables.formats import Room
 
 FILE = re.compile(r"instances_(\w+?)(\d*)\.json")  # the split and the year
 Categories = dict[int, tuple[str, str]]  # id → name and group
@@ -86,13 +87,15 @@ class Coco(TaggedImages):
                     of_category.append(facts["category_id"])
                     crowds.append(bool(facts.get("iscrowd", 0)))
                 elif kind == "categories":
+                    if type(facts["id"]) is not int:
+                        raise TypeError("the id of a category is a whole number")
                     categories[facts["id"]] = (str(facts["name"]), str(facts.get("supercategory") or facts["name"]))
             except (KeyError, TypeError, OverflowError) as error:
                 raise ValueError(
                     f"{table}: one of its {kind} is {str(facts)[:80]}, which is not as COCO writes it ({error})"
                 ) from None
         if lacking := [kind for kind, n in (("images", len(files)), ("categories", len(categories))) if not n]:
-            raise ValueError(f"{table} has no {' and no '.join(lacking)}; it is no file of COCO's instances")
+            raise ValueError(f"{table} has no {' and no '.join(lacking)}; it is not a file of COCO's instances")
         categories = dict(sorted(categories.items()))
         column_of = {category: column for column, category in enumerate(categories)}
         try:
@@ -100,8 +103,9 @@ class Coco(TaggedImages):
             columns = np.array([column_of[category] for category in of_category], dtype=np.int64)
         except KeyError as error:
             raise ValueError(
-                f"{table}: an annotation is of {error.args[0]}, which is no id of an image or a category"
+                f"{table}: an annotation is of {error.args[0]}, which is not an id of an image or a category"
             ) from None
+        Room(table.stat().st_size).take(f"{table}: labels", len(files) * len(categories))
         labels = np.zeros((len(files), len(categories)), dtype=bool)
         labels[rows, columns] = True
         crowded = np.bincount(rows, weights=np.array(crowds), minlength=len(files)).astype(np.int64)

@@ -7,11 +7,14 @@ import math
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
 from workbench.datasets.base import Dataset, Split
 from workbench.datasets.files.base import OnDisk
+from workbench.tables.formats import Room
+from workbench.untrusted_files import open_regular
 
 UNSIGNED_BYTE = 8  # the code of the only type that these files use
 DIGITS = tuple("0123456789")
@@ -60,19 +63,23 @@ class IdxFiles(OnDisk):
 
 def _read(path: Path, n_axes: int) -> np.ndarray:
     """The array in an IDX file: four bytes (0, 0, type, axes), the length of each axis in four bytes, then the data."""
-    try:
-        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(
-            f"{path} cannot be unpacked ({error}); it is cut off or no gzip file: fetch it again"
-        ) from error
     start = 4 + 4 * n_axes
-    if content[:4] != bytes([0, 0, UNSIGNED_BYTE, n_axes]) or len(content) < start:
-        raise ValueError(f"{path} does not begin like an IDX file of bytes with {n_axes} axes; fetch it again")
-    shape = np.frombuffer(content[4:start], dtype=">u4").tolist()
-    expected = start + math.prod(shape)
-    if len(content) != expected:
+    with open_regular(path) as raw:
+        file: IO[bytes] = gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw  # type: ignore[assignment]
+        try:
+            head = file.read(start)
+            if head[:4] != bytes([0, 0, UNSIGNED_BYTE, n_axes]) or len(head) < start:
+                raise ValueError(f"{path} does not begin like an IDX file of bytes with {n_axes} axes; fetch it again")
+            shape = np.frombuffer(head[4:], dtype=">u4").tolist()
+            Room(path.stat().st_size).take(str(path), math.prod(shape))
+            content = file.read(math.prod(shape) + 1)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise ValueError(
+                f"{path} cannot be unpacked ({error}); it is cut off or no gzip file: fetch it again"
+            ) from error
+    if len(content) != math.prod(shape):
+        found = f"at least {start + len(content)}" if len(content) > math.prod(shape) else start + len(content)
         raise ValueError(
-            f"{path} has {len(content)} bytes, and its head says {expected}; it is cut off: fetch it again"
+            f"{path} has {found} bytes, and its head says {start + math.prod(shape)}; it is cut off: fetch it again"
         )
-    return np.frombuffer(content, dtype=np.uint8, offset=start).reshape(shape)
+    return np.frombuffer(content, dtype=np.uint8).reshape(shape)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from workbench.datasets.base import Dataset, Split
 from workbench.datasets.files.base import OnDisk, listed
 from workbench.datasets.image_files import ImageFiles
 from workbench.knobs import knob
+from workbench.untrusted_files import read_json
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm"}
 # What the folder of a split may be called; Pl@ntNet-300K has been published under the last of each.
@@ -29,7 +29,7 @@ FACTS = ("organ", "author", "license")  # that Pl@ntNet-300K knows of an image
 
 @dataclass(frozen=True)
 class ImagesOnDisk(OnDisk):
-    """What all images in files share: the side they are resized to, and the side of the square that is cut out."""
+    """Base of images in files: side after resizing, and side of the central square that is cropped."""
 
     size: int = knob(224, low=32, high=512, minimum=1, maximum=4096, meaning="side of the square cut out, in pixels")
     resize: int = knob(256, low=32, high=512, minimum=1, maximum=4096, meaning="shorter side of the resized image")
@@ -83,7 +83,7 @@ class ImageFolder(ImagesOnDisk):
         return tuple(classes), None
 
     def attributes(self, files: list[str]) -> dict[str, np.ndarray] | None:
-        """What is known of each image beside its class."""
+        """Return the attributes of each image besides its class."""
         return None
 
     def _split_folders(self) -> dict[str, Path]:
@@ -184,7 +184,7 @@ def images_inside(folder: Path) -> Iterator[str]:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = read_json(path)
     except ValueError as error:
         raise ValueError(f"{path} is not JSON ({error}); fetch it again") from error
     if not isinstance(content, dict):

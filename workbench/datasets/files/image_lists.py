@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -10,7 +11,9 @@ import numpy as np
 
 from workbench.datasets.base import Dataset
 from workbench.datasets.files.listed_images import ListedImages
+from workbench.untrusted_files import open_regular
 
+LONGEST_LINE = 2**12  # characters of a line that is looked at to tell a list
 LINE = re.compile(r"(\S.*?)[ \t]+(\d{1,9})\s*")
 OTHER_LISTS = ("_val.txt", "_test.txt")
 
@@ -42,6 +45,8 @@ class ImageLists(ListedImages):
         table = self._training_list()
         files, labels = _lines(table)
         n_classes = int(labels.max()) + 1
+        if n_classes > len(files):
+            raise ValueError(f"{table} has class {n_classes - 1} and lists {len(files)} images; number classes from 0")
         folders = [table.parent, *sorted(entry for entry in table.parent.iterdir() if entry.is_dir())]
         train = self.listed(table, folders, files, labels)
         others = []
@@ -75,9 +80,9 @@ class ImageLists(ListedImages):
 
 def _begins_like_a_list(table: Path) -> bool:
     try:
-        with table.open(encoding="utf-8") as file:
-            return LINE.fullmatch(file.readline()) is not None
-    except (OSError, UnicodeDecodeError):
+        with io.TextIOWrapper(open_regular(table), encoding="utf-8") as file:
+            return LINE.fullmatch(file.readline(LONGEST_LINE)) is not None
+    except (OSError, ValueError):
         return False
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
+from workbench.untrusted_files import open_regular
+
 AT_ONCE = 2**20  # characters that are read, or as many as the longest element needs
 
 
 def elements(path: Path) -> Iterator[tuple[str, Any]]:
-    """Every element of every list of the object in a file, with the name of its list; what is no list is passed over.
+    """Every element of every list of the object in a file, with the name of its list; what is not a list is passed over.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "small.json"
@@ -20,8 +23,10 @@ def elements(path: Path) -> Iterator[tuple[str, Any]]:
     [('images', {'id': 7}), ('images', {'id': 9})]
     """
     try:
-        with path.open(encoding="utf-8") as file:
+        with io.TextIOWrapper(open_regular(path), encoding="utf-8") as file:
             yield from _Text(file).lists()
+    except RecursionError:
+        raise ValueError(f"{path} is nested too deeply; it is another file: fetch it again") from None
     except ValueError as error:
         raise ValueError(
             f"{path} is not an object of JSON ({error}); it is cut off or another file: fetch it again"

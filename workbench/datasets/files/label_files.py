@@ -10,6 +10,7 @@ import numpy as np
 
 from workbench.datasets.base import SPLITS, Dataset, Split
 from workbench.datasets.files.image_folders import ImagesOnDisk
+from workbench.tables.formats import Room
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class LabelFile(ImagesOnDisk):
         if len(names) < 2:
             raise ValueError(f"{table} names {len(names)} classes ({', '.join(names)}); a dataset needs two or more")
         number_of = {name: j for j, name in enumerate(names)}
+        Room(table.stat().st_size).take(f"{table}: labels", len(labels_of) * len(names))
         labels = np.zeros((len(labels_of), len(names)), dtype=bool)
         for row, found in enumerate(labels_of.values()):
             labels[row, [number_of[name] for name in found]] = True

@@ -1,4 +1,4 @@
-"""What all lists of images share, whatever they are written in: some images that they name may be gone."""
+"""Base of all lists of images; some of the listed images may be missing."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class NusWide(TaggedImages):
 
 
 def _inside(folder: Path, name: str) -> Path | None:
-    """What is called so inside a folder; copies of the data differ in capital letters."""
+    """Return the entry of a folder by name, ignoring case: copies of the data differ in capital letters."""
     entries = folder.iterdir() if folder.is_dir() else ()
     return next((entry for entry in sorted(entries) if entry.name.lower() == name.lower()), None)
 

@@ -1,8 +1,7 @@
-"""What garden and meadow share: knobs, a flora, three splits drawn from one law, photographs kept on disk."""
+"""Base of garden and meadow: knobs, a flora, three splits of one distribution, photographs cached on disk."""
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +13,10 @@ import numpy as np
 from workbench.datasets.base import SPLITS, Dataset, Split, recipe_key
 from workbench.datasets.plants.flora import GENERA, LARGEST_GENUS, Flora
 from workbench.datasets.plants.photographs import SIZE, Organ, photographs
+from workbench.files.cache import PHOTOGRAPHS
+from workbench.files.home import Home
 from workbench.knobs import Knobbed, knob
+from workbench.warning_capture import warn
 
 VERSION = 2  # of the law and of the drawings: a change of either makes other data, which must have another key
 
@@ -58,7 +60,7 @@ class Plants(Knobbed, ABC):
 
     @property
     def spec(self) -> dict[str, Any]:
-        """What loads this dataset again."""
+        """Return the arguments that load this dataset again."""
         return {"name": self.name, "knobs": self.settings()}
 
     @abstractmethod
@@ -66,7 +68,7 @@ class Plants(Knobbed, ABC):
         """The names of the classes, and their groups if they have any."""
 
     @abstractmethod
-    def drawn(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Labels and looks of n photographs, drawn independently from the law."""
 
     @abstractmethod
@@ -75,7 +77,7 @@ class Plants(Knobbed, ABC):
 
     @abstractmethod
     def attributes(self, looks: np.ndarray) -> dict[str, np.ndarray]:
-        """What photographs show, in words: (n,) each."""
+        """Return the visible attributes of photographs as text: (n,) each."""
 
     @abstractmethod
     def scene(self, look: np.ndarray, rng: np.random.Generator) -> list[Organ]:
@@ -83,10 +85,10 @@ class Plants(Knobbed, ABC):
 
     @abstractmethod
     def looks(self, images: np.ndarray) -> np.ndarray:
-        """What photographs show, from their pixels alone."""
+        """Read the visible attributes of photographs from their pixels."""
 
     def read(self, images: np.ndarray) -> dict[str, np.ndarray]:
-        """What photographs show, from their pixels alone, in words: equal to the attributes of their rows."""
+        """Read the visible attributes from pixels as text: equal to the attributes of the rows."""
         images = np.asarray(images)
         if images.dtype != np.uint8 or images.shape[1:] != (SIZE, SIZE, 3):
             raise ValueError(
@@ -117,9 +119,9 @@ class Plants(Knobbed, ABC):
         n = {"train": self.n_train, "val": self.n_val, "test": self.n_test}[split_name]
         n_classes = len(self.classes()[0])
         while True:
-            labels, looks = self.drawn(n, rng)
+            labels, looks = self.sample(n, rng)
             seen = labels.any(axis=0).sum() if labels.ndim == 2 else len(np.unique(labels))
-            # About one default garden in a hundred would lack a species in training, which nobody could learn.
+            # About one default garden in a hundred would lack a species in training.
             if split_name != "train" or seen == n_classes:
                 return labels, looks
 
@@ -132,17 +134,14 @@ def drawn_once(key: str, names: tuple[str, ...], draw: Callable[[str], np.ndarra
 
     A folder that cannot be written costs only the time to draw again; a damaged file is drawn anew.
     """
-    from workbench.store import Store  # loads pandas, which most users of datasets never need
-    from workbench.store.cache import PHOTOGRAPHS
-
-    store = Store()
-    if (kept := PHOTOGRAPHS.arrays(store, key, names)) is not None:
+    home = Home()
+    if (kept := PHOTOGRAPHS.arrays(home, key, names)) is not None:
         return kept
     arrays = {name: draw(name) for name in names}
     try:
-        with PHOTOGRAPHS.writing(store, key) as folder:
+        with PHOTOGRAPHS.writing(home, key) as folder:
             for name, array in arrays.items():
                 np.save(folder / f"{name}.npy", array)
     except OSError as error:
-        warnings.warn(f"drawn photographs are not kept and will be drawn again next time: {error}", stacklevel=3)
+        warn(f"drawn photographs are not kept and will be drawn again next time: {error}", stacklevel=3)
     return arrays

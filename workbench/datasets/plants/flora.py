@@ -12,7 +12,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from workbench.counts import mass_at_mean_size
+from workbench.posterior_mass import mass_at_mean_size
 
 ORGANS = ("flower", "leaf", "fruit", "bark")
 LEAVES = ("oval", "heart", "lance", "oak", "maple", "feather", "fan", "clover")
@@ -126,7 +126,7 @@ class Flora:
         return laws
 
     @cached_property
-    def shown(self) -> dict[tuple[int, ...], float]:
+    def organ_shares(self) -> dict[tuple[int, ...], float]:
         """Q: organs shown together → probability. One organ o with w_o; two with probability ∝ w_o · w_o'."""
         weights = np.asarray(self.organs) / sum(self.organs)
         pairs = {pair: weights[pair[0]] * weights[pair[1]] for pair in combinations(range(len(ORGANS)), 2)}
@@ -154,10 +154,10 @@ class Flora:
         posterior: np.ndarray = joint / joint.sum(axis=1, keepdims=True)
         return posterior
 
-    def drawn(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """n independent plants: species (n,) and looks (n, 4)."""
         labels = rng.choice(self.species, size=n, p=self.prior)
-        organs, chances = list(self.shown), list(self.shown.values())
+        organs, chances = list(self.organ_shares), list(self.organ_shares.values())
         masks = np.array([[column in together for column in range(len(ORGANS))] for together in organs])
         visible = masks[rng.choice(len(organs), size=n, p=chances)]
         return labels, np.where(visible, self.drawn_forms(labels, rng), HIDDEN)
@@ -177,7 +177,7 @@ class Flora:
 
     @property
     def n_forms(self) -> tuple[int, ...]:
-        """How many forms each organ has."""
+        """Number of forms of each organ."""
         return tuple(len(names) for names in self.forms.values())
 
     @cached_property
@@ -185,7 +185,7 @@ class Flora:
         """(M, 4): every look a photograph can have, a few hundred of them."""
         rows = [
             [forms[organs.index(column)] if column in organs else HIDDEN for column in range(len(ORGANS))]
-            for organs in self.shown
+            for organs in self.organ_shares
             for forms in product(*(range(self.n_forms[column]) for column in organs))
         ]
         looks = np.array(rows)
@@ -195,17 +195,17 @@ class Flora:
     @cached_property
     def joint(self) -> np.ndarray:
         """(M, S): P(look, y) for every look; it sums to 1."""
-        chances = np.array([self.shown[tuple(np.flatnonzero(look != HIDDEN))] for look in self.looks])
+        chances = np.array([self.organ_shares[tuple(np.flatnonzero(look != HIDDEN))] for look in self.looks])
         joint: np.ndarray = chances[:, None] * self.prior * self.likelihood(self.looks)
         return joint
 
     @property
     def bayes_risk(self) -> float:
-        """How often the best classifier is wrong: 1 − Σ_x max_y P(x, y)."""
+        """Bayes error: 1 − Σ_x max_y P(x, y)."""
         return 1 - self.bayes_top_k_accuracy(1)
 
     def bayes_top_k_accuracy(self, K: int) -> float:
-        """What the K most probable species of every look achieve: Σ_x of the K largest P(x, y)."""
+        """Return the top-K accuracy of the Bayes rule: Σ_x of the K largest P(x, y)."""
         if not 1 <= K <= self.species or K != int(K):
             raise ValueError(f"K = {K} with {self.species} species; give a whole number from 1 to {self.species}")
         return float(np.sort(self.joint, axis=1)[:, self.species - int(K) :].sum())

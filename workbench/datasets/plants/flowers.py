@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from workbench.datasets.plants.painting import Colour, Sheet, X, Y, ellipse, line, mixed, turned
+from workbench.datasets.plants.painting import Colour, Sheet, X, Y, ellipse, line, mixed, rotated
 
 STEM = (112.0, 178.0, 84.0)
 
@@ -26,7 +26,7 @@ def petals(
     `outline(t)` is the half-width of a petal, as a share of `width`, at the share t of its length.
     """
     for angle in start + 2 * np.pi * np.arange(number) / number:
-        along, across = turned(0, 0, angle)
+        along, across = rotated(0, 0, angle)
         t = (along - inner) / (length - inner)
         inside = (t > 0) & (t < 1)
         half = np.where(inside, outline(np.clip(t, 0, 1)), 0) * width
@@ -58,7 +58,7 @@ def notched(t: np.ndarray) -> np.ndarray:
 
 
 def heart(sheet: Sheet, radius: float, colour: Colour, dots: int = 0, dot: Colour = (255.0, 240.0, 170.0)) -> None:
-    """The middle of a flower: a small dome, with a ring of stamens if asked."""
+    """The middle of a flower: a small dome, with an optional ring of stamens."""
     shade = np.hypot(X + radius * 0.3, Y + radius * 0.3) / (1.4 * radius)
     sheet.paint(ellipse(0, 0, radius, radius), mixed(colour, tuple(0.72 * part for part in colour), shade))
     for angle in 2 * np.pi * np.arange(dots) / max(dots, 1):
@@ -163,7 +163,7 @@ def tulip(petal: Colour, tip: Colour, middle: Colour) -> Sheet:
     sheet.paint(line(0, 0.45, 0, 0.97, 0.11), STEM)
     sheet.paint(ellipse(0.22, 0.78, 0.26, 0.07, -0.6), STEM)
     for cx, angle, colours in ((-0.30, -0.16, (petal, tip)), (0.30, 0.16, (petal, tip)), (0.0, 0.0, (middle, petal))):
-        u, v = turned(cx, -0.15, angle)
+        u, v = rotated(cx, -0.15, angle)
         t = np.clip((0.70 - v) / 1.45, 0, 1)
         inside = (v < 0.70) & (v > -0.75)
         depth = np.where(inside, 0.42 * np.sin(np.pi * t**0.62) ** 0.75 - np.abs(u), -1)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from workbench.datasets.plants.painting import Colour, Sheet, X, Y, ellipse, line, mixed, turned
+from workbench.datasets.plants.painting import Colour, Sheet, X, Y, ellipse, line, mixed, rotated
 
 TWIG = (206.0, 160.0, 106.0)
 
@@ -93,7 +93,7 @@ def maple() -> Sheet:
         (1.95, 0.62, 0.2),
         (-1.95, 0.62, 0.2),
     ):
-        u, v = turned(0, 0.12, angle)
+        u, v = rotated(0, 0.12, angle)
         t = np.clip(-v / length, 0, 1)
         teeth = 1 + 0.22 * np.sign(np.sin(5 * np.pi * t)) * np.clip(3 * t, 0, 1)
         half = width * (0.55 + 0.75 * np.sin(np.pi * np.clip(t * 1.05, 0, 1))) * (1 - t**3) * teeth
@@ -137,7 +137,7 @@ def clover() -> Sheet:
     sheet = Sheet()
     stalk(sheet, 0.1, (130.0, 190.0, 100.0))
     for angle in (0.0, 2.1, -2.1):
-        u, v = turned(0, 0.08, angle)
+        u, v = rotated(0, 0.08, angle)
         lobes = np.maximum(
             1 - np.hypot((u - 0.21) / 0.29, (v + 0.56) / 0.33), 1 - np.hypot((u + 0.21) / 0.29, (v + 0.56) / 0.33)
         )

@@ -1,7 +1,7 @@
 """The garden: small photographs of plants drawn by a program, with P(y|x) known exactly.
 
 Species of a genus share their flower and differ in leaf, fruit or bark; a photograph shows only some organs. So from the
-flower alone the species *cannot* be told, and nobody can do better than the posterior that comes with every row.
+flower alone the species *cannot* be determined; the posterior of every row is the best possible prediction.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Garden(Plants):
 
     @property
     def bayes_risk(self) -> float:
-        """How often the best possible classifier is wrong on the population."""
+        """Bayes error on the population."""
         return self.flora.bayes_risk
 
     def bayes_top_k_accuracy(self, K: int) -> float:
@@ -59,16 +59,16 @@ class Garden(Plants):
         """The species, grouped by genus."""
         return self.flora.names, tuple(GENERA[g] for g in self.flora.genus)
 
-    def drawn(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Species (n,) and looks (n, 4) of n photographs."""
-        return self.flora.drawn(n, rng)
+        return self.flora.sample(n, rng)
 
     def posterior(self, looks: np.ndarray) -> np.ndarray:
         """(n, S): P(y | x) of photographs that show these looks."""
         return self.flora.posterior(looks)
 
     def attributes(self, looks: np.ndarray) -> dict[str, np.ndarray]:
-        """Which organs are shown, such as `leaf+fruit`, and the form of each in words."""
+        """The organs shown, such as `leaf+fruit`, and the form of each in words."""
         shown = np.array(["+".join(np.array(ORGANS)[look != HIDDEN]) for look in looks])
         # HIDDEN is −1, the last word.
         forms = {

@@ -44,11 +44,11 @@ class Meadow(Plants):
         """The genera."""
         return self.flora.genus_names, None
 
-    def drawn(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Labels (n, G) and the looks (n, 3, 4) of the plants; a plant that is not there shows nothing."""
         numbers = rng.choice(MOST_PLANTS + 1, size=n, p=self.plants)
         present = (np.arange(MOST_PLANTS) < numbers[:, None])[..., None]  # (n, 3, 1)
-        species, looks = self.flora.drawn(n * MOST_PLANTS, rng)
+        species, looks = self.flora.sample(n * MOST_PLANTS, rng)
         genus = np.eye(self.genera, dtype=bool)[self.flora.genus[species]].reshape(n, MOST_PLANTS, -1)
         return (genus & present).any(axis=1), np.where(present, looks.reshape(n, MOST_PLANTS, -1), HIDDEN)
 
@@ -61,7 +61,7 @@ class Meadow(Plants):
         return posterior
 
     def attributes(self, looks: np.ndarray) -> dict[str, np.ndarray]:
-        """How many plants are shown, and the organ of each in words, such as `Caelora flower, oak leaf`."""
+        """Number of plants shown, and the organ of each in words, such as `Caelora flower, oak leaf`."""
         words = [[f"{form} {organ}" for form in forms] for organ, forms in self.flora.forms.items()]
         shown = [
             ", ".join(

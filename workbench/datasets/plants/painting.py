@@ -43,12 +43,12 @@ class Sheet:
 
 def ellipse(cx: float, cy: float, rx: float, ry: float, angle: float = 0.0) -> np.ndarray:
     """Depth inside an ellipse, to first order; `angle` turns it clockwise."""
-    u, v = turned(cx, cy, angle)
+    u, v = rotated(cx, cy, angle)
     radius = np.hypot(u / rx, v / ry)
     return (1 - radius) * min(rx, ry)
 
 
-def turned(cx: float, cy: float, angle: float) -> tuple[np.ndarray, np.ndarray]:
+def rotated(cx: float, cy: float, angle: float) -> tuple[np.ndarray, np.ndarray]:
     """Coordinates around a point, in a frame turned clockwise by `angle`."""
     cosine, sine = np.cos(angle), np.sin(angle)
     return (X - cx) * cosine + (Y - cy) * sine, (Y - cy) * cosine - (X - cx) * sine

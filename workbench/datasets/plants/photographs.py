@@ -189,7 +189,7 @@ def organ_in(cell: Cell, images: np.ndarray, n_forms: Sequence[int]) -> tuple[np
 
     The organ is what is brighter than any background; its name is that of the sprite whose signature is nearest.
     """
-    columns, forms, bank = _known(tuple(n_forms), LARGE if cell is WHOLE else SMALL)
+    columns, forms, bank = _sprite_signatures(tuple(n_forms), LARGE if cell is WHOLE else SMALL)
     found = np.full((2, len(images)), HIDDEN)
     for start in range(0, len(images), CHUNK):
         bright = _bright(images[(slice(start, start + CHUNK), *cell)])
@@ -225,7 +225,7 @@ def _signature(bright: np.ndarray) -> np.ndarray:
 
 
 @cache
-def _known(n_forms: tuple[int, ...], sides: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _sprite_signatures(n_forms: tuple[int, ...], sides: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Every sprite of these sizes: its organ (m,), its form (m,) and its signature (m, d)."""
     names = [(column, form) for column, number in enumerate(n_forms) for form in range(number)]
     bank = [sprite for name in names for sprite in sprites(*name, sides)]

@@ -1,8 +1,9 @@
-"""What every format of a table gives: named arrays, or columns, and how much memory reading them may take."""
+"""Base of table formats: named arrays or columns, and a limit on memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,21 +14,39 @@ import numpy as np
 PROBABILITIES = ("probabilities", "probs", "proba", "prob", "predict_proba", "y_prob", "y_proba", "softmax")
 LOGITS = ("scores", "logits", "score", "logit", "logp", "log_probabilities", "outputs", "output")
 SCORES = (*LOGITS[:2], *PROBABILITIES, *LOGITS[2:], "predictions", "preds", "y_pred", "y_score")
-LABELS = ("labels", "label", "y", "y_true", "target", "targets", "truth")
+LABELS = ("labels", "label", "y", "y_true", "target", "targets", "truth", "ground_truth", "gt")
 CLASS_NAMES = ("class_names", "classes", "names", "species")
-IDS = ("ids", "id")
-FURTHER = ("groups", "class_counts", "posterior", "votes", "features", "images")
+IDS = ("ids", "id", "image_id", "image", "file", "filename")
+TRAINING_LABELS = ("train_labels", "train_y", "y_train", "training_labels", "train_targets")
+# Several rows of one object, such as photographs of one plant: an attribute of rows, never a class.
+OBJECTS = ("object", "object_id", "observation", "observation_id", "plant_id", "individual", "specimen", "patient_id")
+GROUPS = ("groups", "superclass", "superclasses", "genus")
+TEXTS = {
+    "texts": ("texts", "text", "sentence", "document"),
+    "strokes": ("strokes",),
+    "sounds": ("sounds", "sound", "wav"),
+}
+FURTHER = ("class_counts", "posterior", "votes", "features", "images")
 LINK = ("link", "link_constant")
 
 TIMES, SPARE = 10, 200 * 2**20  # reading a file may take ten times its size, and 200 MB
+COLUMN = 2000  # bytes that a column takes while it is read, beside its values
 
 
-class Refused(ValueError):
-    """A file that is whole, and is not read for a reason that is said."""
+class RefusedFile(ValueError):
+    """Error for an intact file that is refused; the message says why."""
+
+
+class AmbiguousScores(ValueError):
+    """A file with several arrays that may hold the scores; `arrays` names those with two dimensions."""
+
+    def __init__(self, message: str, arrays: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.arrays = arrays
 
 
 class Room:
-    """The memory that reading a file may take: asked for before it is taken, so that a small file cannot fill a machine."""
+    """The memory that reading a file may take: reserved before it is allocated, so that a small file cannot fill a machine."""
 
     def __init__(self, file_bytes: int) -> None:
         self.file_bytes, self.free = file_bytes, TIMES * file_bytes + SPARE
@@ -38,16 +57,22 @@ class Room:
     def take(self, what: str, n_bytes: int) -> None:
         """Set the memory aside, or refuse."""
         if not self.holds(n_bytes):
-            raise Refused(
+            raise RefusedFile(
                 f"{what} would take {n_bytes / 2**20:,.0f} MB of memory, out of a file of {self.file_bytes / 2**20:,.1f} MB; "
                 f"at most {TIMES} times the file and {SPARE / 2**20:,.0f} MB are given. If that is right, save it uncompressed, "
                 "or as .npy, which stays on disk"
             )
         self.free -= n_bytes
 
+    def take_columns(self, names: Sequence[str], *, distinct: bool = True) -> None:
+        """Set aside what columns take beside their values; names that must be `distinct` are refused if two are equal."""
+        self.take(f"its {len(names):,} columns", COLUMN * len(names))
+        if distinct and len(set(names)) < len(names):
+            raise RefusedFile(f"it holds two columns called {Counter(names).most_common(1)[0][0]}; rename one of them")
+
 
 @dataclass(frozen=True)
-class Stored:
+class StoredArray:
     """An array in a file: what it is, before it is read."""
 
     shape: tuple[int, ...]
@@ -55,7 +80,7 @@ class Stored:
     read: Callable[[], np.ndarray]
 
     @classmethod
-    def of(cls, values: np.ndarray) -> Stored:
+    def of(cls, values: np.ndarray) -> StoredArray:
         """An array that is in memory already."""
         return cls(values.shape, values.dtype, lambda: values)
 
@@ -79,17 +104,17 @@ class Column:
 
 @dataclass(frozen=True)
 class Contents:
-    """What a file holds: named arrays, or columns; texts about them; and what was noticed in reading."""
+    """Content of a file: named arrays or columns, texts about them, and remarks from reading."""
 
-    arrays: dict[str, Stored] = field(default_factory=dict)
+    arrays: dict[str, StoredArray] = field(default_factory=dict)
     columns: list[Column] | None = None
     facts: dict[str, Any] = field(default_factory=dict)
-    said: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Format:
-    """A kind of file: how its name ends, and how it is read. `asked` names columns that somebody wants as they are written."""
+    """A file format: suffixes and a reader of (path, memory budget, columns to keep as text)."""
 
     suffixes: tuple[str, ...]
     read: Callable[[Path, Room, tuple[str, ...]], Contents]

@@ -1,4 +1,4 @@
-"""Which columns of a table are classes, which one holds the labels, and what the others say about a row."""
+"""Roles of the columns of a table: classes, labels and attributes of rows."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from workbench.tables.checks import listed
-from workbench.tables.formats.base import IDS, LABELS, LINK, SCORES, Column, Stored
+from workbench.tables.formats.base import IDS, LABELS, LINK, OBJECTS, SCORES, Column, StoredArray
 
 
 class Roles(NamedTuple):
-    """What the columns of a table are, as named arrays."""
+    """Roles of the columns of a table, as named arrays."""
 
-    arrays: dict[str, Stored]
+    arrays: dict[str, StoredArray]
     scores: str  # which of the arrays holds the scores
     labels: str | None
     class_names: tuple[str, ...] | None
@@ -31,10 +31,10 @@ def roles(columns: list[Column], scores: Sequence[str], labels: str | None) -> R
     names = [column.name for column in columns]
     if labels is not None and labels not in names:
         raise ValueError(f"there is no column {labels}; it has {listed(names, 20)}")
-    chosen = None if not scores else _chosen(names, scores)
-    asked = set(chosen or ())
+    chosen = None if not scores else _matching_columns(names, scores)
+    selected = set(chosen or ())
     columns = [
-        _as_numbers(column) if place in asked or (column.name != labels and _are_scores(column, names)) else column
+        _as_numbers(column) if place in selected or (column.name != labels and _are_scores(column, names)) else column
         for place, column in enumerate(columns)
     ]
     one = _scores_in_one_column(columns, chosen)
@@ -46,12 +46,12 @@ def roles(columns: list[Column], scores: Sequence[str], labels: str | None) -> R
         matrix = _side_by_side([columns[place] for place in classes])
         class_names = tuple(names[place] for place in classes) if any(names) else None
     key = "scores" if one is None else names[one]
-    arrays = {key: Stored.of(matrix)}
+    arrays = {key: StoredArray.of(matrix)}
     taken = set(classes)
     for place, column in enumerate(columns):
         if place not in taken and column.kind != "empty":
             name = column.name or (IDS[0] if place == 0 else "")
-            arrays[name if name not in arrays else f"{name} ({place})"] = Stored.of(column.values)
+            arrays[name if name not in arrays else f"{name} ({place})"] = StoredArray.of(column.values)
     label_name = (
         None if label is None else next(name for name, array in arrays.items() if array.read() is columns[label].values)
     )
@@ -61,10 +61,10 @@ def roles(columns: list[Column], scores: Sequence[str], labels: str | None) -> R
     return Roles(arrays, key, label_name, class_names, empty)
 
 
-def _chosen(names: list[str], asked: Sequence[str]) -> list[int]:
-    """The places of the columns that were asked for; `*` stands for any letters."""
+def _matching_columns(names: list[str], patterns: Sequence[str]) -> list[int]:
+    """Positions of the selected columns; `*` stands for any letters."""
     places: dict[int, None] = {}
-    for pattern in asked:
+    for pattern in patterns:
         found = [place for place, name in enumerate(names) if name == pattern]
         if not found and "*" in pattern:
             expression = re.compile(".*".join(map(re.escape, pattern.split("*"))))
@@ -77,7 +77,7 @@ def _chosen(names: list[str], asked: Sequence[str]) -> list[int]:
 
 def _number(word: str | None) -> float | None:
     try:
-        return None if word is None else float(word.replace(",", "."))
+        return None if word is None or "_" in word else float(word.replace(",", "."))  # Python reads 1_0 as 10
     except ValueError:
         return None
 
@@ -157,7 +157,7 @@ def _classes(columns: list[Column], label: int | None) -> list[int]:
     free = [place for place, column in enumerate(columns) if place != label and not _says_something_else(column, place)]
     spoilt = {place for place in free if columns[place].kind == "text" and _mostly_fractions(columns[place])}
     fractions = [place for place in free if columns[place].kind == "numbers" or place in spoilt]
-    among = range(fractions[0], fractions[-1]) if fractions else range(len(columns))
+    among = range(*_widened(fractions, free, columns)) if fractions else range(len(columns))
     classes = []
     for place in free:
         column, expected = columns[place], place in among or columns[place].name in words
@@ -178,7 +178,70 @@ def _classes(columns: list[Column], label: int | None) -> list[int]:
         and not words <= {column.name for column in columns}
     ):
         _check_before([columns[place] for place in others if place < classes[0]])
+    if label is not None and words:
+        _check_apart(columns, classes, words)
+    _check_sums([columns[place] for place in classes])
     return classes
+
+
+def _check_apart(columns: list[Column], classes: list[int], words: set[str]) -> None:
+    """Refuse numbers that other columns part from the classes that labels name, and that no label names: no class, perhaps."""
+    blocks: list[list[int]] = []
+    for before, place in zip([-2, *classes], classes, strict=False):
+        if place == before + 1:
+            blocks[-1].append(place)
+        else:
+            blocks.append([place])
+    numbered = not words & {columns[place].name for place in classes}
+    named = {place for at, place in enumerate(classes) if str(at) in words} if numbered else set[int]()
+    named |= {place for place in classes if columns[place].name in words}
+    apart = [place for block in blocks if named and not named.intersection(block) for place in block]
+    if apart and all(columns[place].name for place in classes):
+        raise ValueError(
+            f"{listed(columns[place].name for place in apart)} beside the classes: no label is of it, and other columns stand "
+            "between. Is it a class? Name the columns of all classes: scores=[…] (--scores …)"
+        )
+
+
+def _check_sums(classes: list[Column]) -> None:
+    """Refuse a number at an end, such as a confidence, without which every row adds up to 1: it would be read as a class."""
+    if len(classes) < 3 or not classes[0].name or any(column.kind == "text" for column in classes):
+        return
+    first, *_, last = (column.values for column in classes)
+    total = sum((column.values for column in classes), np.zeros(len(first)))
+    for end, left in ((classes[-1], total - last), (classes[0], total - first)):
+        if end.values.any() and np.allclose(left, 1, atol=1e-3):
+            raise ValueError(
+                f"column {end.name} beside the classes: without it every row adds up to 1. Is it a class? Name the columns of "
+                "all classes: scores=[…] (--scores …)"
+            )
+
+
+def _widened(fractions: list[int], free: list[int], columns: list[Column]) -> tuple[int, int]:
+    """The places from the first class to behind the last: whole numbers at an end that are called as the others are, too.
+
+    Nothing but zeros beside the classes is a class that no row expects, or something else: which one cannot be known.
+    """
+    first, last = fractions[0], fractions[-1]
+    series = {_series(columns[place].name) for place in fractions}
+    for step in (-1, 1):
+        place = (first if step < 0 else last) + step
+        while place in free and columns[place].kind == "whole":
+            column = columns[place]
+            if column.name and len(fractions) > 1 and series == {_series(column.name)}:
+                first, last = min(first, place), max(last, place)
+            elif column.name and not column.values.any():
+                raise ValueError(
+                    f"column {column.name} beside the classes holds only 0: is it one? Name the columns of all classes: "
+                    "scores=[…] (--scores …)"
+                )
+            place += step
+    return first, last + 1
+
+
+def _series(name: str) -> str:
+    """Return the common prefix of a series of columns: `p_` of p_oak and p_elm, `class` of class1 and class2."""
+    return f"{name.rpartition('_')[0]}_" if "_" in name else name.rstrip("0123456789")
 
 
 def _check_before(columns: list[Column]) -> None:
@@ -192,11 +255,11 @@ def _check_before(columns: list[Column]) -> None:
 
 
 def _says_something_else(column: Column, place: int) -> bool:
-    """Ids, the link and the split, by their names, and row numbers in a first column without a name."""
+    """Ids, objects, the link and the split, by their names, and row numbers in a first column without a name."""
     row_numbers = place == 0 and not column.name and column.kind == "text"
     return (
         row_numbers
-        or column.name.lower() in (*LINK, "split")
+        or column.name.lower() in (*LINK, *OBJECTS, "split")
         or (column.name.lower() in IDS and column.kind != "numbers")
     )
 
@@ -214,13 +277,13 @@ def _mostly_fractions(column: Column) -> bool:
 
 
 def _check_readable(column: Column, is_class: bool) -> None:
-    """Refuse a column of a class with a cell that is no number: without it the classes behind it would move up."""
+    """Refuse a column of a class with a cell that is not a number: without it the classes behind it would move up."""
     readable = [_number(word) is not None for word in column.values]
     if column.kind == "text" and not is_class and not any(readable):
         return  # words, not scores, between the classes
     row = readable.index(False)
     raise ValueError(
-        f"column {column.name}, row {row + 1}: {column.values[row] or ''!r} is no number; mend it or leave out the row (or "
+        f"column {column.name}, row {row + 1}: {column.values[row] or ''!r} is not a number; mend it or leave out the row (or "
         "name the columns of classes: scores=[…], --scores …)"
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import mmap
 import re
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.tables.formats.base import IDS, LABELS, LINK, Column, Contents, Format, Refused, Room
+from workbench.tables.formats.base import IDS, LABELS, LINK, Column, Contents, Format, RefusedFile, Room
 from workbench.tables.formats.frames import column_of
 
 AS_WRITTEN = {*LABELS, *IDS, *LINK, "split"}  # texts, whatever they look like: 001 is not 1
@@ -21,26 +22,37 @@ NUMBER = re.compile(r"[-+]?(\d+[.,]?\d*|[.,]\d+)([eE][-+]?\d+)?")
 DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+([eE][-+]?\d+)?\s*")
 
 
-def read_csv(path: Path, room: Room, asked: tuple[str, ...]) -> Contents:
+def read_csv(path: Path, room: Room, text_columns: tuple[str, ...]) -> Contents:
     import pyarrow as pa
 
-    with path.open("rb") as file:
-        content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    lines = _first_lines(content)
+    content = _content(path, room)
+    lines = _first_lines(io.BytesIO(content) if isinstance(content, bytes) else content)
     separator = max(",;\t", key=lambda candidate: _fitness(lines, candidate))
     (first, n_lines), *others = _records(lines, separator)
-    has_header, said = _header(first, [record for record, _ in others])
+    has_header, note = _header(first, [record for record, _ in others])
     start = sum(map(len, lines[:n_lines])) if has_header else 0
     names = first if has_header else [""] * len(first)
-    as_text = [str(place) for place, name in enumerate(names) if name.lower() in AS_WRITTEN or name in asked]
+    room.take_columns(names, distinct=False)
+    as_text = [str(place) for place, name in enumerate(names) if name.lower() in AS_WRITTEN or name in text_columns]
     body = pa.py_buffer(content).slice(start + _byte_order_mark(lines[0]) * (start == 0))
     columns = _columns(body, names, separator, ".", as_text)
     if separator != "," and len(names) <= WIDE and any(_has_decimal_commas(column) for column in columns):
         columns = _columns(body, names, separator, ",", as_text)
-    return Contents(columns=columns, said=said)
+    return Contents(columns=columns, notes=note)
 
 
-def _first_lines(content: mmap.mmap) -> list[bytes]:
+def _content(path: Path, room: Room) -> bytes | mmap.mmap:
+    """The text of the file: mapped, or out of a `.gz` as far as there is room."""
+    if path.suffix.lower() != ".gz":
+        with path.open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    with gzip.open(path) as packed:
+        content = packed.read(room.free + 1)
+    room.take("the text in it", len(content))
+    return content
+
+
+def _first_lines(content: mmap.mmap | io.BytesIO) -> list[bytes]:
     """Some lines from the beginning: two at least, where there are two."""
     lines: list[bytes] = []
     while (
@@ -59,7 +71,7 @@ def _records(lines: list[bytes], separator: str) -> list[tuple[list[str], int]]:
     try:
         texts = [line.decode("utf-8-sig" if number == 0 else "utf-8") for number, line in enumerate(lines)]
     except UnicodeDecodeError as error:
-        raise Refused(f"it is not text in UTF-8 ({error.reason}); save it as CSV UTF-8") from None
+        raise RefusedFile(f"it is not text in UTF-8 ({error.reason}); save it as CSV UTF-8") from None
     reader = csv.reader(texts, delimiter=separator)
     records: list[tuple[list[str], int]] = []
     try:
@@ -68,17 +80,17 @@ def _records(lines: list[bytes], separator: str) -> list[tuple[list[str], int]]:
                 records.append(([cell.strip() for cell in record], reader.line_num))
     except csv.Error as error:  # such as a text too long for a name
         if not records:
-            raise Refused(f"its first line does not name columns ({error})") from None
+            raise RefusedFile(f"its first line does not name columns ({error})") from None
     if not records:
-        raise Refused("it has no line that holds anything")
+        raise RefusedFile("it has no line that holds anything")
     return records
 
 
 def _fitness(lines: list[bytes], separator: str) -> tuple[bool, bool, int]:
-    """How well a separator fits: it parts the first record and most others, then all as the first, then into numbers."""
+    """Fitness of a separator: whether it parts the first record and most others, then all as the first, then into numbers."""
     try:
         (first, *others) = [record for record, _ in _records(lines, separator)]
-    except Refused:
+    except RefusedFile:
         return False, False, 0
     whole = others[: max(1, len(others) - 1)]  # the last one may be cut
     parted = sum(len(record) > 1 for record in whole)
@@ -93,6 +105,16 @@ def _is_number(cell: str) -> bool:
 
 def _header(first: list[str], others: list[list[str]]) -> tuple[bool, tuple[str, ...]]:
     """Whether the first record names the columns, and what to say where that was in doubt."""
+    numbers = [cell for cell in first if _is_number(cell)]
+    words = {cell.lower() for cell in first if cell and not _is_number(cell)}
+    if (
+        words
+        and not words & AS_WRITTEN
+        and (len(set(numbers)) < len(numbers) or not all(cell.isdecimal() for cell in numbers))
+    ):
+        raise RefusedFile(
+            f"its first line is {', '.join(first[:6])[:80]}: names of columns, or scores? Add a first line that names them"
+        )
     if not all(_is_number(cell) for cell in first) or first == [str(place) for place in range(len(first))]:
         return True, ()
     whole = all(cell.isdecimal() for cell in first) and len(set(first)) == len(first)
@@ -137,7 +159,7 @@ def _wide_columns(body: Any, names: list[str], separator: str, as_text: set[int]
     words: list[int] = []
     for record in filter(None, records):
         if len(record) != len(names):
-            raise Refused(f"row {len(rows) + 1} has {len(record)} cells for {len(names)} columns")
+            raise RefusedFile(f"row {len(rows) + 1} has {len(record)} cells for {len(names)} columns")
         if not rows:
             words = [at for at, cell in enumerate(record) if at in as_text or not _is_number(cell.strip())]
         texts.append([record[at].strip() for at in words])
@@ -148,9 +170,9 @@ def _wide_columns(body: Any, names: list[str], separator: str, as_text: set[int]
             rows.append(np.array(cells, dtype=np.float64))
         except ValueError:
             at = next(at for at, cell in enumerate(record) if not _is_number(cell.strip()))
-            raise Refused(f"column {names[at]}, row {len(rows) + 1}: {record[at][:40]!r} is no number") from None
+            raise RefusedFile(f"column {names[at]}, row {len(rows) + 1}: {record[at][:40]!r} is not a number") from None
     if not rows:
-        raise Refused("it has a first line and no row below it")
+        raise RefusedFile("it has a first line and no row below it")
     matrix = np.stack(rows)
     whole = (matrix % 1 == 0).all(axis=0)
     columns = [Column(name, matrix[:, at], "whole" if whole[at] else "numbers") for at, name in enumerate(names)]
@@ -164,4 +186,4 @@ def _has_decimal_commas(column: Column) -> bool:
     return column.kind == "text" and any(word and DECIMAL_COMMA.fullmatch(word) for word in set(column.values))
 
 
-CSV = Format((".csv",), read_csv)
+CSV = Format((".csv", ".tsv", ".csv.gz", ".tsv.gz"), read_csv)

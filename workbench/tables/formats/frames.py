@@ -14,8 +14,7 @@ def contents_of_frame(frame: Any) -> Contents:
     import pyarrow as pa
 
     columns = []
-    for place, name in enumerate(frame.columns):
-        series = frame.iloc[:, place]
+    for name, series in frame.items():
         try:
             values = pa.array(series, from_pandas=True)
         except (pa.ArrowInvalid, pa.ArrowTypeError):  # words among numbers

@@ -1,4 +1,4 @@
-"""Through which link scores are read: the one that was asked for, the one a file names, or the one the numbers call for."""
+"""The link of scores: the one requested, the one a file names, or the one inferred from the numbers."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 
 from workbench.tables.checks import BLOCK, SUM_TOLERANCE, listed
-from workbench.tables.formats.base import LINK, PROBABILITIES, Stored, decoded
+from workbench.tables.formats.base import LINK, PROBABILITIES, StoredArray, decoded
 from workbench.tables.links import LINKS
 
 ROUNDED = "probabilities, divided by their sum"  # which rounding has moved away from 1
 ROUNDING = 1e-2  # how far from 1 rounding may have moved the sum
 
 
-def link_said(
-    arrays: dict[str, Stored], facts: dict[str, Any], link: str | None, link_constant: float | None
+def link_of_file(
+    arrays: dict[str, StoredArray], facts: dict[str, Any], link: str | None, link_constant: float | None
 ) -> tuple[str | None, float | None, str]:
-    """The link and its constant: what was asked for, else what the file says; and the words for the latter."""
+    """The link and its constant: as requested, else as in the file; and a note on the latter."""
     stored = {name: _one_value(arrays.pop(name)) if name in arrays else facts.get(name) for name in LINK}
     if link not in (None, "quasibinary") and link_constant is not None:
         raise ValueError(f"link_constant = {link_constant} belongs to the quasibinary link, not to {link}")
@@ -36,11 +36,11 @@ def link_said(
         raise ValueError(f"it says link_constant = {str(constant)[:40]!r}; give a number, link_constant=0.3") from None
     if link is not None:
         return link, constant if link == "quasibinary" else None, ""
-    said = " as the file says" if constant is None else f" with log C = {constant:g}, as the file says"
-    return str(stored["link"]), constant, said
+    source = " as the file says" if constant is None else f" with log C = {constant:g}, as the file says"
+    return str(stored["link"]), constant, source
 
 
-def _one_value(stored: Stored) -> Any:
+def _one_value(stored: StoredArray) -> Any:
     """The one value that an array holds, once or in every row."""
     values = np.unique(decoded(stored.read()).astype(str)).tolist() if int(np.prod(stored.shape)) < 10**8 else []
     if len(values) != 1:

@@ -11,14 +11,16 @@ from workbench.tables.formats.frames import column_of
 WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8}  # bytes of a number
 
 
-def read_parquet(path: Path, room: Room, asked: tuple[str, ...]) -> Contents:
+def read_parquet(path: Path, room: Room, text_columns: tuple[str, ...]) -> Contents:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
         facts = {_text(key): _text(text) for key, text in (file.schema_arrow.metadata or {}).items()}
         indices = (file.schema_arrow.pandas_metadata or {}).get("index_columns", [])
-        fields = [field for field in file.schema_arrow if field.name not in [i for i in indices if isinstance(i, str)]]
+        left_out = {name for name in indices if isinstance(name, str)}
+        fields = [field for field in file.schema_arrow if field.name not in left_out]
+        room.take_columns([field.name for field in fields])
         needed = decoded_bytes(file.metadata)
         for field in fields:
             room.take(f"column {field.name}", needed.get(field.name, 0))
@@ -37,7 +39,7 @@ def read_parquet(path: Path, room: Room, asked: tuple[str, ...]) -> Contents:
 
 
 def decoded_bytes(metadata: Any) -> dict[str, int]:
-    """How much each column takes in memory: equal values are written once, so its bytes on disk say little."""
+    """Size of each column in memory: equal values are written once, so its bytes on disk say little."""
     needed: dict[str, int] = {}
     rows = 0
     for number in range(metadata.num_row_groups):

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from workbench.tables.formats.base import Contents, Format, Room, Stored
+from workbench.tables.formats.base import Contents, Format, Room, StoredArray
 
 KINDS = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "BOOL": "?", "U8": "u1", "I8": "i1", "BF16": "<u2"}
 KINDS |= {f"{sign}{bits}": f"<{sign.lower()}{bits // 8}" for sign in "IU" for bits in (16, 32, 64)}
 
 
-def read_safetensors(path: Path, room: Room, asked: tuple[str, ...]) -> Contents:
+def read_safetensors(path: Path, room: Room, text_columns: tuple[str, ...]) -> Contents:
     size = path.stat().st_size
     with path.open("rb") as file:
         start = 8 + int.from_bytes(file.read(8), "little")
@@ -27,7 +27,7 @@ def read_safetensors(path: Path, room: Room, asked: tuple[str, ...]) -> Contents
     for name, tensor in header.items():
         shape, (begin, end) = tuple(tensor["shape"]), tensor["data_offsets"]
         if tensor["dtype"] not in KINDS:  # eight bits and less, or complex: nothing that a table needs
-            arrays[name] = Stored(shape, np.dtype("V1"), partial(_unread, name, tensor["dtype"]))
+            arrays[name] = StoredArray(shape, np.dtype("V1"), partial(_unread, name, tensor["dtype"]))
         else:
             dtype = np.dtype(KINDS[tensor["dtype"]])
             promised = math.prod(shape) * dtype.itemsize
@@ -37,7 +37,7 @@ def read_safetensors(path: Path, room: Room, asked: tuple[str, ...]) -> Contents
                 )
             brain = tensor["dtype"] == "BF16"
             read = partial(_mapped, path, start + begin, shape, dtype, brain, room)
-            arrays[name] = Stored(shape, np.dtype(np.float32) if brain else dtype, read)
+            arrays[name] = StoredArray(shape, np.dtype(np.float32) if brain else dtype, read)
         held += end - begin
     if held != size - start:
         raise ValueError(f"the header gives the arrays {held} bytes, and {size - start} follow it")

@@ -8,14 +8,17 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
 from workbench.tables.links import LINKS
-from workbench.tables.shards.places import Place
+from workbench.tables.shards.filesystem import Filesystem
+from workbench.untrusted_files import LONGEST_JSON, parse_json
 
 MANIFEST = "shards.json"
 FORMAT = 1
@@ -46,9 +49,16 @@ class Shard:
     files: tuple[StoredFile, ...]
     arrays: Mapping[str, tuple[str, str | tuple[str, ...] | None]]
 
+    @cached_property
+    def text(self) -> str:
+        """The shard as it stands in the manifest."""
+        return json.dumps(
+            {name: vars(self)[name] for name in ("rows", "files", "arrays")}, ensure_ascii=False, default=vars
+        )
+
     @property
     def key(self) -> str:
-        """What tells this shard from others: the checksums of its files."""
+        """Return the identity of this shard: the checksums of its files."""
         return " ".join(stored.sha256 for stored in self.files)
 
     @property
@@ -57,15 +67,15 @@ class Shard:
         return self.arrays["scores"][0]
 
     @classmethod
-    def from_json(cls, said: Mapping[str, Any]) -> Self:
+    def from_json(cls, content: Mapping[str, Any]) -> Self:
         arrays = {
             name: (file, tuple(inside) if isinstance(inside, list) else inside)
-            for name, (file, inside) in said["arrays"].items()
+            for name, (file, inside) in content["arrays"].items()
         }
-        shard = cls(said["rows"], tuple(StoredFile(**each) for each in said["files"]), arrays)
+        shard = cls(content["rows"], tuple(StoredFile(**each) for each in content["files"]), arrays)
         known = {each.file for each in shard.files}
         if not (isinstance(shard.rows, int) and shard.rows > 0 and "scores" in arrays):
-            raise ValueError(f"a shard has at least one row, and scores; it says {said['rows']!r} rows")
+            raise ValueError(f"a shard has at least one row, and scores; it says {content['rows']!r} rows")
         if unknown := [file for file, _ in arrays.values() if file not in known]:
             raise ValueError(f"shard {shard.named} uses {unknown[0]}, of which no checksum is given")
         return shard
@@ -73,7 +83,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What is known of a sharded table without reading a score."""
+    """Facts of a sharded table that are known without reading scores."""
 
     classes: int
     dtype: str
@@ -89,52 +99,69 @@ class Manifest:
 
     @property
     def rows(self) -> int:
-        """How many rows all shards have."""
+        """Number of rows of all shards."""
         return sum(shard.rows for shard in self.shards)
 
     def about(self) -> dict[str, Any]:
-        """What must be the same of rows that are appended."""
+        """Return the facts that appended rows must share."""
         return {name: value for name, value in vars(self).items() if name not in ("shards", "note", "chose_model")} | {
             "arrays": tuple(sorted(self.shards[0].arrays)) if self.shards else None
         }
 
-    def written(self) -> bytes:
-        """The manifest as it stands on disk."""
-        facts = {"format": FORMAT, "rows": self.rows, **asdict(self)}
-        return json.dumps(facts, indent=1, ensure_ascii=False, allow_nan=False).encode()
+    def to_bytes(self) -> bytes:
+        """The manifest as it stands on disk; the texts of its shards are made once, so that an append copies them only."""
+        facts = {"format": FORMAT, "rows": self.rows, **vars(self), "shards": []}
+        about = json.dumps(facts, ensure_ascii=False, allow_nan=False).removesuffix("]}")
+        return f"{about}{', '.join(shard.text for shard in self.shards)}]}}".encode()
 
     def digest(self) -> str:
         """A sha256 of what the manifest says."""
-        return hashlib.sha256(self.written()).hexdigest()
+        return hashlib.sha256(self.to_bytes()).hexdigest()
 
 
-def read_manifest(place: Place) -> Manifest:
+_written: OrderedDict[str, tuple[bytes, Manifest]] = OrderedDict()  # by this process, of the last few folders
+
+
+def write_manifest(place: Filesystem, manifest: Manifest) -> None:
+    """Puts the manifest of a folder there, and remembers it: the next append need not read its shards again."""
+    content = manifest.to_bytes()
+    place.write(MANIFEST, content)
+    _written[place.url] = content, manifest
+    _written.move_to_end(place.url)
+    if len(_written) > 4:
+        _written.popitem(last=False)
+
+
+def read_manifest(place: Filesystem) -> Manifest:
     """The manifest of a folder, or an error that says what is wrong with it."""
     where = f"{place.url}/{MANIFEST}"
     try:
-        said = json.loads(place.read(MANIFEST).decode("utf-8"))
+        content = place.read(MANIFEST, 0, LONGEST_JSON)
+        if place.url in _written and _written[place.url][0] == content:
+            return _written[place.url][1]
+        fields = parse_json(content)
     except FileNotFoundError:
         raise FileNotFoundError(
             f"{place.url} holds no {MANIFEST}, which says what its shards are: table.append_to(url) writes shards with it, "
             "workbench.tables.shards.adopt(url) describes those that are there"
         ) from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise ValueError(f"{where} is damaged: {error}") from None
-    if not isinstance(said, Mapping) or said.get("format") != FORMAT:
+    if not isinstance(fields, Mapping) or fields.get("format") != FORMAT:
         raise ValueError(f"{where} was written by another version; this one reads format {FORMAT}")
     try:
-        return _checked(said)
+        return _checked(fields)
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise ValueError(f"{where} is damaged: {error}") from None
 
 
-def _checked(said: Mapping[str, Any]) -> Manifest:
-    shards = tuple(Shard.from_json(shard) for shard in said["shards"])
-    names: dict[str, Any] = {name: said[name] if said[name] is None else tuple(said[name]) for name in NAMES}
+def _checked(content: Mapping[str, Any]) -> Manifest:
+    shards = tuple(Shard.from_json(shard) for shard in content["shards"])
+    names: dict[str, Any] = {name: content[name] if content[name] is None else tuple(content[name]) for name in NAMES}
     rest: dict[str, Any] = {
-        name: said[name] for name in ("classes", "labels", "link", "link_constant", "chose_model", "note")
+        name: content[name] for name in ("classes", "labels", "link", "link_constant", "chose_model", "note")
     }
-    manifest = Manifest(dtype=np.dtype(said["dtype"]).name, shards=shards, **rest, **names)
+    manifest = Manifest(dtype=np.dtype(content["dtype"]).name, shards=shards, **rest, **names)
     constant = manifest.link_constant
     wrong = {
         "classes": not (isinstance(manifest.classes, int) and manifest.classes > 0),
@@ -143,7 +170,11 @@ def _checked(said: Mapping[str, Any]) -> Manifest:
         "link": manifest.link not in LINKS,
         "link_constant": not (constant is None or (isinstance(constant, float) and math.isfinite(constant))),
         "shards": not shards,
-        "rows": said["rows"] != manifest.rows,
+        "chose_model": not isinstance(manifest.chose_model, bool),
+        "note": not isinstance(manifest.note, str),
+        "names": not all(isinstance(name, str) for field in ("class_names", "groups") for name in names[field] or ()),
+        "counts": not all(isinstance(count, int) and count >= 0 for count in names["class_counts"] or ()),
+        "rows": content["rows"] != manifest.rows,
         **{name: _too_few(getattr(manifest, name), manifest.classes) for name in NAMES},
     }
     if damaged := [name for name, is_wrong in wrong.items() if is_wrong]:

@@ -7,10 +7,10 @@ from workbench.teaching.lessons import (
     soft_ranks,
     top_k_or_average_k,
     twins_and_two_heads,
+    what_a_network_can_learn_from,
     what_a_set_is,
     what_calibrated_means,
     what_epsilon_does,
-    why_the_error_cannot_be_trained,
 )
 
 LESSONS = tuple(
@@ -20,7 +20,7 @@ LESSONS = tuple(
         top_k_or_average_k,
         a_threshold_without_labels,
         a_promise_and_its_price,
-        why_the_error_cannot_be_trained,
+        what_a_network_can_learn_from,
         what_epsilon_does,
         what_calibrated_means,
         twins_and_two_heads,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import warnings
+from functools import cache
 
 import numpy as np
 import plotly.graph_objects as go
@@ -11,11 +11,16 @@ import plotly.graph_objects as go
 from workbench.figures.style import Theme
 from workbench.sets import APS, LAC, PredictionSets
 from workbench.sets.conformal import ConformalRule
-from workbench.teaching.base import Choice, Lesson, Picture, Question, Told, axes, percent, slider
-from workbench.teaching.demo import ORGANS, truth
+from workbench.sets.coverage_band import coverage_band
+from workbench.tables import LogitTable
+from workbench.teaching.base import Choice, Lesson, Picture, Question, Story, axes, percent, slider
+from workbench.teaching.demo_tables import ORGANS, truth
+from workbench.teaching.machines import coverage_machine, shifted_world
+from workbench.warning_capture import captured_warnings
 
 CONFIDENCE = 0.9
 FEW = 10  # labelled rows of the example about the + 1
+DRAWS = 9  # of calibration rows
 
 
 def held(sets: PredictionSets) -> np.ndarray:
@@ -24,11 +29,25 @@ def held(sets: PredictionSets) -> np.ndarray:
     return masses
 
 
-def by_organ(rule: ConformalRule) -> dict[str, tuple[float, float]]:
-    """Coverage and mean size on photographs of one organ and on all, of a rule fitted on all validation rows."""
+@cache
+def calibration_draws() -> tuple[tuple[LogitTable, LogitTable], ...]:
+    """Calibration rows and new rows, drawn several times: the promise is an average over both."""
     val, test = truth()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # APS leaves some sets empty, on purpose
+    halves = [test.split(seed=seed) for seed in range(DRAWS - 1)]
+    return ((val, test), *halves)
+
+
+def by_organ(rule: ConformalRule) -> dict[str, tuple[float, float]]:
+    """Coverage and mean size on photographs of one organ and on all, averaged over the calibration draws."""
+    draws = [_by_organ_once(rule, *draw) for draw in calibration_draws()]
+    return {
+        name: (float(np.mean([each[name][0] for each in draws])), float(np.mean([each[name][1] for each in draws])))
+        for name in draws[0]
+    }
+
+
+def _by_organ_once(rule: ConformalRule, val: LogitTable, test: LogitTable) -> dict[str, tuple[float, float]]:
+    with captured_warnings():  # APS leaves some sets empty, on purpose
         sets = rule.fit(val)(test)
     covered, shown = held(sets), (test.attributes or {})["organs"]
     parts = {organ: shown == organ for organ in ORGANS} | {"all": np.ones(test.n, bool)}
@@ -50,7 +69,7 @@ def shifted() -> float:
     return float(held(LAC(CONFIDENCE).fit(flowers)(bark)).mean())
 
 
-def tell(theme: Theme) -> Told:
+def tell(theme: Theme) -> Story:
     """Coverage by organ of LAC and APS with the exact posterior, at every confidence."""
     promised = slider(
         "promised confidence", [0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98], "{:.0%}", start=CONFIDENCE
@@ -85,16 +104,15 @@ def tell(theme: Theme) -> Told:
     lac, aps = (found[rule][promised.start] for rule in ("LAC", "APS"))
     without, right = coverage_without_the_one(FEW, CONFIDENCE)
     needed = math.ceil(round((FEW + 1) * CONFIDENCE, 9))
+    n_rows = truth().val.n
+    low, high = coverage_band(n_rows, CONFIDENCE, level=0.95)
     words = (
-        "A *conformal* rule makes a promise: the set of a new row holds its label with a probability of at least, say, "
-        "90 %, whatever the network "
-        "is worth. To keep it, it needs labelled rows that were not used for training, the *calibration rows*.",
-        "The simplest such rule is *LAC* (least ambiguous classifier): note the probability that the network gives to "
-        "the true label of each of n "
-        f"calibration rows, and take as threshold the value that a share of {percent(CONFIDENCE, 0)} of them reaches. A "
-        "class is in a set if its probability reaches "
-        "the threshold.",
-        "Take the garden, and a perfect network: its probabilities are the true ones. Flowers tell much, bark tells little.",
+        "A *conformal* rule promises, for any network: the set of a new row contains its label with probability at least "
+        f"1 − α. α is the share of misses, here {percent(1 - CONFIDENCE, 0)}. It needs *calibration rows*: labelled rows that "
+        "were not used for training.",
+        "The simplest is *LAC* (least ambiguous sets). Take the probability of the true label of each "
+        f"calibration row. The threshold is the value that about {percent(CONFIDENCE, 0)} reach.",
+        "Take a perfect network: its probabilities are the true ones. Flowers tell much, bark tells little.",
     )
     choices = (
         Choice(
@@ -109,50 +127,40 @@ def tell(theme: Theme) -> Told:
         ),
         Choice(
             f"Clearly less than {percent(CONFIDENCE, 0)}",
-            f"Right: {percent(lac['bark'][0])} on bark and {percent(lac['flower'][0])} on flowers, which together make "
+            f"Right: {percent(lac['bark'][0])} on bark and {percent(lac['flower'][0])} on flowers; over all photographs "
             f"{percent(lac['all'][0])}.",
             right=True,
         ),
     )
     answer = (
-        "**What is promised.** P(label in the set) ≥ 1 − α for the next row, for any network, good or bad (α, the share "
-        "of misses allowed, is 0.1 here; the loss with two heads has an α of its own, a weight). "
-        "**On one condition**: calibration rows and new rows are *exchangeable*: all drawn from the same urn, so that "
-        "no order of them is more "
-        "probable than another. Then the new row is equally likely to be at any of n + 1 places among the n calibration "
-        "rows. So the "
-        "threshold is the ⌈(n + 1)(1 − α)⌉-th of their values, the largest first, "
-        f"not the ⌈n(1 − α)⌉-th. With n = {FEW} that is number {needed}: coverage {percent(right)}; without the + 1 it "
-        f"is {percent(without)}, less than promised. With fewer than 9 rows nothing but the set of all classes keeps a "
-        "promise of 90 %.",
-        "**What is not promised.** (1) Nothing for a kind of row, or for a class: the promise is *marginal* (an average "
-        "over all rows), not "
-        "*conditional*. That is the price you saw: LAC spends classes where they are cheap. (2) Nothing after a "
-        "*shift*: a threshold fitted on flowers covers "
-        f"{percent(shifted())} on bark. Nor if the calibration rows also chose the model. (3) Nothing about size: a poor "
-        "network keeps its promise with large sets.",
-        "*APS* (adaptive prediction sets) adds classes, the most probable first, until the set holds enough "
-        "probability. How much is enough, calibration rows say again: note for each how much probability one has "
-        "collected on the way down to its label, the label included, and take the ⌈(n + 1)(1 − α)⌉-th of these sums, "
-        "the smallest first. (A random part of the last class is left out, so that the promise is met and not "
-        "exceeded.) That evens out the coverage: "
-        f"{percent(aps['flower'][0])} on flowers, {percent(aps['bark'][0])} on bark. It costs size: {aps['bark'][1]:.1f} "
-        "classes on bark in place of "
-        f"{lac['bark'][1]:.1f}, {aps['all'][1]:.1f} in place of {lac['all'][1]:.1f} over all. Both rules adapt the size "
-        "to the row; what differs is who is covered. "
-        "LAC is the smallest on average for the same promise, APS is fairer.",
+        "**One condition**: calibration rows and new rows are *exchangeable*, drawn from the same urn. Then the new row has "
+        "any rank among the n + 1 with equal probability, so the threshold is the ⌈(n + 1)(1 − α)⌉-th largest value: for "
+        f"n = {FEW} number {needed}, with a coverage of {percent(right)}; without the + 1 it is {percent(without)}. The "
+        f"promise is an average over calibration draws: with {n_rows} rows, 95 % of the draws give {percent(low)} to "
+        f"{percent(high)}.",
+        "**Not promised**: anything for one kind of row or class (the promise is *marginal*, over all rows); anything after "
+        f"a *shift* (a threshold fitted on flowers covers {percent(shifted())} on bark); small sets.",
+        "*APS* (adaptive prediction sets) adds classes, the most probable first, until the set holds enough probability. "
+        "How much? Add up each calibration row's probabilities from the top down to its label; take the "
+        "⌈(n + 1)(1 − α)⌉-th smallest sum. Coverage becomes even: "
+        f"{percent(aps['flower'][0])} on flowers, {percent(aps['bark'][0])} on bark. The price is size: "
+        f"{aps['all'][1]:.1f} classes in place of {lac['all'][1]:.1f}. LAC has the smallest sets for its promise; APS "
+        "treats kinds of rows alike.",
     )
     asked = (
-        f"LAC is fitted for {percent(CONFIDENCE, 0)} over all photographs. How often do its sets hold the label when a "
+        f"LAC is fitted for {percent(CONFIDENCE, 0)} over all photographs. How often do its sets contain the label when a "
         "photograph shows bark alone?"
     )
-    return Told(words, Question(asked, choices, picture=picture), answer)
+    return Story(
+        words, Question(asked, choices, picture=picture), answer, (coverage_machine(theme), shifted_world(theme))
+    )
 
 
 LESSON = Lesson(
     "a_promise_and_its_price",
     "A promise and its price",
-    "You will see a promise that is kept over all photographs and broken for one kind of them, and what it costs to be fair.",
+    "You will see one promise for all photographs, what it means for each kind of them, and what it costs to be fair.",
     "03_the_threshold",
     tell,
+    drawing_pad=True,
 )

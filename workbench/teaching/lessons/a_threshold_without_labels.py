@@ -8,8 +8,9 @@ import plotly.graph_objects as go
 from workbench.figures.style import Theme
 from workbench.sets import AverageK
 from workbench.tables import LogitTable
-from workbench.teaching.base import Lesson, Picture, Question, Target, Told, axes, slider
-from workbench.teaching.demo import ORGANS, tables
+from workbench.teaching.base import Lesson, Picture, Question, Story, Target, axes, slider
+from workbench.teaching.demo_tables import ORGANS, tables
+from workbench.teaching.machines import head_or_tail
 
 K = 2
 ROWS = (  # six rows of four classes: an example one can count
@@ -28,32 +29,32 @@ def cut(rows: tuple[tuple[float, ...], ...], K: int) -> tuple[float, float]:
     return float(falling[K * len(rows) - 1]), float(falling[K * len(rows)])
 
 
-def tell(theme: Theme) -> Told:
+def tell(theme: Theme) -> Story:
     """Six rows by hand, the same number from the library, and what happens to the mean size on other rows."""
-    law = np.array(ROWS)
+    table = np.array(ROWS)
     last_in, first_out = cut(ROWS, K)
-    fitted = AverageK(K).fit(LogitTable.from_probabilities(law))
+    fitted = AverageK(K).fit(LogitTable.from_probabilities(table))
     thresholds = slider("threshold", [round(0.02 * place, 2) for place in range(1, 46)], "{:.2f}", start=0.5)
 
     def drawn(threshold: float) -> go.Figure:
-        inside = law >= threshold
+        inside = table >= threshold
         traces = []
         for name, chosen, colour in (("in a set", inside, theme.hit), ("outside", ~inside, theme.muted)):
             row, _ = np.nonzero(chosen)
             traces.append(
-                go.Scatter(x=law[chosen], y=row + 1, mode="markers", name=name, marker={"size": 13, "color": colour})
+                go.Scatter(x=table[chosen], y=row + 1, mode="markers", name=name, marker={"size": 13, "color": colour})
             )
         figure = axes(theme, "probability of a class", "row", traces=traces)
         figure.add_vline(threshold, line={"color": theme.threshold, "width": 3})
         return figure.update_layout(xaxis_range=[0, 1], yaxis={"dtick": 1, "range": [6.6, 0.4]})
 
-    counts = [int((law >= threshold).sum()) for threshold in thresholds.values]
+    counts = [int((table >= threshold).sum()) for threshold in thresholds.values]
     picture = Picture(
         tuple(drawn(threshold) for threshold in thresholds.values),
         "Twenty-four dots in six rows, each the probability of a class, and a line: the threshold.",
         thresholds,
         tuple(
-            f"{count} of {law.size} probabilities reach {threshold:.2f}: {count / len(law):.2f} classes a row."
+            f"{count} of {table.size} probabilities reach {threshold:.2f}: {count / len(table):.2f} classes a row."
             for count, threshold in zip(counts, thresholds.values, strict=True)
         ),
     )
@@ -62,45 +63,35 @@ def tell(theme: Theme) -> Told:
     sizes = rule(test).sizes
     shown = (test.attributes or {})["organs"]
     by_organ = {organ: float(sizes[shown == organ].mean()) for organ in ORGANS}
-    wanted = K * len(law)
+    wanted = K * len(table)
     words = (
-        "*Average-K* answers with every class whose probability is at least one threshold, the same for all rows. The "
-        "threshold is to "
-        f"be chosen such that sets hold K classes on average. Take K = {K}.",
-        f"Below are {len(law)} rows of {law.shape[1]} classes; a dot is the probability that a network gives to a class "
-        "of a row. "
-        "Which class is the label, nobody has written down.",
+        "*Average-K* names every class whose probability is at least one threshold, the same for all rows. The threshold is "
+        f"chosen so that sets hold K classes on average. Take K = {K}.",
+        f"Below are {len(table)} rows of {table.shape[1]} classes; a dot is the probability of one class in one row. The labels "
+        "are not known.",
     )
     target = Target(
         first_out + 1e-6,
         last_in,
         f"Too low: more than {wanted} dots are to the right of your line, so sets hold more than {K} classes on average.",
         f"Too high: fewer than {wanted} dots are to the right of your line, so sets hold fewer than {K} classes on average.",
-        f"Exactly {wanted} dots reach it: {K} × {len(law)}.",
+        f"Exactly {wanted} dots reach it: {K} × {len(table)}.",
     )
     answer = (
-        "The recipe (Algorithm 1 of the paper on average-K): write the probabilities of all classes of all rows into "
-        "one list, here "
-        f"{law.size} = n × L numbers; sort it; cut between the (K·n)-th and the next. Here K·n = {wanted}; the "
-        f"{wanted}th largest is "
-        f"{last_in:g}, the next is {first_out:g}, and the library takes the middle, {fitted.threshold:g}. Then {wanted} "
-        "classes are in sets, "
-        f"{K} a row on average, and each row has as many as it needs.",
-        "**No label was used.** A label says whether a set is right; the threshold only decides how large sets are, and "
-        "sizes can be counted "
-        "without knowing what is right. So any heap of unlabelled inputs will do, as long as it is like the inputs to "
-        "come; it should not be "
-        "the rows the network was trained on, of which it is too sure.",
-        "What is promised is a mean size, on rows like these, and **no accuracy**. In the garden the threshold for K = "
-        f"{K}, found on "
-        f"{val.n} validation rows, gives {sizes.mean():.2f} classes on {test.n} new rows. On other rows it gives another mean: "
-        f"{by_organ['flower']:.2f} if all photographs show a flower, {by_organ['bark']:.2f} if all show bark. To promise "
-        "that the label is in the "
-        "set one needs labels: that is the next lesson. (Equal probabilities at the cut enter together, and the mean is "
-        "then a little above K.)",
+        "The recipe (Algorithm 1 of the average-K paper): put the probabilities of all L classes of all n rows into one "
+        f"list, here {table.size} numbers; sort it; cut between the (K·n)-th and the next. Here K·n = {wanted}: the "
+        f"{wanted}th largest is {last_in:g}, the next {first_out:g}, and the library takes the midpoint, "
+        f"{fitted.threshold:g}. Each row gets as many classes as it needs.",
+        "**No label was used.** A label says whether a set is correct; the threshold decides only how large sets are, and "
+        "sizes can be counted without labels. Unlabelled inputs will do if they are like the inputs to come. Do not use the "
+        "training rows: the network is too sure of them.",
+        f"The promise is a mean size on rows like these, and **no accuracy**. In the garden the threshold for K = {K}, from "
+        f"{val.n} validation rows, gives {sizes.mean():.2f} classes on {test.n} new rows; on photographs of flowers alone "
+        f"{by_organ['flower']:.2f}, of bark alone {by_organ['bark']:.2f}. To promise that the label is in the set one needs "
+        "labels: the next lesson.",
     )
     asked = f"Move the threshold until sets hold {K} classes on average."
-    return Told(words, Question(asked, target=target, picture=picture), answer)
+    return Story(words, Question(asked, target=target, picture=picture), answer, (head_or_tail(theme),))
 
 
 LESSON = Lesson(

@@ -9,8 +9,8 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from workbench.figures.style import SEQUENTIAL, Theme, plotly_template
-from workbench.teaching.base import HEIGHT, Choice, Lesson, Picture, Question, Told, percent, slider
-from workbench.teaching.measured import CLAIMS
+from workbench.teaching.base import HEIGHT, Choice, Lesson, Picture, Question, Story, percent, slider
+from workbench.teaching.published_numbers import CLAIMS
 
 OTHERS = (2.0, 1.0, 0.0)  # scores of the other three classes; the label's moves
 NAMES = ("label", "a", "b", "c")
@@ -28,12 +28,13 @@ def soft_permutation(score: float) -> np.ndarray:
     return comparator_network_sort(scores, relaxation="logistic", steepness=STEEPNESS).numpy()
 
 
-def tell(theme: Theme) -> Told:
+def tell(theme: Theme) -> Story:
     """The relaxed permutation matrix as the label's score climbs, and the loss that P_K makes of it."""
     moved = slider("score of the label", [round(-1 + 0.25 * step, 2) for step in range(17)], "{:.2f}", start=0.75)
     matrices = [soft_permutation(score) for score in moved.values]
     within = np.array([matrix[:, 0].cumsum() for matrix in matrices])  # (places, 4): among the first k
-    hard = [float(sum(other > score for other in OTHERS) < 2) for score in moved.values]
+    border = sorted(OTHERS)[-2]  # above it the label is among the first two
+    hard = {"x": [moved.values[0], border, border, moved.values[-1]], "y": [0, 0, 1, 1]}
     scale = [[place / (len(SEQUENTIAL) - 1), colour] for place, colour in enumerate(SEQUENTIAL)]
 
     def drawn(place: int) -> go.Figure:
@@ -43,8 +44,8 @@ def tell(theme: Theme) -> Told:
         figure.add_trace(
             go.Heatmap(**cells, text=text, texttemplate="%{text}", colorscale=scale, showscale=False), 1, 1
         )
-        steps = {"mode": "lines", "line": {"color": theme.threshold, "shape": "vh"}}
-        figure.add_trace(go.Scatter(x=moved.values, y=hard, name="hard: among the first two", **steps), 1, 2)
+        step = {"mode": "lines", "line": {"color": theme.threshold}}
+        figure.add_trace(go.Scatter(**hard, name="hard: among the first two", **step), 1, 2)
         soft = {"mode": "lines", "line": {"color": theme.model_a, "width": 3}}
         figure.add_trace(go.Scatter(x=moved.values, y=within[:, 1], name="soft", **soft), 1, 2)
         dot = {"mode": "markers", "marker": {"size": 12, "color": theme.model_a}, "showlegend": False}
@@ -64,7 +65,7 @@ def tell(theme: Theme) -> Told:
         first, two = within[place, :2]
         return (
             f"The label is first with probability {percent(first, 0)}, among the first two with {percent(two, 0)}. "
-            f"With P_K = (½, ½) the loss is −log(½ · {first:.2f} + ½ · {two:.2f}) = {loss(place):.2f}."
+            f"With P_K = (½, ½) the loss is −log(½ · {first:.2g} + ½ · {two:.2g}) = {loss(place):.2f}."
         )
 
     picture = Picture(
@@ -78,17 +79,12 @@ def tell(theme: Theme) -> Told:
     steep = CLAIMS[15]["top-1 points of (.1, 0, 0, 0, .9) over (.5, 0, 0, 0, .5), soft_sort"]
     network = CLAIMS[15]["top-1 points of (.1, 0, 0, 0, .9) over (.5, 0, 0, 0, .5), splitter"]
     words = (
-        "The *rank* of a class is its place when scores are sorted, 1 for the highest. To train a network so that the "
-        "label is among the "
-        "first K, one would lower its rank. But ranks are whole numbers: a small change of the scores changes none, so "
-        "the gradient "
-        "is zero.",
-        "A *relaxed sort* answers with probabilities in place of ranks: a square table P in which row r says how much "
-        "each class has rank r. "
-        "The hard table has a single 1 in each row; the soft one is spread, and follows the scores smoothly. "
-        "(NeuralSort, SoftSort, Sinkhorn and "
-        "sorting networks are four ways to make one.)",
-        "A loss built on it has a setting **P_K**, for example P_K = (0.5, 0, 0, 0, 0.5).",
+        "The *rank* of a class is its position when scores are sorted, 1 for the highest. A small change of the scores "
+        "changes no rank, so the gradient of a rank is zero.",
+        "A *relaxed sort* returns probabilities in place of ranks: a table P in which row r says how much each class has "
+        "rank r. The hard table has a single 1 in each row; the soft one follows the scores smoothly.",
+        "A loss built on it has a setting **P_K**: numbers that add up to 1 and are chosen before the training, for example "
+        "P_K = (0.5, 0, 0, 0, 0.5).",
     )
     choices = (
         Choice(
@@ -108,29 +104,24 @@ def tell(theme: Theme) -> Told:
         ),
     )
     answer = (
-        "**P_K is a distribution over k**: weights for k = 1, 2, … that sum to 1 and say how much training heeds top-1, "
-        "top-2, … accuracy. The loss is "
-        "−log Σ_k P_K(k) · P(label among the first k). P_K = (1) is ordinary top-1 training, (0, 0, 0, 0, 1) cares for "
-        "the first five only, and a mixture for both.",
-        "**From the table to the probability.** The column of the label holds its probability of each rank; here "
-        f"{', '.join(f'{value:.2f}' for value in before)}. "
-        f"P(among the first k) is the sum of its first k entries: {within[at, 0]:.2f}, {within[at, 1]:.2f}, "
-        f"{within[at, 2]:.2f}, {within[at, 3]:.2f}. With P_K = (½, ½) the loss is "
-        f"−log(½ · {within[at, 0]:.2f} + ½ · {within[at, 1]:.2f}) = {loss(at):.2f}. All of it is smooth, so it can be "
-        "trained; a weight at k also rewards every better rank. (This "
-        "table comes from a sorting network: its rows and its columns sum to 1; of NeuralSort and SoftSort only the rows do.)",
-        "Two warnings, measured on CIFAR-100. A P_K that hardly cares for being first may lose it: with (.1, 0, 0, 0, "
-        ".9) in place of (.5, 0, 0, 0, .5) top-1 accuracy changes by "
-        f"{steep} points with SoftSort, and by {network} with a sorting network. And a temperature sets how soft the "
-        "sort is: too soft hardly ranks, too hard jumps again.",
+        "**P_K is a distribution over k**: it says how much training cares about top-1, top-2, … accuracy. The loss is "
+        "−log Σ_k P_K(k) · P(label among the first k). P_K = (1) is ordinary top-1 training.",
+        "The column of the label holds its probability of each rank; here "
+        f"{', '.join(f'{value:.2f}' for value in before)}. P(among the first k) is the sum of its first k entries: "
+        f"{within[at, 0]:.2f}, {within[at, 1]:.2f}, {within[at, 2]:.2f}, {within[at, 3]:.2f}. With P_K = (½, ½) the loss is "
+        f"−log(½ · {within[at, 0]:.2f} + ½ · {within[at, 1]:.2f}) = {loss(at):.2f}. All of it is smooth. The table here "
+        "comes from a sorting network; NeuralSort, SoftSort and Sinkhorn are other ways to make one.",
+        "Two warnings, measured on CIFAR-100. A P_K with little weight on k = 1 may lose top-1 accuracy: (.1, 0, 0, 0, .9) "
+        f"in place of (.5, 0, 0, 0, .5) changes it by {steep} points with SoftSort, by {network} with a sorting network. "
+        "And the *steepness* of the sort matters: with a flat one all ranks are nearly equal, a steep one is a step again.",
     )
-    return Told(words, Question("What does P_K say?", choices, picture=picture), answer)
+    return Story(words, Question("What does P_K say?", choices, picture=picture), answer)
 
 
 LESSON = Lesson(
     "soft_ranks",
     "Soft ranks",
-    "You will see a rank that jumps become a probability that glides, and which ranks a loss can be told to care for.",
+    "You will see a rank that jumps become a probability that glides, and what a loss can do with it.",
     "06_relaxed_sorting",
     tell,
     needs_torch=True,

@@ -9,8 +9,9 @@ from workbench.figures.base import points
 from workbench.figures.style import Theme
 from workbench.metrics.bayes import top_k_against_average_k
 from workbench.sets import AverageK, TopK
-from workbench.teaching.base import Choice, Lesson, Picture, Question, Told, axes, percent, slider
-from workbench.teaching.demo import tables
+from workbench.teaching.base import Choice, Lesson, Picture, Question, Story, axes, percent, slider
+from workbench.teaching.demo_tables import tables
+from workbench.teaching.tokens import tokens
 
 MOST = 15
 CLEAR, BLURRED = (0.97, 0.01, 0.01, 0.01), (0.3, 0.28, 0.22, 0.2)  # the two rows of the question
@@ -18,13 +19,13 @@ K = 2
 
 
 def by_hand(rows: tuple[tuple[float, ...], ...], K: int) -> tuple[float, float]:
-    """How often sets of K classes each, and of K classes on average, hold the label of rows whose law is known."""
-    law = np.array(rows)
-    each, pooled = -np.sort(-law, axis=1)[:, :K], -np.sort(-law.ravel())[: K * len(law)]
-    return float(each.sum(1).mean()), float(pooled.sum() / len(law))
+    """How often sets of K classes each, and of K classes on average, hold the label of rows whose probabilities are known."""
+    probabilities = np.array(rows)
+    each, pooled = -np.sort(-probabilities, axis=1)[:, :K], -np.sort(-probabilities.ravel())[: K * len(probabilities)]
+    return float(each.sum(1).mean()), float(pooled.sum() / len(probabilities))
 
 
-def tell(theme: Theme) -> Told:
+def tell(theme: Theme) -> Story:
     """Two rows by hand, then the best that top-K and average-K can do on the garden, and what a network does."""
     top, average = by_hand((CLEAR, BLURRED), K)
     val, test = tables("garden", "CrossEntropy")
@@ -84,38 +85,31 @@ def tell(theme: Theme) -> Told:
         ),
     )
     words = (
-        "*Top-K* answers with the K most probable classes of every row, always exactly K. *Average-K* takes every class whose "
-        "probability reaches **one threshold that all rows share**, chosen so that sets hold K classes *on average*: "
-        "its sets are "
-        "small on clear rows and large on blurred ones.",
-        f"Two rows and four classes. The first is clear, with probabilities {_listed(CLEAR)}. The second is blurred: "
-        f"{_listed(BLURRED)}. "
+        "A *row* is one input with the probabilities of its L classes; a table has n rows. *Top-K* names the K most probable "
+        "classes of every row. *Average-K* names every class whose probability reaches **one threshold for all rows**, "
+        "chosen so that sets hold K classes *on average*.",
+        f"Two rows, four classes. The first row is clear: {_listed(CLEAR)}. The second is blurred: {_listed(BLURRED)}. "
         "You may name four classes in all.",
     )
     answer = (
-        "Why: every place in a set costs the same and buys the probability of the class that takes it. To hold the "
-        "label as often as "
-        "possible, buy the largest probabilities wherever they are. That is a threshold for all rows: **average-K is "
-        "the best rule for a "
-        "given mean size**. Top-K is the best rule if every set must have the same size, as a row of five pictures on a screen.",
+        "Every place in a set costs the same and adds the probability of its class. To contain the label as often as "
+        "possible, take the largest probabilities of the whole table. That is one threshold: **average-K is the best rule "
+        "for a given mean size**, top-K when all sets must have the same size.",
         f"In the garden the gap is largest at K = {best['K']:.0f}: {percent(best['average_k'])} against "
-        f"{percent(best['top_k'])}, {points(best['gap'])}. "
-        "At K = 1 there is hardly anything to move from one row to another, and for large K nothing is left to gain. If "
-        "all rows were equally "
-        "ambiguous there would be no gap at any K: average-K pays where ambiguity is *unequal*.",
-        f"A trained network shows the same: its top-3 sets hold {percent(float(three[TopK].hits.mean()))} of the labels, "
-        "its average-3 sets "
-        f"{percent(float(three[AverageK].hits.mean()))}, with {percent(float((made == 1).mean()), 0)} sets of one class and "
-        f"{percent(float((made > 5).mean()), 0)} of more than five. There is a price: average-K compares probabilities "
-        "*between* rows, so they "
-        "must mean the same everywhere; top-K needs only their order within a row.",
+        f"{percent(best['top_k'])}, {points(best['gap'])}. If all rows were equally ambiguous there would be no gap: "
+        "average-K pays where ambiguity is *unequal*.",
+        f"A trained network shows the same: its top-3 sets are correct for {percent(float(three[TopK].hits.mean()))} of the "
+        f"rows, its average-3 sets for {percent(float(three[AverageK].hits.mean()))}, with "
+        f"{percent(float((made == 1).mean()), 0)} sets of one class and {percent(float((made > 5).mean()), 0)} of more than "
+        "five. The price: average-K compares probabilities *between* rows, so they must mean the same in every row; top-K "
+        "needs only the order within a row.",
     )
-    asked = "How do you spend four places on these two rows, so that the label is held as often as possible?"
-    return Told(words, Question(asked, choices, picture=picture), answer)
+    asked = "How do you spend four places on these two rows, so that the label is in the set as often as possible?"
+    return Story(words, Question(asked, choices, picture=picture), answer, (tokens(),))
 
 
-def _listed(law: tuple[float, ...]) -> str:
-    return ", ".join(f"{probability:g}" for probability in law)
+def _listed(probabilities: tuple[float, ...]) -> str:
+    return ", ".join(f"{probability:g}" for probability in probabilities)
 
 
 LESSON = Lesson(

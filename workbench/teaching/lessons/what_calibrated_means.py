@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import plotly.graph_objects as go
 
-from workbench.figures.of_probabilities.reliability import reliability
+from workbench.figures.probabilities.reliability import reliability
 from workbench.figures.style import DARK, Theme
 from workbench.metrics import expected_calibration_error, top_k_accuracy
 from workbench.tables import LogitTable
-from workbench.teaching.base import HEIGHT, Choice, Lesson, Picture, Question, Told, percent, slider
-from workbench.teaching.demo import tables
+from workbench.teaching.base import HEIGHT, Choice, Lesson, Picture, Question, Story, percent, slider
+from workbench.teaching.demo_tables import tables
 
 K = 3
 
@@ -23,12 +23,12 @@ def judged(table: LogitTable) -> tuple[float, float]:
 
 
 def always_the_frequencies(table: LogitTable) -> LogitTable:
-    """The table of somebody who looks at no photograph and says how frequent each class is."""
+    """The table of a classifier that ignores the photograph and states how frequent each class is."""
     counts = np.asarray(table.class_counts, float)
     return LogitTable.from_probabilities(np.tile(counts / counts.sum(), (table.n, 1)), labels=table.labels)
 
 
-def tell(theme: Theme) -> Told:
+def tell(theme: Theme) -> Story:
     """The reliability of cross-entropy at every temperature, beside two runs in which only one meaning holds."""
     test = tables("garden", "CrossEntropy").test
     temperatures = slider(
@@ -55,12 +55,10 @@ def tell(theme: Theme) -> Told:
     noised = judged(tables("garden", "NoisedTopK").test)
     frequencies = judged(always_the_frequencies(test))
     words = (
-        "A network returns a score for each class; the softmax makes probabilities of scores. The *temperature* T "
-        "divides all scores before the softmax: above 1 the "
-        "probabilities of a row come closer together, below 1 they move apart.",
-        "A network for the garden, trained with cross-entropy, at T = 1: the classes it is p sure of are right about p "
-        "of the time (its *calibration error*, the mean "
-        f"distance between the two, is {percent(at_one[0])}), and its top-{K} sets hold {percent(at_one[1])} of the labels.",
+        "A network returns a score for each class; the softmax turns scores into probabilities. The *temperature* T divides "
+        "all scores first: above 1 the probabilities of a row come closer together, below 1 they move apart.",
+        "A network for the garden, trained with cross-entropy, at T = 1: its *calibration error*, the mean distance between "
+        f"confidence and accuracy, is {percent(at_one[0])}; its top-{K} sets are correct for {percent(at_one[1])}.",
     )
     choices = (
         Choice(
@@ -80,32 +78,27 @@ def tell(theme: Theme) -> Told:
         ),
     )
     answer = (
-        "**Calibrated probabilities**: of what is said with 80 %, 80 % are right. This is about *values*; it is "
-        "measured by a reliability diagram and its calibration error, "
-        "and mended after training, by a temperature for example.",
-        "**A calibrated loss** (top-K calibrated, or consistent): whoever minimises it, with enough data and a network "
-        "that can do anything, ends with the K most "
-        "probable classes of every row at the top, that is with the best top-K sets. This is about the *order* of the "
-        "scores; it is proved of a loss, not measured "
-        "on a network. The scores need not be probabilities of anything.",
-        f"Neither gives the other. A network trained with a top-{K} calibrated loss (the noised hinge) has top-{K} sets "
-        f"nearly as good as those of cross-entropy, {percent(noised[1])} against "
-        f"{percent(at_one[1])}, and probabilities that are off by {percent(noised[0])} on average against "
-        f"{percent(at_one[0])}. The other way round: somebody who looks at no photograph and always states how "
-        f"frequent each species is has a calibration error of {percent(frequencies[0], 2)} and top-{K} sets that hold "
+        "**Calibrated probabilities**: of all answers given with 80 %, 80 % are correct. This is about *values*. It is "
+        "measured on a network, and mended after training, for example by a temperature.",
+        "**A calibrated loss**: its minimum, with enough data and a flexible network, puts the K most probable classes of "
+        "every row at the top. This is about the *order* of the scores, and it is proved of a loss. (*Calibration rows* "
+        "are neither: labelled rows that fit a conformal rule.)",
+        "Neither gives the other. A network trained with a calibrated loss, the noised hinge, has top-3 sets nearly as good "
+        f"as those of cross-entropy, {percent(noised[1])} against {percent(at_one[1])}, and probabilities that are off by "
+        f"{percent(noised[0])} against {percent(at_one[0])}. A classifier that ignores the photograph and states how "
+        f"frequent each species is has a calibration error of {percent(frequencies[0], 2)} and correct top-{K} sets for "
         f"{percent(frequencies[1])}.",
-        "A *proper* loss, such as cross-entropy, is minimal at the true probabilities; so in theory it gives both. "
-        "Average-K and conformal sets compare probabilities between rows, so for them "
-        "a good order within each row is not enough.",
+        "A *proper* loss, such as cross-entropy, is minimal at the true probabilities: in theory it gives both. Average-K "
+        "and conformal sets compare probabilities between rows, so they need more than a good order within each row.",
     )
     asked = "All scores are divided by T = 3. What happens to the confidences, and what to the top-3 sets?"
-    return Told(words, Question(asked, choices, picture=picture), answer)
+    return Story(words, Question(asked, choices, picture=picture), answer)
 
 
 LESSON = Lesson(
     "what_calibrated_means",
     "What calibrated means",
-    "You will see confidences go wrong while the sets stay right: one word is used for two things.",
+    "You will see what one division does to confidences and to sets, and that one word is used for two things.",
     "04_losses_as_landscapes",
     tell,
 )

@@ -1,4 +1,4 @@
-"""Lesson 6: noise spreads the pull of the top-K hinge over the classes near the border; too much of it asks for nothing."""
+"""Lesson 6: noise lets the top-K hinge reach across a gap of scores; too much of it makes up the margin by itself."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from workbench.figures.style import Theme
-from workbench.teaching.base import Choice, Lesson, Picture, Question, Told, axes, slider
-from workbench.teaching.measured import ALWAYS_THE_SAME, TOP_5
+from workbench.teaching.base import Choice, Lesson, Picture, Question, Story, axes, slider
+from workbench.teaching.machines import ladder
+from workbench.teaching.published_numbers import ALWAYS_THE_SAME, JUST_CALIBRATED, LETTERS, SAME_SET, TOP_5
 
 SCORES = (3.4, 3.2, 3.0, 1.6, 1.3, 1.0, 0.7, 0.4, 0.1, -0.2)
 K, LABEL = 3, 3  # the label is fourth, right below the three that sit at the top
@@ -16,16 +17,26 @@ NAMES = tuple("label" if place == LABEL else f"{place + 1}." for place in range(
 
 def pulls(epsilon: float) -> np.ndarray:
     """How gradient descent moves each score: minus the gradient of the noised top-K loss."""
-    from workbench.figures.of_losses.evaluation import loss_gradients
+    from workbench.figures.losses.evaluation import loss_gradients
     from workbench.losses import ExactNoisedTopK
 
     gradient: np.ndarray = loss_gradients(ExactNoisedTopK(K=K, epsilon=epsilon), np.array([SCORES]), LABEL)[0]
     return 0.0 - gradient
 
 
-def tell(theme: Theme) -> Told:
+def signed(pull: float) -> str:
+    """A pull with its sign.
+
+    >>> signed(0.784), signed(-0.29), signed(-0.0)
+    ('+0.78', '−0.29', '0.00')
+    """
+    written = f"{pull:+.2f}".replace("-", "−")
+    return written if float(f"{pull:.2f}") else written[1:]
+
+
+def tell(theme: Theme) -> Story:
     """The pull on ten scores at every ε, what short training made of it, and from where on a tie costs nothing."""
-    from workbench.figures.of_losses.evaluation import scores_moved
+    from workbench.figures.losses.evaluation import scores_moved
     from workbench.losses.noised import largest_calibrated_epsilon
 
     noise = slider("ε", [0, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.3, 1.6, 2, 2.5, 3], "{:g}", start=0)
@@ -34,7 +45,9 @@ def tell(theme: Theme) -> Told:
     def drawn(place: int) -> go.Figure:
         colours = [theme.hit if value >= 0 else theme.miss for value in moved[place]]
         bars = go.Bar(x=NAMES, y=moved[place], marker={"color": colours}, showlegend=False)
-        figure = axes(theme, "classes by falling score; three sit at the top", "pull on the score", traces=[bars])
+        figure = axes(
+            theme, "classes by falling score; three are far above the rest", "pull on the score", traces=[bars]
+        )
         figure.add_vline(K - 0.5, line={"color": theme.threshold, "dash": "dash"})
         return figure.update_layout(yaxis_range=[-0.35, 1.05], xaxis_type="category")
 
@@ -42,25 +55,23 @@ def tell(theme: Theme) -> Told:
         pull = moved[place]
         n, above = int(scores_moved(pull[None])[0]), -pull[:K].sum()
         return (
-            f"ε = {noise.texts[place]}: {n} of {len(SCORES)} scores are pulled; the label by {pull[LABEL]:+.2f}, "
-            f"the three at the top together by {-above + 0.0:+.2f}."
+            f"ε = {noise.texts[place]}: {n} of {len(SCORES)} scores are pulled; the label by {signed(pull[LABEL])}, "
+            f"the three at the top together by {signed(-above)}."
         )
 
     picture = Picture(
         tuple(drawn(place) for place in range(len(noise.values))),
-        "Bars: how the loss pulls at each of ten scores, three of which sit at the top and the fourth of which is the label.",
+        "Bars: how the loss pulls at each of ten scores, three of which are far above the rest; the fourth is the label's.",
         noise,
         tuple(caption(place) for place in range(len(noise.values))),
     )
     limits = {size: largest_calibrated_epsilon(size) for size in (2, 3, 5)}
     one = moved[noise.values.index(1.0)]
     words = (
-        "To put the label among the K highest scores, the calibrated *top-K hinge* takes (1 + s − s_y)₊: s_y is the "
-        "score of the label, s the "
-        "(K+1)-th highest of all scores, and (·)₊ cuts off below 0. Gradient descent pulls s_y up and s down.",
-        f"Ten classes, K = {K}. Three classes sit at the top, as the commonest classes of long-tailed data soon do. "
-        "Below a gap follows the label, at "
-        "place K + 1.",
+        "The calibrated *top-K hinge* is (1 + s − s_y)₊: s_y is the score of the label, s the (K+1)-th highest of all "
+        "scores, and (·)₊ cuts off below 0. Gradient descent pulls s_y up and s down.",
+        f"Ten classes, K = {K}. Three classes have high scores, as the most frequent classes of *long-tailed* data (few "
+        "classes with many images, many with few) soon do. The label has rank K + 1, below a gap.",
     )
     choices = (
         Choice(
@@ -79,40 +90,33 @@ def tell(theme: Theme) -> Told:
         ),
     )
     answer = (
-        "So the label is stuck below a gap, which we call the **moat**, and the network goes on answering with the same "
-        "K classes for every input. That is the "
-        "consequence of a gradient that touches one or two scores.",
-        "**ε is the scale of Gaussian noise that is added to the scores** before the (K+1)-th highest is taken; the "
-        "loss uses its mean over the noise (drawn a few times, or "
-        "computed exactly, as here). Now any class near the border may hold place K + 1, each with some probability, "
-        "and each gets its share of the push. "
-        f"At ε = 1 the label is pulled by {one[LABEL]:+.2f} and the three at the top by {one[:K].sum():+.2f} together: "
-        "the noise reaches across the moat. The loss is "
-        "smooth, too. ε = 0 is the hinge itself.",
-        "**Too little** and nothing changes. On a small garden with a long tail, where always naming the five commonest "
-        f"species gives {ALWAYS_THE_SAME} % top-5 "
-        f"accuracy, ε = 0.2 ends at {TOP_5['noised, ε = 0.2']} %, ε = 1 at {TOP_5['ε = 1']} %, cross-entropy at "
-        f"{TOP_5['cross-entropy']} % (three seeds, 95 % interval). More draws of the noise "
-        "at ε = 0.2 do not help: it is the reach that counts.",
-        "**Too much** and the noise alone makes up the margin of 1: K + 1 equal scores cost nothing whichever of them "
-        "is the label, so nothing is learnt from a tie, "
-        "and the loss is no longer calibrated (its minimum need not be the best set). That happens from ε = "
-        f"{limits[2]:.2f} on for K = 2, {limits[3]:.2f} for K = 3, {limits[5]:.2f} for "
-        "K = 5. Hence a paradox: the ε that learns may not be calibrated, and the calibrated one may not learn. A way "
-        "out is to begin with much noise and end with little: "
-        f"ε from 3 down to 0.2 ends at {TOP_5['**ε = anneal(3, 0.2)**']} %.",
+        "The label is stuck below the gap, which we call the **moat**, and the classes above are never pushed down.",
+        "**ε is the scale of Gaussian noise added to the scores** before the (K+1)-th highest is taken; the loss is the mean "
+        f"over the noise. At ε = 1 the label is pulled by {signed(one[LABEL])} and the three at the top by "
+        f"{signed(one[:K].sum())} together: the noise reaches across the moat. More draws at the same ε do not; reach matters, "
+        "not the number of scores that move.",
+        "**Too little noise may stall.** On a small long-tailed garden, chosen because the effect shows there, ε = 0.2 ends "
+        f"at {TOP_5['noised, ε = 0.2']} % top-5 accuracy, with one and the same set for {SAME_SET['noised, ε = 0.2']} % of "
+        f"the rows; ε = 1 at {TOP_5['ε = 1']} %; cross-entropy at {TOP_5['cross-entropy']} %; the five most frequent "
+        f"species alone give {ALWAYS_THE_SAME} %. On letters with a milder tail nothing stalls: "
+        f"{LETTERS['noised, ε = 0.2']} % at ε = 0.2, {LETTERS['cross-entropy']} % with cross-entropy.",
+        "**Too much noise makes up the margin of 1 by itself**: K + 1 equal scores cost nothing, and the loss is no longer "
+        f"calibrated. That begins at ε = {limits[3]:.2f} for K = 3 and {limits[5]:.2f} for K = 5. There is room between: "
+        f"ε = 0.75 is calibrated and reaches {TOP_5[JUST_CALIBRATED]} %, annealing from 3 to 0.2 "
+        f"{TOP_5['**ε = anneal(3, 0.2)**']} %.",
     )
-    return Told(
+    return Story(
         words,
         Question("Without noise (ε = 0): what does this loss do to the scores?", choices, picture=picture),
         answer,
+        (ladder(theme),),
     )
 
 
 LESSON = Lesson(
     "what_epsilon_does",
     "What ε does",
-    "You will see a loss that moves nothing, and how noise makes it reach the classes that matter.",
+    "You will see which scores a loss pulls, how far noise makes it reach, and how much noise is too much.",
     "04_losses_as_landscapes",
     tell,
     needs_torch=True,

@@ -1,1 +1,1 @@
-"""What several processes do together: a step of many is the step of one."""
+"""Training on several processes: a step of many ranks equals the step of one."""

@@ -35,7 +35,7 @@ class Rule:
         self.memory = [tuple(each[list(places)] for each in memory) for memory in self.memory]
 
     def at_first(self, weights: Tensor) -> tuple[Tensor, ...]:
-        """What is remembered before the first step."""
+        """Return the state before the first step."""
         raise NotImplementedError
 
     def change(self, weights: Tensor, gradient: Tensor, rates: Tensor, decays: Tensor, *memory: Tensor) -> None:

@@ -15,9 +15,10 @@ from torch import Tensor
 from torch.func import functional_call, vmap
 
 from workbench import losses
-from workbench.counts import scores_pulled
+from workbench.gradient_sparsity import scores_with_gradient
 from workbench.losses import Loss
 from workbench.training.learner import OPTIMIZERS, Learner, best_kept
+from workbench.training.scoring import first_hits
 from workbench.training.stacked.optimizers import RULES
 
 # Knobs that may be tensors, because they enter a formula as factors or exponents: of members that differ in nothing else,
@@ -70,12 +71,12 @@ class Stack:
                 self._stack()
 
     def learn_epoch(self, on_step: OnStep) -> None:
-        """One epoch of training and one look at val; who diverges on the way leaves, and is told of in `diverged`."""
+        """One epoch of training and one look at val; members that diverge leave the stack and are listed in `diverged`."""
         started, n_members = time.perf_counter(), len(self.members)
         for member in self.members:
-            member.first_epoch = self.epoch
+            member.epoch = self.epoch
             member.begin_epoch()
-            member.on_validation_epoch_start()
+            member.begin_validation()
         self._switch(training=True)
         self._train(on_step)
         self._switch(training=False)
@@ -91,7 +92,7 @@ class Stack:
         inputs, labels = self.members[0].train_rows
         assert isinstance(inputs, Tensor)
         of_seed = {member.run.seed: member for member in self.members}
-        orders = {seed: member.train_dataloader().batches.rows for seed, member in of_seed.items()}
+        orders = {seed: member.train_batches().rows for seed, member in of_seed.items()}
         for step in range(self.members[0].n_batches):
             if self.members:
                 on_step(len(self.members))
@@ -105,10 +106,13 @@ class Stack:
         means.sum().backward()
         assert outputs.grad is not None
         values = means.tolist()
-        pulled = scores_pulled(outputs.grad.flatten(0, 1)).view(rows.shape).sum(1).tolist()
-        for member, value, n_pulled in zip(self.members, values, pulled, strict=True):
+        pulled = scores_with_gradient(outputs.grad.flatten(0, 1)).view(rows.shape).sum(1).tolist()
+        hits = first_hits(self.members[0].loss.logits(outputs.detach().flatten(0, 1)), labels.flatten(0, 1))
+        of_members = zip(self.members, values, pulled, hits.view(rows.shape).tolist(), strict=True)
+        for member, value, n_pulled, own_hits in of_members:
             if math.isfinite(value):
                 member.train_losses.append(value)
+                member.train_hits += own_hits
                 member.nonzero_gradients.append(n_pulled / rows.shape[1])
             else:
                 with self._left_alone(member):
@@ -127,7 +131,7 @@ class Stack:
     @torch.no_grad()
     def _validate(self) -> None:
         n_members = len(self.members)
-        for inputs, labels, rows, _ in self.members[0].val_dataloader() if self.members else ():
+        for inputs, labels, rows, _ in self.members[0].val_batches() if self.members else ():
             scores = self.scores(inputs, own_rows=False)
             own_labels, own_rows = labels.expand(n_members, *labels.shape), rows.expand(n_members, -1)
             values = self._losses(_of_val, scores, own_labels, own_rows)
@@ -166,7 +170,7 @@ class Stack:
 
     @contextmanager
     def _left_alone(self, member: Learner) -> Iterator[None]:
-        """A member that diverges takes nobody along."""
+        """A member that diverges does not affect the others."""
         try:
             with best_kept(member):
                 yield
@@ -188,7 +192,7 @@ def _of_val(member: Learner, scores: Tensor, labels: Tensor, rows: Tensor) -> Te
 
 
 def _optimizer_of_state(member: Learner) -> torch.optim.Optimizer | None:
-    """What a loss learns of each row is as large as the data, and is not stacked."""
+    """Return the optimizer of per-row state of a loss; it is as large as the data and is not stacked."""
     groups = member.groups_of_state()
     return OPTIMIZERS[member.run.optimizer](groups) if groups else None
 

@@ -13,9 +13,9 @@ import pandas as pd
 
 from workbench.metrics import Metric, Parts
 from workbench.metrics.hierarchical import CONFIDENCE, RESAMPLES, Repeated, differences, interval_of, repeated
+from workbench.runs.grid import Cell, Setting, cells, rules_in
 from workbench.sets import Rule
-from workbench.training.settings import Cell, Setting, cells, rules_in
-from workbench.training.trained import TrainedRun
+from workbench.training.trained_run import TrainedRun
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class Best:
         return float(self._line("val")["mean"])
 
     def interval(self, *, resamples: int = RESAMPLES, confidence: float = CONFIDENCE) -> tuple[float, float]:
-        """Where the mean over all seeds on all rows such as those of test may lie (`workbench.metrics.hierarchical`)."""
+        """Interval of the mean over all seeds on test rows (`workbench.metrics.hierarchical`)."""
         return interval_of(self._metric, self.repeated(resamples), confidence=confidence)
 
     def repeated(self, resamples: int = RESAMPLES) -> Repeated:
@@ -61,8 +61,8 @@ class Best:
         return found
 
     def _line(self, split: str) -> dict[str, Any]:
-        wanted = {"split": split, "metric": self.metric, "group": self.group, "rule": self.rule}
-        (row,) = lines_with(self.summary, wanted).to_dict("records")
+        cell = {"split": split, "metric": self.metric, "group": self.group, "rule": self.rule}
+        (row,) = lines_with(self.summary, cell).to_dict("records")
         return {str(name): value for name, value in row.items()}
 
 
@@ -70,7 +70,8 @@ class Best:
 class BestOfEach(Mapping[Any, Best]):
     """The best setting for each value of what was varied: a mapping of the values, as the frame has them, to the best.
 
-    - `by`: the names of what was varied; of several, a value is a tuple.
+    Args:
+        by: The names of what was varied; of several, a value is a tuple.
     """
 
     by: tuple[str, ...]
@@ -110,7 +111,7 @@ class BestOfEach(Mapping[Any, Best]):
         labels = first[1].runs[0].tables["test"].checked_labels()
         for name, best in others:
             if not np.array_equal(labels, best.runs[0].tables["test"].checked_labels()):
-                raise ValueError(f"{first[0]} and {name} were judged on different rows, so nothing pairs them")
+                raise ValueError(f"{first[0]} and {name} were evaluated on different rows, so nothing pairs them")
         pairs = [
             (one, other)
             for one, other in itertools.combinations(bests, 2)

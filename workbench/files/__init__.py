@@ -1,0 +1,1 @@
+"""Files: one atomic writer, checksums, one content-addressed cache, and the folder they live in."""
