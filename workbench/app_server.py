@@ -95,7 +95,11 @@ def app_command(
         "--server.enableStaticServing=false",
         "--server.showEmailPrompt=false",
         "--server.fileWatcherType=none",  # looking for changed modules after every run holds up what is sent
+        "--runner.magicEnabled=false",  # it parses the script, which fails beside another thread that parses (gh-106905)
         "--runner.postScriptGC=false",  # it looks at all that is cached after every move of everybody
+        # A browser forgets messages that this many runs of a page did not show; the server may still refer to one that is
+        # forgotten while the next run is on its way ("Cached ForwardMsg MISS"). With the default, 2, going back a step did it.
+        "--global.maxCachedMessageAge=30",
         "--client.showErrorDetails=none",
         "--browser.gatherUsageStats=false",
     ]
