@@ -346,13 +346,13 @@ class VoteCalibrated(ScoredRule):
 
     m labels a row are drawn in proportion to its votes, from `seed` and the scores of the row.
 
-    Stutz et al. 2023 (Monte-Carlo conformal prediction: 1 − 2α is proven, about 1 − α is seen).
+    Stutz et al. 2023 (Monte-Carlo conformal prediction: 1 − 2α is proven, about 1 − α is observed).
     """
 
     title = "Vote-calibrated sets"
     formulation = "average error"
     promise = (
-        "a label drawn from the votes is in the set with probability 2·`confidence` − 1; about `confidence` is seen"
+        "a label drawn from the votes is in the set with probability 2·`confidence` − 1, in practice about `confidence`"
     )
     requires = ("labels", "votes")
     fitted_kind = FittedVotes

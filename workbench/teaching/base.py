@@ -35,7 +35,7 @@ def slider(label: str, values: Sequence[float], written: str = "{:g}", start: fl
     """A slider over these values, each written in one way, that starts at the value nearest to `start`."""
     values = tuple(float(value) for value in values)
     nearest = 0 if start is None else min(range(len(values)), key=lambda place: abs(values[place] - start))
-    return Slider(label, values, tuple(written.format(value) for value in values), nearest)
+    return Slider(label, values, tuple(written.format(value).replace("%", " %") for value in values), nearest)
 
 
 class LazyFigures(Sequence[go.Figure]):
@@ -137,6 +137,16 @@ def axes(theme: Theme, x: str, y: str, *, traces: Sequence[Any] = (), **layout: 
     usual = {"template": plotly_template(theme), "height": HEIGHT, "margin": {"l": 64, "r": 20, "t": 40, "b": 52}}
     titles = {"xaxis": {"title": {"text": x}}, "yaxis": {"title": {"text": y}}}
     return go.Figure(list(traces), {**usual, **titles}).update_layout(**layout)
+
+
+def signed(value: float) -> str:
+    """A number with its sign.
+
+    >>> signed(0.784), signed(-0.29), signed(-0.0)
+    ('+0.78', '−0.29', '0.00')
+    """
+    written = f"{value:+.2f}".replace("-", "−")
+    return written if float(f"{value:.2f}") else written[1:]
 
 
 def percent(share: float, digits: int = 1) -> str:

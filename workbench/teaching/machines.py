@@ -145,7 +145,7 @@ def coverage_machine(theme: Theme) -> Panel:
         about=(
             f"**The coverage machine.** The promise of {percent(CONFIDENCE, 0)} is an average over draws. Each dot is "
             "one draw: new calibration rows, a new threshold, and its exact coverage. Press *Play*; then change the number of "
-            "rows, then the world.",
+            "calibration rows, then what new photographs show.",
         ),
         pictures=(
             Film(
@@ -366,7 +366,7 @@ def shifted_world(theme: Theme) -> Panel:
     return Panel(
         about=(
             "**When the world shifts.** More and more photographs show bark alone. If the shift is known, each calibration row "
-            "can be weighted by how much commoner its kind has become (`wb.Weighted`): the promise is bought back with larger "
+            "can be weighted by how much commoner its kind has become (`wb.Weighted`): the promise holds again, with larger "
             "sets.",
         ),
         pictures=(

@@ -13,12 +13,12 @@ class Measured(NamedTuple):
     high: float
 
     def __str__(self) -> str:
-        return f"{self.value:g} ({self.interval})".replace("-", "−")
+        return f"{self.value:.1f} ({self.interval})".replace("-", "−")
 
     @property
     def interval(self) -> str:
         """The interval in words."""
-        return f"{self.low:g} to {self.high:g}".replace("-", "−")
+        return f"{self.low:.1f} to {self.high:.1f}".replace("-", "−")
 
 
 def of_two_heads(group: str = "") -> Measured:

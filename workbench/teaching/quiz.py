@@ -16,9 +16,19 @@ import numpy as np
 import plotly.graph_objects as go
 
 from workbench.figures.style import Theme
-from workbench.teaching.base import Choice, LazyFigures, Picture, Question, Slider, Target, axes, slider
+from workbench.teaching.base import Choice, LazyFigures, Picture, Question, Slider, Target, axes, percent, slider
 
 Asked = Callable[[Theme], Question]
+
+
+def ordinal(number: int) -> str:
+    """A place in a ranking.
+
+    >>> [ordinal(number) for number in (1, 2, 3, 4, 11, 21)]
+    ['1st', '2nd', '3rd', '4th', '11th', '21st']
+    """
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
 
 
 def listed(values: Sequence[float]) -> str:
@@ -106,21 +116,21 @@ def conformal_rank(theme: Theme, n: int = 24, confidence: float = 0.9) -> Questi
         )
 
     return Question(
-        f"LAC notes the probability of the true label of n = {n} calibration rows and sorts them, the largest first. To promise "
-        f"{confidence:.0%}, the threshold is the value at which place?",
+        f"LAC sorts the probabilities of the true labels of n = {n} calibration rows, the largest first. For a promise of "
+        f"{percent(confidence, 0)}, which place in this list has the threshold?",
         target=Target(
             k,
             k,
-            f"Too few rows reach it. It is ⌈(n + 1) · {confidence:g}⌉; n · {confidence:g} forgets that the new row is "
+            f"Too few values reach it. The place is ⌈(n + 1) · {confidence:g}⌉; n · {confidence:g} forgets that the new row is "
             "one of n + 1.",
-            "More than needed: the promise is kept, with sets larger than they must be.",
+            "More values reach it than needed: the promise holds, but the sets are larger than they must be.",
             f"⌈{n + 1} · {confidence:g}⌉ = {k}.",
         ),
         picture=moving(
             draw,
             slider("place", range(1, n + 1), "{:.0f}", start=n // 2),
             "Bars: the sorted probabilities of the true labels.",
-            lambda place: f"Place {place:.0f} of {n}: on average {place / (n + 1):.1%} of new labels reach it.",
+            lambda place: f"Place {place:.0f} of {n}: on average {percent(place / (n + 1))} of new labels reach it.",
         ),
     )
 
@@ -140,13 +150,14 @@ def lac_threshold(
 
     return Question(
         f"The true labels of {len(values)} calibration rows have the probabilities {listed(values)}. Which threshold does LAC "
-        f"take for a confidence of {confidence:.0%}?",
+        f"take for a confidence of {percent(confidence, 0)}?",
         target=Target(
             threshold - 0.005,
             threshold + 0.005,
-            f"Lower than needed: {k} of the {len(values)} values must reach it, and more do, or it lies below the last of them.",
+            f"Too low: {k} of the {len(values)} values must reach the threshold, and the {ordinal(k)} largest is "
+            "higher than this.",
             f"Too high: fewer than ⌈(n + 1) · {confidence:g}⌉ = {k} of the values reach it.",
-            f"The {k}-th largest, {threshold:g}: ⌈({len(values)} + 1) · {confidence:g}⌉ = {k}.",
+            f"The {ordinal(k)} largest, {threshold:g}: ⌈({len(values)} + 1) · {confidence:g}⌉ = {k}.",
         ),
         picture=moving(
             draw,
@@ -172,13 +183,13 @@ def rows_to_promise(theme: Theme, confidence: float = 0.95) -> Question:
         return figure.add_hline(confidence, line={"color": theme.threshold, "dash": "dash"})
 
     return Question(
-        f"What is the smallest number of calibration rows with which a conformal rule can promise {confidence:.0%} without "
-        "always naming every class?",
+        f"What is the smallest number of calibration rows with which a conformal rule can promise {percent(confidence, 0)} "
+        "without always naming every class?",
         target=Target(
             needed,
             needed,
-            "With so few rows even the smallest of all n values is reached by only n/(n + 1) of new labels, less than "
-            f"{confidence:.0%}.",
+            "Too few: even if the threshold is the smallest of the n values, only n/(n + 1) of new labels reach it, less than "
+            f"{percent(confidence, 0)}.",
             "Fewer are enough: the place ⌈(n + 1) · confidence⌉ must not lie beyond n.",
             f"n/(n + 1) ≥ {confidence:g} from n = {needed} on.",
         ),
@@ -186,7 +197,7 @@ def rows_to_promise(theme: Theme, confidence: float = 0.95) -> Question:
             draw,
             slider("rows", range(1, most + 1), "{:.0f}", start=3),
             "A curve: the largest coverage that n rows can promise, and the wanted one.",
-            lambda n: f"{n:.0f} rows can promise at most {n / (n + 1):.1%}.",
+            lambda n: f"{n:.0f} rows can promise at most {percent(n / (n + 1))}.",
         ),
     )
 
@@ -204,19 +215,19 @@ def value_of_the_hinge(
 
     return Question(
         f"Scores are {listed(scores)} and the label is class {label + 1}. What is the calibrated top-{K} hinge, "
-        f"(1 + s − s_y)₊ with s the {K + 1}-th highest of all scores?",
+        f"(1 + s − s_y)₊ with s the {ordinal(K + 1)} highest of all scores?",
         target=Target(
             value - 0.025,
             value + 0.025,
-            "Too small. The margin is 1: the label must lead, not only be level.",
-            f"Too large. It is compared with the score at place {K + 1}, not with a higher one.",
+            "Too small. The loss is 0 only if the label leads by 1.",
+            f"Too large. The label is compared with the {ordinal(K + 1)} highest score, not with a higher one.",
             f"(1 + {compared:g} − {scores[label]:g})₊ = {value:g}.",
         ),
         picture=moving(
             draw,
             slider("loss", grid(0, max(4.0, 2 * math.ceil(value)), 0.05), "{:.2f}", start=0),
             "Bars: the scores of the classes; the label stands out.",
-            lambda _: f"The score at place {K + 1} is {compared:g}; that of the label is {scores[label]:g}.",
+            lambda _: f"The {ordinal(K + 1)} highest score is {compared:g}; that of the label is {scores[label]:g}.",
         ),
     )
 
@@ -257,12 +268,13 @@ def where_the_hinge_ends(theme: Theme, others: Sequence[float] = (2.0, 1.25, 0.5
     return Question(
         f"The other classes have scores {listed(others)}. What is the lowest score of the label at which the plain "
         f"top-{K} hinge, "
-        f"(1 + s − s_y)₊ with s the {K}-th highest of the *other* scores, is 0?",
+        f"(1 + s − s_y)₊ with s the {ordinal(K)} highest of the *other* scores, is 0?",
         target=Target(
             needed - 0.025,
             needed + 0.025,
-            "There the loss is still above 0: the label must lead by the margin of 1.",
-            f"It is 0 there, and was before: only the {K}-th of the others must be left behind, not the highest.",
+            "Too low: the loss is still above 0, because the label must lead by 1.",
+            f"It is 0 there, and already at lower scores: the label must lead the {ordinal(K)} of the others by 1, not the "
+            "highest.",
             f"{rival:g} + 1 = {needed:g}.",
         ),
         picture=picture,
@@ -283,21 +295,20 @@ def temperature_for_a_confidence(theme: Theme, gap: float = 3.0, confidence: flo
         )
 
     return Question(
-        f"There are two classes, and the first leads by a score gap of {gap:g}. It is right in {confidence:.1%} of such "
-        "rows. Which "
-        "temperature T, dividing the scores before the softmax, makes its probability right?",
+        f"There are two classes, and the score of the first is higher by {gap:g}. The first is right in {percent(confidence)} of "
+        "such rows. By which temperature T must the scores be divided, so that the softmax gives it this probability?",
         target=Target(
             temperature - 0.06,
             temperature + 0.06,
-            "Too small: divided by little, the gap stays large, and the probability too sure.",
-            "Too large: divided by much, the gap shrinks, and the probability is too timid.",
+            "Too small: the gap between the scores stays large, and the probability is too high.",
+            "Too large: the gap between the scores becomes small, and the probability is too low.",
             f"1/(1 + e^(−{gap:g}/T)) = {confidence:g} at T = {temperature:.2f}.",
         ),
         picture=moving(
             draw,
             slider("T", grid(0.1, max(5.0, math.ceil(temperature) + 1), 0.1), "{:.1f}", start=1),
             "Two bars: the probabilities of the two classes, and a line at how often the first is right.",
-            lambda T: f"T = {T:.1f}: {sure(T):.1%} for the first class.",
+            lambda T: f"T = {T:.1f}: {percent(sure(T))} for the first class.",
         ),
     )
 
@@ -318,8 +329,8 @@ def constant_of_quasibinary(
     tenth = 10 ** math.floor(math.log10(constant)) / 10
     return Question(
         f"A batch of {len(scores)} rows has the scores {'; '.join(listed(row) for row in scores)} and {n_labels} labels "
-        "in all. Which "
-        "constant C does the quasibinary loss take, so that the q = e^z / C of the batch sum to its number of labels?",
+        "in all. The quasibinary loss chooses the constant C so that all q = e^z / C of the batch sum to its number of labels. "
+        "Which C is that?",
         target=Target(
             constant - 1.2 * tenth,
             constant + 1.2 * tenth,
@@ -352,14 +363,13 @@ def worth_of_soft_ranks(
         return figure.update_layout(yaxis_range=[0, 1]).add_hline(value, line={"color": theme.threshold, "width": 3})
 
     return Question(
-        f"The label has rank 1, 2, … with probabilities {listed(column)}, and P_K = ({listed(p_k)}). The loss is −log of "
-        "which number, "
-        "Σ_k P_K(k) · P(label among the first k)?",
+        f"The label has rank 1, 2, … with probabilities {listed(column)}, and P_K = ({listed(p_k)}). The loss is the "
+        "−log of Σ_k P_K(k) · P(label among the first k). How large is this sum?",
         target=Target(
             worth - 0.015,
             worth + 0.015,
-            "Too small: P(among the first k) adds up the ranks 1 to k; it is not the probability of rank k alone.",
-            "Too large: each sum counts with its weight P_K(k).",
+            "Too small: P(label among the first k) is the sum over the ranks 1 to k, not the probability of rank k alone.",
+            "Too large: multiply each P(label among the first k) by its weight P_K(k).",
             " + ".join(f"{weight:g} · {within[k]:.2f}" for k, weight in enumerate(p_k) if weight) + f" = {worth:.3g}.",
         ),
         picture=moving(
@@ -382,15 +392,14 @@ def number_of_candidates(theme: Theme, n: int = 6, K: float = 2.5) -> Question:
         return bars(theme, names, probabilities, "probability by the candidate head", chosen=chosen)
 
     return Question(
-        f"The two-head loss has K = {K:g} and a batch of {n} rows, each with one label. How many classes of the whole "
-        "batch, beside the "
-        "labels, does it take for candidates?",
+        f"The two-head loss has K = {K:g}; a batch has {n} rows, each with one label. How many candidates, classes other than "
+        "the labels, does the loss choose in the whole batch?",
         target=Target(
             count,
             count,
-            "Too few. Each row has its label, so K − 1 more of them are wanted on average: (K − 1) · n over the batch.",
-            "Too many. The labels count towards K: it is (K − 1) · n, not K · n.",
-            f"({K:g} − 1) · {n} = {count}; they are the largest probabilities of the candidate head, in whatever rows.",
+            "Too few. Each row has one label, so it needs K − 1 more classes on average: (K − 1) · n in the batch.",
+            "Too many. The labels count, too: it is (K − 1) · n, not K · n.",
+            f"({K:g} − 1) · {n} = {count}: those with the largest probabilities of the candidate head, in any rows.",
         ),
         picture=moving(
             draw,
@@ -418,13 +427,15 @@ CLICKED = (
         "All rows are equally ambiguous: each has the same sorted probabilities. What does average-K gain over top-K?",
         (
             Choice(
-                "Nothing", "Every place in a set buys the same in every row, so there is nothing to move.", right=True
+                "Nothing",
+                "An additional class gains the same in every row, so no row deserves a larger set.",
+                right=True,
             ),
             Choice(
                 "As much as on any data",
-                "It gains by moving places from clear rows to blurred ones; here there are neither.",
+                "It gains by giving clear rows fewer classes and blurred rows more; here all rows are alike.",
             ),
-            Choice("It loses", "Its threshold gives every row the same K classes that top-K gives."),
+            Choice("It loses coverage", "Its threshold gives every row K classes: the same sets as top-K."),
         ),
     ),
     Question(
@@ -435,7 +446,9 @@ CLICKED = (
                 "Sizes are counted, and counting needs no label.",
                 right=True,
             ),
-            Choice("Labelled rows", "Labels say whether sets are right; the threshold only says how large they are."),
+            Choice(
+                "Labelled rows", "Labels tell whether sets are right; the threshold only decides how large they are."
+            ),
             Choice("The true probabilities", "Any scores will do; better ones give better sets of the same size."),
         ),
     ),
@@ -448,10 +461,12 @@ CLICKED = (
                 right=True,
             ),
             Choice(
-                "It holds, it holds for any network",
-                "For any network, yes; not for any data: the rows must be drawn alike.",
+                "It holds, because it holds for any network",
+                "It holds for any network, but not for any data: calibration rows and new rows must be drawn alike.",
             ),
-            Choice("It holds if there are enough calibration rows", "More rows of spring say no more about autumn."),
+            Choice(
+                "It holds if there are enough calibration rows", "More rows from spring say nothing more about autumn."
+            ),
         ),
     ),
     Question(
@@ -474,7 +489,7 @@ CLICKED = (
         (
             Choice(
                 "LAC has the smaller sets, APS the more even coverage",
-                "One threshold on probabilities is cheapest on average; adding up probability treats kinds of rows alike.",
+                "One threshold on probabilities gives the smallest sets; adding up probabilities treats kinds of rows alike.",
                 right=True,
             ),
             Choice(
@@ -488,7 +503,9 @@ CLICKED = (
         "Why is the top-K error not used for training?",
         (
             Choice("Its gradient is zero almost everywhere", "It is a step: a small move changes nothing.", right=True),
-            Choice("It is not what we want", "It is exactly what we want; it cannot tell where to go."),
+            Choice(
+                "It is not what we want", "It is exactly what we want; but it does not say in which direction to move."
+            ),
             Choice("It takes too long to compute", "It is one of the cheapest losses there are."),
         ),
     ),
@@ -497,14 +514,17 @@ CLICKED = (
         (
             Choice(
                 "A larger ε, at least at the beginning",
-                "More noise reaches across the gap that the top classes have.",
+                "More noise reaches across the gap below the top classes.",
                 right=True,
             ),
             Choice(
                 "More draws of the noise at the same ε, for a better mean",
-                "The mean is known better, but it reaches no further.",
+                "The mean becomes more precise, but the noise reaches no further.",
             ),
-            Choice("ε = 0", "That is the hinge itself, with a gradient on two scores at most."),
+            Choice(
+                "ε = 0",
+                "That is the hinge without noise: it pulls two scores at most, and does not reach across the gap.",
+            ),
         ),
     ),
     Question(
@@ -527,12 +547,12 @@ CLICKED = (
         (
             Choice(
                 "One head proposes the twin, the other is taught to accept it with a weight w",
-                "So the twin is not pushed down as every other class is.",
+                "So the twin is not pushed down like the other wrong classes.",
                 right=True,
             ),
             Choice("Each head learns one of the twins", "Both heads have a score for every class."),
             Choice(
-                "They vote, and the mean is taken",
+                "Their probabilities are averaged",
                 "Sets come from one head; the other only proposes candidates in training.",
             ),
         ),
@@ -547,9 +567,9 @@ CLICKED = (
             ),
             Choice(
                 "All three, if the threshold is low enough",
-                "A softmax sums to 1 in both: spread over many classes, or shared by three, each probability is small.",
+                "Both rows sum to 1 under a softmax: spread over many classes or shared by three, each probability is small.",
             ),
-            Choice("Softmax and quasibinary", "A softmax has the same sum for none and for three; sigmoids do not."),
+            Choice("Softmax and quasibinary", "Under a softmax each row sums to 1, with no plant and with three."),
         ),
     ),
 )

@@ -103,21 +103,21 @@ def tell(theme: Theme) -> Story:
     )
     lac, aps = (found[rule][promised.start] for rule in ("LAC", "APS"))
     without, right = coverage_without_the_one(FEW, CONFIDENCE)
-    needed = math.ceil(round((FEW + 1) * CONFIDENCE, 9))
+    needed, too_few = (math.ceil(round(n * CONFIDENCE, 9)) for n in (FEW + 1, FEW))
     n_rows = truth().val.n
     low, high = coverage_band(n_rows, CONFIDENCE, level=0.95)
     words = (
         "A *conformal* rule promises, for any network: the set of a new row contains its label with probability at least "
-        f"1 − α. α is the share of misses, here {percent(1 - CONFIDENCE, 0)}. It needs *calibration rows*: labelled rows that "
-        "were not used for training.",
+        f"1 − α. α is the share of misses, here {percent(1 - CONFIDENCE, 0)}. It needs *calibration rows*: labelled rows "
+        "not used for training.",
         "The simplest is *LAC* (least ambiguous sets). Take the probability of the true label of each "
-        f"calibration row. The threshold is the value that about {percent(CONFIDENCE, 0)} reach.",
-        "Take a perfect network: its probabilities are the true ones. Flowers tell much, bark tells little.",
+        f"calibration row. The threshold is set so that about {percent(CONFIDENCE, 0)} of them reach it.",
+        "Suppose that the probabilities of the network are the true ones. Flowers tell the species well, bark badly.",
     )
     choices = (
         Choice(
             f"About {percent(CONFIDENCE, 0)}, as promised",
-            "The promise is an average over all photographs. Nothing in it speaks of those of bark.",
+            "The promise is an average over all photographs. It says nothing about those of bark.",
         ),
         Choice(
             f"More than {percent(CONFIDENCE, 0)}: bark is hard, so sets are larger there",
@@ -133,19 +133,19 @@ def tell(theme: Theme) -> Story:
         ),
     )
     answer = (
-        "**One condition**: calibration rows and new rows are *exchangeable*, drawn from the same urn. Then the new row has "
-        "any rank among the n + 1 with equal probability, so the threshold is the ⌈(n + 1)(1 − α)⌉-th largest value: for "
-        f"n = {FEW} number {needed}, with a coverage of {percent(right)}; without the + 1 it is {percent(without)}. The "
-        f"promise is an average over calibration draws: with {n_rows} rows, 95 % of the draws give {percent(low)} to "
-        f"{percent(high)}.",
-        "**Not promised**: anything for one kind of row or class (the promise is *marginal*, over all rows); anything after "
+        "**One condition**: calibration rows and new rows are *exchangeable*, drawn from the same urn. Then the new row has each "
+        "rank among the n + 1 with equal probability. So the threshold is the ⌈(n + 1)(1 − α)⌉-th largest: for "
+        f"n = {FEW} number {needed}, which covers {percent(right)}. Without the + 1 it would be number "
+        f"{too_few}, which covers {percent(without)}. The promise is an average over calibration draws: with {n_rows} "
+        f"rows, 95 % of the draws cover {percent(low)} to {percent(high)}.",
+        "**Not promised**: coverage of one kind of row or class (the promise is *marginal*, over all rows); coverage after "
         f"a *shift* (a threshold fitted on flowers covers {percent(shifted())} on bark); small sets.",
         "*APS* (adaptive prediction sets) adds classes, the most probable first, until the set holds enough probability. "
-        "How much? Add up each calibration row's probabilities from the top down to its label; take the "
+        "For each calibration row, add up the probabilities from the largest to the label's: enough is the "
         "⌈(n + 1)(1 − α)⌉-th smallest sum. Coverage becomes even: "
-        f"{percent(aps['flower'][0])} on flowers, {percent(aps['bark'][0])} on bark. The price is size: "
-        f"{aps['all'][1]:.1f} classes in place of {lac['all'][1]:.1f}. LAC has the smallest sets for its promise; APS "
-        "treats kinds of rows alike.",
+        f"{percent(aps['flower'][0])} on flowers, {percent(aps['bark'][0])} on bark. The price: "
+        f"{aps['all'][1]:.1f} classes in place of {lac['all'][1]:.1f}. LAC has the smallest sets, APS treats kinds of rows "
+        "alike.",
     )
     asked = (
         f"LAC is fitted for {percent(CONFIDENCE, 0)} over all photographs. How often do its sets contain the label when a "

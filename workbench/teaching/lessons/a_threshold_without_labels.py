@@ -82,13 +82,13 @@ def tell(theme: Theme) -> Story:
         f"list, here {table.size} numbers; sort it; cut between the (K·n)-th and the next. Here K·n = {wanted}: the "
         f"{wanted}th largest is {last_in:g}, the next {first_out:g}, and the library takes the midpoint, "
         f"{fitted.threshold:g}. Each row gets as many classes as it needs.",
-        "**No label was used.** A label says whether a set is correct; the threshold decides only how large sets are, and "
-        "sizes can be counted without labels. Unlabelled inputs will do if they are like the inputs to come. Do not use the "
-        "training rows: the network is too sure of them.",
-        f"The promise is a mean size on rows like these, and **no accuracy**. In the garden the threshold for K = {K}, from "
+        "**No label was used.** The threshold decides how large sets are, and sizes can be counted without labels. So unlabelled "
+        "inputs are enough, if they resemble the inputs to come. Do not use the training rows: the network is too sure of "
+        "them.",
+        f"Average-K promises a mean size on rows like these, and **no accuracy**. In the garden the threshold for K = {K}, from "
         f"{val.n} validation rows, gives {sizes.mean():.2f} classes on {test.n} new rows; on photographs of flowers alone "
-        f"{by_organ['flower']:.2f}, of bark alone {by_organ['bark']:.2f}. To promise that the label is in the set one needs "
-        "labels: the next lesson.",
+        f"{by_organ['flower']:.2f}, of bark alone {by_organ['bark']:.2f}. To promise that the label is in the set, you need "
+        "labels: see the next lesson.",
     )
     asked = f"Move the threshold until sets hold {K} classes on average."
     return Story(words, Question(asked, target=target, picture=picture), answer, (head_or_tail(theme),))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
+from workbench.figures.base import counted
 from workbench.figures.style import Theme
 from workbench.tables import LogitTable
 from workbench.tables.links import quasibinary, sigmoid, softmax
@@ -40,10 +41,10 @@ def tell(theme: Theme) -> Story:
 
     def caption(place: int) -> str:
         told = [
-            f"{name} {int((values >= 0.5).sum())} classes (sum {values.sum():.2f})"
+            f"{name} {counted(int((values >= 0.5).sum()), 'class', 'classes')} (sum {values.sum():.2f})"
             for name, values in found[place].items()
         ]
-        return f"All scores {moved.texts[place]}. At the threshold 0.5: {', '.join(told)}."
+        return f"All scores {moved.texts[place].replace('-', '−')}. At the threshold 0.5: {', '.join(told)}."
 
     picture = Picture(
         tuple(drawn(place) for place in range(len(moved.values))),
@@ -64,32 +65,33 @@ def tell(theme: Theme) -> Story:
     )
     choices = (
         Choice(
-            "Small probabilities for all four: none of these", "They sum to 1, always. Something must take the mass."
+            "Small probabilities for all four: none of these", "The four always sum to 1, so they cannot all be small."
         ),
         Choice(
             "The same as before",
-            "Right: the factor e^−3 is in the numerator and in the denominator and cancels. It still says "
+            "Right: each e^z and their sum shrink by the same factor, e^−3, which cancels. It still says "
             f"{percent(found[moved.start]['softmax'][0], 0)} daisy.",
             right=True,
         ),
         Choice(
             "One quarter for each",
-            "That is what equal scores give. Here all fell by the same amount, and the differences stay.",
+            "That is what equal scores give. Here all fall by the same amount, so they stay as different as before.",
         ),
     )
     answer = (
-        "**Under a softmax only differences of scores count**, and each row sums to 1. A set can be empty, when the "
-        "probability is spread. But three flowers share the same 1, so a softmax **cannot tell none from many**. Empty sets "
-        "in the meadow, of photographs with 0 and with 3 plants: "
+        "**Under a softmax only differences of scores count**, and each row sums to 1. A set can be empty: when the probability "
+        "is spread over many classes. But three flowers must share the same 1, so a softmax **cannot tell none from many**. "
+        "Shares of empty sets in the meadow, of photographs with 0 and with 3 plants: "
         + "; ".join(f"{name} {percent(none, 0)} and {percent(three, 0)}" for name, (none, three) in empty.items())
         + ".",
-        "**Sigmoids** can say both. They ask L separate questions, most of whose answers are no. With many classes that can "
-        f"cost accuracy: on 300 classes of random clouds a linear model loses {-behind.value:g} points of top-1 accuracy "
-        f"against softmax (difference {behind.interval}).",
-        "**Quasibinary** is q = e^z / C with **one constant C for all rows** in place of the row's own sum, set so that the "
-        "q of a batch sum to its number of labels. q can exceed 1, so it is not a probability; the loss charges max(log q, "
-        f"0). Top-1 accuracy on the same 300 classes: {many['quasibinary']} %, softmax {many['softmax']} %; on 100 classes "
-        f"{hundred['quasibinary']} %, below sigmoids, {hundred['sigmoids']} %.",
+        "**Sigmoids** can tell them apart. They ask a separate question for each of the L classes, and nearly all answers are "
+        "no. With many classes that can cost accuracy: on 300 classes of random clouds the top-1 accuracy of a linear model "
+        f"differs from that with softmax by {behind} points (95 % interval).",
+        "**Quasibinary** is q = e^z / C with **one constant C for all rows** in place of each row's own sum; C is such that all "
+        "q of a batch sum to its number of labels. Then q can exceed 1, and is no probability. The loss is the sum of −log q "
+        "over the labels of a row, plus log q for each class whose q exceeds 1. Top-1 accuracy on the same 300 classes: "
+        f"quasibinary {many['quasibinary']} %, softmax {many['softmax']} %; on 100 classes quasibinary "
+        f"{hundred['quasibinary']} %, sigmoids {hundred['sigmoids']} %.",
     )
     asked = "What does the softmax say of the photograph of bare soil?"
     return Story(words, Question(asked, choices, picture=picture), answer)

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from workbench.figures.style import SEQUENTIAL, Theme, plotly_template
-from workbench.teaching.base import HEIGHT, Choice, Lesson, Picture, Question, Story, percent, slider
+from workbench.teaching.base import HEIGHT, Choice, Lesson, Picture, Question, Story, slider
 from workbench.teaching.published_numbers import CLAIMS
 
 OTHERS = (2.0, 1.0, 0.0)  # scores of the other three classes; the label's moves
@@ -30,7 +30,7 @@ def soft_permutation(score: float) -> np.ndarray:
 
 def tell(theme: Theme) -> Story:
     """The relaxed permutation matrix as the label's score climbs, and the loss that P_K makes of it."""
-    moved = slider("score of the label", [round(-1 + 0.25 * step, 2) for step in range(17)], "{:.2f}", start=0.75)
+    moved = slider("score of the label", [round(-1 + 0.25 * step, 2) for step in range(17)], "{:.2f}", start=0.5)
     matrices = [soft_permutation(score) for score in moved.values]
     within = np.array([matrix[:, 0].cumsum() for matrix in matrices])  # (places, 4): among the first k
     border = sorted(OTHERS)[-2]  # above it the label is among the first two
@@ -64,14 +64,14 @@ def tell(theme: Theme) -> Story:
     def caption(place: int) -> str:
         first, two = within[place, :2]
         return (
-            f"The label is first with probability {percent(first, 0)}, among the first two with {percent(two, 0)}. "
-            f"With P_K = (½, ½) the loss is −log(½ · {first:.2g} + ½ · {two:.2g}) = {loss(place):.2f}."
+            f"The label is first with probability {first:.3g}, among the first two with {two:.3g}. "
+            f"With P_K = (½, ½) the loss is −log(½ · {first:.3g} + ½ · {two:.3g}) = {loss(place):.2f}."
         )
 
     picture = Picture(
         tuple(drawn(place) for place in range(len(moved.values))),
-        "Left, a square of sixteen numbers: how much each of four classes has each rank. Right, the probability that the "
-        "label is among the first two against its score: a step if ranks are hard, a smooth curve if they are soft.",
+        "Left, a square of sixteen numbers: the probability that each of four classes has each rank. Right, the probability that "
+        "the label is among the first two against its score: a step if ranks are hard, a smooth curve if they are soft.",
         moved,
         tuple(caption(place) for place in range(len(moved.values))),
     )
@@ -81,39 +81,40 @@ def tell(theme: Theme) -> Story:
     words = (
         "The *rank* of a class is its position when scores are sorted, 1 for the highest. A small change of the scores "
         "changes no rank, so the gradient of a rank is zero.",
-        "A *relaxed sort* returns probabilities in place of ranks: a table P in which row r says how much each class has "
-        "rank r. The hard table has a single 1 in each row; the soft one follows the scores smoothly.",
+        "A *relaxed sort* returns a table P of probabilities in place of ranks: row r holds, for each class, the probability "
+        "that it has rank r. In the hard table each row has a single 1; the soft table changes smoothly with the scores.",
         "A loss built on it has a setting **P_K**: numbers that add up to 1 and are chosen before the training, for example "
         "P_K = (0.5, 0, 0, 0, 0.5).",
     )
     choices = (
         Choice(
             "How probable each of five classes is",
-            "P_K speaks of k, the number of places that count, and is the same for every row. Probabilities of classes "
-            "come out of the network.",
+            "P_K is about k, how many of the highest ranks count, and is the same for every row. Probabilities of classes come "
+            "from the network.",
         ),
         Choice(
             "How much being first counts, being among the first two, and so on",
-            "Right: half of the worth for the label being first, half for its being among the first five; nothing for "
-            "two, three and four as such.",
+            "Right: in the example half of the weight is on the label being first, and half on its being among the first "
+            "five.",
             right=True,
         ),
         Choice(
             "How often the label had rank 1, 2, … in the training data",
-            "It is chosen, not counted: it says what we want, not what was found.",
+            "It is chosen before the training, not counted: it says what we want.",
         ),
     )
     answer = (
-        "**P_K is a distribution over k**: it says how much training cares about top-1, top-2, … accuracy. The loss is "
+        "**P_K is a distribution over k**: it says how much top-1, top-2, … accuracy count in the training. The loss is "
         "−log Σ_k P_K(k) · P(label among the first k). P_K = (1) is ordinary top-1 training.",
-        "The column of the label holds its probability of each rank; here "
+        "The column of the label holds its probability of each rank: "
         f"{', '.join(f'{value:.2f}' for value in before)}. P(among the first k) is the sum of its first k entries: "
         f"{within[at, 0]:.2f}, {within[at, 1]:.2f}, {within[at, 2]:.2f}, {within[at, 3]:.2f}. With P_K = (½, ½) the loss is "
         f"−log(½ · {within[at, 0]:.2f} + ½ · {within[at, 1]:.2f}) = {loss(at):.2f}. All of it is smooth. The table here "
         "comes from a sorting network; NeuralSort, SoftSort and Sinkhorn are other ways to make one.",
-        "Two warnings, measured on CIFAR-100. A P_K with little weight on k = 1 may lose top-1 accuracy: (.1, 0, 0, 0, .9) "
-        f"in place of (.5, 0, 0, 0, .5) changes it by {steep} points with SoftSort, by {network} with a sorting network. "
-        "And the *steepness* of the sort matters: with a flat one all ranks are nearly equal, a steep one is a step again.",
+        "Two warnings. A P_K with little weight on k = 1 may lose top-1 accuracy: on CIFAR-100, (.1, 0, 0, 0, .9) in place of "
+        f"(.5, 0, 0, 0, .5) changes it by {steep} points with SoftSort, by {network} with a sorting network (95 % intervals). "
+        "And the *steepness* of the sort matters: if it is too flat, all ranks are nearly equally probable; if it is too "
+        "steep, P is nearly the hard table, whose gradient is zero.",
     )
     return Story(words, Question("What does P_K say?", choices, picture=picture), answer)
 

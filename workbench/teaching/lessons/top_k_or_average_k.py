@@ -60,8 +60,8 @@ def tell(theme: Theme) -> Story:
         "Two curves against K: how often the best average-K sets and the best top-K sets hold the label, and the gap at one K.",
         sizes,
         tuple(
-            f"K = {line['K']:.0f}: average-K holds the label of {percent(line['average_k'])}, top-K of {percent(line['top_k'])}, "
-            f"a gap of {100 * line['gap']:.1f} points at the same number of classes."
+            f"K = {line['K']:.0f}: the label is in {percent(line['average_k'])} of the average-K sets and in "
+            f"{percent(line['top_k'])} of the top-K sets, a gap of {100 * line['gap']:.1f} points."
             for line in lines_of
         ),
     )
@@ -72,16 +72,16 @@ def tell(theme: Theme) -> Story:
         Choice(
             "Two classes for each row",
             f"That is top-2: right with probability {percent(top)}. On the clear row the second class adds "
-            f"{percent(CLEAR[1], 0)}, while the blurred row lacks one that would add {percent(BLURRED[2], 0)}.",
+            f"{percent(CLEAR[1], 0)}; on the blurred row a third class would add {percent(BLURRED[2], 0)}.",
         ),
         Choice(
             "One class for the clear row, three for the blurred one",
-            f"Right: the four most probable entries of the whole table are taken. {percent(average)} in place of {percent(top)}.",
+            f"Right: these are the four largest probabilities of the table. {percent(average)} in place of {percent(top)}.",
             right=True,
         ),
         Choice(
             "It does not matter, the number of classes is the same",
-            f"The number is the same, what it buys is not: {percent(average)} against {percent(top)}.",
+            f"The number is the same, the result is not: {percent(average)} against {percent(top)}.",
         ),
     )
     words = (
@@ -92,19 +92,19 @@ def tell(theme: Theme) -> Story:
         "You may name four classes in all.",
     )
     answer = (
-        "Every place in a set costs the same and adds the probability of its class. To contain the label as often as "
-        "possible, take the largest probabilities of the whole table. That is one threshold: **average-K is the best rule "
-        "for a given mean size**, top-K when all sets must have the same size.",
+        "Each class that you name costs the same and adds its probability. So the best choice is the largest probabilities of "
+        "the whole table: those above one threshold. **Average-K is the best rule for a given mean size**; top-K is the best "
+        "one if all sets must have the same size.",
         f"In the garden the gap is largest at K = {best['K']:.0f}: {percent(best['average_k'])} against "
-        f"{percent(best['top_k'])}, {points(best['gap'])}. If all rows were equally ambiguous there would be no gap: "
-        "average-K pays where ambiguity is *unequal*.",
+        f"{percent(best['top_k'])}, {points(best['gap'])}. If all rows were equally ambiguous, there would be no gap: "
+        "average-K gains where ambiguity is *unequal*.",
         f"A trained network shows the same: its top-3 sets are correct for {percent(float(three[TopK].hits.mean()))} of the "
-        f"rows, its average-3 sets for {percent(float(three[AverageK].hits.mean()))}, with "
-        f"{percent(float((made == 1).mean()), 0)} sets of one class and {percent(float((made > 5).mean()), 0)} of more than "
+        f"rows, its average-3 sets for {percent(float(three[AverageK].hits.mean()))}. Of these, "
+        f"{percent(float((made == 1).mean()), 0)} have one class and {percent(float((made > 5).mean()), 0)} more than "
         "five. The price: average-K compares probabilities *between* rows, so they must mean the same in every row; top-K "
         "needs only the order within a row.",
     )
-    asked = "How do you spend four places on these two rows, so that the label is in the set as often as possible?"
+    asked = "Which four do you name, so that the sets contain the labels as often as possible?"
     return Story(words, Question(asked, choices, picture=picture), answer, (tokens(),))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from workbench.figures.style import Theme
-from workbench.teaching.base import Choice, Lesson, Picture, Question, Story, axes, percent, slider
+from workbench.teaching.base import Choice, Lesson, Picture, Question, Story, axes, percent, signed, slider
 from workbench.teaching.published_numbers import SAME_SET, TOP_5
 
 OTHERS = (3.0, 2.0, 1.0, 0.0)  # scores of the other classes; the label's moves
@@ -71,7 +71,7 @@ def tell(theme: Theme) -> Story:
 
     def caption(place: int) -> str:
         told = [
-            f"{name} {values[name][at[place]]:.2f}, slope {slopes[name][at[place], 0] + 0.0:.2f}, "
+            f"{name} {values[name][at[place]]:.2f}, slope {signed(slopes[name][at[place], 0])}, "
             f"{int(scores_moved(slopes[name][[at[place]]])[0])} of 5 scores pulled"
             for name in losses
         ]
@@ -88,8 +88,8 @@ def tell(theme: Theme) -> Story:
     asked_for = risks(BLURRED, K)
     two_best = sum(sorted(BLURRED)[-K:])
     words = (
-        "A network learns by *gradient descent*: scores move in the direction in which a loss falls fastest, minus its "
-        "*gradient*. The *top-K error* is 0 if the label is among the K highest scores, and 1 if not.",
+        "A network learns by *gradient descent*: the *gradient* of a loss points where the loss rises fastest, and scores move "
+        "the opposite way. The *top-K error* is 0 if the label is among the K highest scores, and 1 if not.",
         f"Five classes, K = {K}. Four scores are 3, 2, 1 and 0; the label's is {moved.values[moved.start]:g}. So it is "
         "fourth, and the error is 1.",
     )
@@ -112,16 +112,17 @@ def tell(theme: Theme) -> Story:
         "score of the label, s the K-th highest score of the *other* classes, (·)₊ cuts off below 0. *Cross-entropy* is "
         "−log of the softmax probability of the label.",
         "**A slope is not enough.** Let the label be random with probabilities "
-        f"{', '.join(f'{p:g}' for p in BLURRED)}. Putting the two best classes in front costs the plain hinge "
-        f"{asked_for['plain'][1]:.2f} on average, equal scores only {asked_for['plain'][0]:.2f}: it prefers to say nothing, "
-        f"because its two best classes hold only {percent(two_best, 0)} and a miss costs 2. Such a loss is *not "
-        "calibrated*: its minimum is not the best set. Comparing the label with the (K+1)-th highest of *all* scores mends "
-        f"that ({asked_for['calibrated'][1]:.2f} against {asked_for['calibrated'][0]:.2f}): the *calibrated* hinge.",
+        f"{', '.join(f'{p:g}' for p in BLURRED)}. If the two best classes lead by 1, the plain hinge costs "
+        f"{asked_for['plain'][1]:.2f} on average, with equal scores only {asked_for['plain'][0]:.2f}: a miss costs 2, and the "
+        f"two best classes hold only {percent(two_best, 0)}. So it prefers equal scores, which name no class. Such a loss is "
+        "*not calibrated*: its minimum does not give the best set. The *calibrated* hinge compares the label with the (K+1)-th "
+        f"highest of *all* scores: {asked_for['calibrated'][1]:.2f} for the two best classes, "
+        f"{asked_for['calibrated'][0]:.2f} for equal scores.",
         "On a small garden with few frequent and many rare species the plain hinge reaches "
-        f"{TOP_5['top-K hinge']} % top-5 accuracy, cross-entropy {TOP_5['cross-entropy']} %. Its answers still "
-        f"differ: the most frequent set is that of {SAME_SET['top-K hinge']} % of the rows (95 % intervals). It "
-        f"moves {pulled['top-2 hinge']} of our five scores, "
-        f"cross-entropy {pulled['cross-entropy']}; but that is not why it learns less, as the next lesson shows.",
+        f"{TOP_5['top-K hinge']} % top-5 accuracy (95 % interval), cross-entropy {TOP_5['cross-entropy']} %. It does not give "
+        f"all rows the same set: its most frequent set is that of {SAME_SET['top-K hinge']} %. It moves "
+        f"{pulled['top-2 hinge']} of our five scores, cross-entropy {pulled['cross-entropy']}; that is not why it learns "
+        "less, as the next lesson shows.",
     )
     return Story(
         words,

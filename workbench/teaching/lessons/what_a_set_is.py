@@ -54,10 +54,10 @@ def tell(theme: Theme) -> Story:
     best = {organs: known[shown == organs].max(1).mean() for organs in ("flower", "bark", "flower+leaf")}
     picture = Picture(
         tuple(drawn(size) for size in range(1, MOST + 1)),
-        f"A photograph of a flower of the genus {genus}, and bars: how probable each of its {MOST} commonest species is.",
+        f"A photograph of a flower of the genus {genus}, and bars: how probable the {MOST} most probable species are.",
         sizes,
         tuple(
-            f"A set of {size} species holds the right one with probability {percent(held[size - 1], 0)}."
+            f"A set of {size} species contains the right one with probability {percent(held[size - 1], 0)}."
             for size in range(1, MOST + 1)
         ),
         secret=("probability",),
@@ -81,8 +81,8 @@ def tell(theme: Theme) -> Story:
     answer = (
         "No classifier beats the *posterior*: the probability of each class given all that the input shows. Here its best "
         f"single guess is correct {percent(posterior.max(), 0)} of the time. That is a property of the photograph; no "
-        "training changes it. What the best classifier still misses is the *Bayes risk*; the set that the posterior gives "
-        "is the *Bayes set*.",
+        "training changes it. The share of labels that even the best classifier misses is the *Bayes risk*; a set that is "
+        "made from the posterior is a *Bayes set*.",
         f"Over the whole garden, the best guess is correct for {percent(best['flower'], 0)} of photographs of a flower "
         f"alone, {percent(best['bark'], 0)} of bark alone, {percent(best['flower+leaf'], 0)} of a flower with a leaf. "
         "Inputs are not equally ambiguous: a good answer is **small when the input is clear and larger when it is not**.",
@@ -91,7 +91,8 @@ def tell(theme: Theme) -> Story:
     )
     question = Question(
         f"You see this flower and nothing else. {sharing} species have it, and the most frequent of them is right "
-        f"{percent(posterior.max(), 0)} of the time. How many must the answer hold to be right {percent(WANTED, 0)} of the time?",
+        f"{percent(posterior.max(), 0)} of the time. How many species must the set contain to be right {percent(WANTED, 0)} of "
+        "the time?",
         target=target,
         picture=picture,
     )

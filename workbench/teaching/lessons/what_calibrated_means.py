@@ -81,15 +81,15 @@ def tell(theme: Theme) -> Story:
         "**Calibrated probabilities**: of all answers given with 80 %, 80 % are correct. This is about *values*. It is "
         "measured on a network, and mended after training, for example by a temperature.",
         "**A calibrated loss**: its minimum, with enough data and a flexible network, puts the K most probable classes of "
-        "every row at the top. This is about the *order* of the scores, and it is proved of a loss. (*Calibration rows* "
-        "are neither: labelled rows that fit a conformal rule.)",
-        "Neither gives the other. A network trained with a calibrated loss, the noised hinge, has top-3 sets nearly as good "
-        f"as those of cross-entropy, {percent(noised[1])} against {percent(at_one[1])}, and probabilities that are off by "
+        "every row at the top. This is about the *order* of the scores: a theorem about the loss. (*Calibration rows* are a "
+        "third thing: the labelled rows that a conformal rule is fitted on.)",
+        "Neither implies the other. A network trained with a calibrated loss, the noised hinge, has top-3 sets nearly as good "
+        f"as those of cross-entropy, {percent(noised[1])} against {percent(at_one[1])}, but its probabilities are off by "
         f"{percent(noised[0])} against {percent(at_one[0])}. A classifier that ignores the photograph and states how "
-        f"frequent each species is has a calibration error of {percent(frequencies[0], 2)} and correct top-{K} sets for "
-        f"{percent(frequencies[1])}.",
-        "A *proper* loss, such as cross-entropy, is minimal at the true probabilities: in theory it gives both. Average-K "
-        "and conformal sets compare probabilities between rows, so they need more than a good order within each row.",
+        f"frequent each species is has a calibration error of {percent(frequencies[0], 2)}, and its top-{K} sets are correct for "
+        f"only {percent(frequencies[1])}.",
+        "A *proper* loss, such as cross-entropy, has its minimum at the true probabilities: in theory it gives both. Average-K "
+        "and conformal rules compare probabilities between rows, so a good order within each row is not enough for them.",
     )
     asked = "All scores are divided by T = 3. What happens to the confidences, and what to the top-3 sets?"
     return Story(words, Question(asked, choices, picture=picture), answer)

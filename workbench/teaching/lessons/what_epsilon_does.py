@@ -6,12 +6,13 @@ import numpy as np
 import plotly.graph_objects as go
 
 from workbench.figures.style import Theme
-from workbench.teaching.base import Choice, Lesson, Picture, Question, Story, axes, slider
+from workbench.teaching.base import Choice, Lesson, Picture, Question, Story, axes, signed, slider
 from workbench.teaching.machines import ladder
 from workbench.teaching.published_numbers import ALWAYS_THE_SAME, JUST_CALIBRATED, LETTERS, SAME_SET, TOP_5
 
 SCORES = (3.4, 3.2, 3.0, 1.6, 1.3, 1.0, 0.7, 0.4, 0.1, -0.2)
 K, LABEL = 3, 3  # the label is fourth, right below the three that sit at the top
+EPSILON = 0.7  # reaches across the gap, and the loss is still calibrated
 NAMES = tuple("label" if place == LABEL else f"{place + 1}." for place in range(len(SCORES)))
 
 
@@ -22,16 +23,6 @@ def pulls(epsilon: float) -> np.ndarray:
 
     gradient: np.ndarray = loss_gradients(ExactNoisedTopK(K=K, epsilon=epsilon), np.array([SCORES]), LABEL)[0]
     return 0.0 - gradient
-
-
-def signed(pull: float) -> str:
-    """A pull with its sign.
-
-    >>> signed(0.784), signed(-0.29), signed(-0.0)
-    ('+0.78', '−0.29', '0.00')
-    """
-    written = f"{pull:+.2f}".replace("-", "−")
-    return written if float(f"{pull:.2f}") else written[1:]
 
 
 def tell(theme: Theme) -> Story:
@@ -66,17 +57,17 @@ def tell(theme: Theme) -> Story:
         tuple(caption(place) for place in range(len(noise.values))),
     )
     limits = {size: largest_calibrated_epsilon(size) for size in (2, 3, 5)}
-    one = moved[noise.values.index(1.0)]
+    reaching = moved[noise.values.index(EPSILON)]
     words = (
         "The calibrated *top-K hinge* is (1 + s − s_y)₊: s_y is the score of the label, s the (K+1)-th highest of all "
         "scores, and (·)₊ cuts off below 0. Gradient descent pulls s_y up and s down.",
-        f"Ten classes, K = {K}. Three classes have high scores, as the most frequent classes of *long-tailed* data (few "
-        "classes with many images, many with few) soon do. The label has rank K + 1, below a gap.",
+        f"Ten classes, K = {K}. Three have high scores: training on *long-tailed* data (few classes with many images, many with "
+        "few) soon lifts the most frequent classes. The label has rank K + 1, below a gap.",
     )
     choices = (
         Choice(
             "It pulls the label up and pushes the third class down",
-            "The loss looks at place K + 1 only. The third class is never touched, nor are the other two.",
+            "The loss compares the label with the class of rank K + 1 only. The three at the top are never touched.",
         ),
         Choice(
             "It pulls the label up and pushes all others down",
@@ -84,26 +75,24 @@ def tell(theme: Theme) -> Story:
         ),
         Choice(
             "It moves nothing",
-            "Right: the class at place K + 1 is the label itself. One pull goes up, one down, on the same score, and "
-            "they cancel.",
+            "Right: the class of rank K + 1 is the label itself. One pull up and one down on the same score cancel.",
             right=True,
         ),
     )
     answer = (
-        "The label is stuck below the gap, which we call the **moat**, and the classes above are never pushed down.",
+        "So the label stays below the gap, and the classes above it are never pushed down.",
         "**ε is the scale of Gaussian noise added to the scores** before the (K+1)-th highest is taken; the loss is the mean "
-        f"over the noise. At ε = 1 the label is pulled by {signed(one[LABEL])} and the three at the top by "
-        f"{signed(one[:K].sum())} together: the noise reaches across the moat. More draws at the same ε do not; reach matters, "
-        "not the number of scores that move.",
-        "**Too little noise may stall.** On a small long-tailed garden, chosen because the effect shows there, ε = 0.2 ends "
-        f"at {TOP_5['noised, ε = 0.2']} % top-5 accuracy, with one and the same set for {SAME_SET['noised, ε = 0.2']} % of "
-        f"the rows; ε = 1 at {TOP_5['ε = 1']} %; cross-entropy at {TOP_5['cross-entropy']} %; the five most frequent "
-        f"species alone give {ALWAYS_THE_SAME} %. On letters with a milder tail nothing stalls: "
-        f"{LETTERS['noised, ε = 0.2']} % at ε = 0.2, {LETTERS['cross-entropy']} % with cross-entropy.",
-        "**Too much noise makes up the margin of 1 by itself**: K + 1 equal scores cost nothing, and the loss is no longer "
-        f"calibrated. That begins at ε = {limits[3]:.2f} for K = 3 and {limits[5]:.2f} for K = 5. There is room between: "
-        f"ε = 0.75 is calibrated and reaches {TOP_5[JUST_CALIBRATED]} %, annealing from 3 to 0.2 "
-        f"{TOP_5['**ε = anneal(3, 0.2)**']} %.",
+        f"over the noise. At ε = {EPSILON:g} the label is pulled by {signed(reaching[LABEL])} and the three at the top by "
+        f"{signed(reaching[:K].sum())} together: the noise reaches across the gap. More draws at the same ε reach no further.",
+        "**Too little noise may stall.** On a small long-tailed garden, chosen because the effect shows there, top-5 accuracy "
+        f"ends at {TOP_5['noised, ε = 0.2']} % with ε = 0.2 (95 % intervals), where {SAME_SET['noised, ε = 0.2']} % of the rows "
+        f"get the same set; cross-entropy at {TOP_5['cross-entropy']} %; the five most frequent species alone at "
+        f"{ALWAYS_THE_SAME:g} %. On letters with a milder tail nothing stalls: {LETTERS['noised, ε = 0.2']} % with ε = 0.2, "
+        f"{LETTERS['cross-entropy']} % with cross-entropy.",
+        "**Too much noise is wrong, too.** On average it pushes the (K+1)-th highest of K + 1 equal scores below them. From "
+        f"ε = {limits[3]:.2f} for K = 3 and {limits[5]:.2f} for K = 5 on, that lowers the loss by the whole margin of 1: equal "
+        "scores cost nothing, and the loss is no longer calibrated. There is room between: on the garden (K = 5) ε = 0.75 "
+        f"reaches {TOP_5[JUST_CALIBRATED]} %, annealing from 3 to 0.2 {TOP_5['**ε = anneal(3, 0.2)**']} %.",
     )
     return Story(
         words,
