@@ -11,7 +11,7 @@ import numpy as np
 
 from workbench.knobs import Knobbed
 from workbench.tables import LogitTable, checked_table
-from workbench.tables.links import log_losses
+from workbench.tables.links import check_same_link, log_losses
 from workbench.tables.map_reduce import over_parts
 from workbench.tables.ordering import column_order
 
@@ -36,11 +36,11 @@ class Recalibrator(Knobbed, ABC):
         """
         check_link(table, self)
         if client is None:
-            return self._fit(judged_rows(table))
+            return replace(self._fit(judged_rows(table)), link=table.link)
         from workbench.cluster import on
 
         with on(client):
-            return self._fit(judged_rows(table))
+            return replace(self._fit(judged_rows(table)), link=table.link)
 
     @abstractmethod
     def _fit(self, table: LogitTable) -> FittedRecalibrator:
@@ -56,6 +56,13 @@ class FittedRecalibrator(ABC):
     after: float = field(kw_only=True)
     # Of the columns that it was fitted on, where it has something per class.
     class_names: tuple[str, ...] | None = field(default=None, kw_only=True)
+    link: str | None = field(default=None, kw_only=True)  # of the scores that it was fitted on; None takes every one
+    link_constant: ClassVar[None] = None  # a quasibinary table cannot be recalibrated
+
+    def check(self, table: LogitTable) -> None:
+        """An error unless scores of this kind can be changed, and are read as those it was fitted on."""
+        check_link(table, self.recalibrator)
+        check_same_link(self, table)
 
     @abstractmethod
     def __call__(self, table: LogitTable) -> LogitTable:
@@ -83,7 +90,7 @@ class FittedScaling(FittedRecalibrator):
         return float(1 / self.scale)
 
     def __call__(self, table: LogitTable) -> LogitTable:
-        check_link(table, self.recalibrator)
+        self.check(table)
         for fitted in (self.scale, self.shift):
             if fitted.ndim and len(fitted) != table.n_classes:
                 raise ValueError(f"the scaling was fitted on {len(fitted)} classes and the table has {table.n_classes}")

@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from workbench.calibration.base import FittedRecalibrator, Recalibrator, check_link, label_shares, mean_loss
+from workbench.calibration.base import FittedRecalibrator, Recalibrator, label_shares, mean_loss
 from workbench.progress import slow
 from workbench.tables import LogitTable
 from workbench.tables.map_reduce import over_parts
@@ -56,7 +56,7 @@ class FittedMaps(FittedRecalibrator):
     weight: float
 
     def __call__(self, table: LogitTable) -> LogitTable:
-        check_link(table, self.recalibrator)
+        self.check(table)
         if len(self.maps) != table.n_classes:
             raise ValueError(f"the maps were fitted on {len(self.maps)} classes and the table has {table.n_classes}")
         order = self.order(table.class_names)

@@ -155,7 +155,7 @@ class FittedAggregate(FittedPerClass):
     def p_values(self, table: LogitTable) -> np.ndarray:
         """(n, L) the p-value of every class for the object of each row."""
         p_values = np.empty((table.n, table.n_classes))
-        for rows, values in self.for_columns(table.class_names)._of_objects(table):
+        for rows, values in self.for_table(table)._of_objects(table):
             p_values[rows] = values[:, None]
         return p_values
 

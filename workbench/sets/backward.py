@@ -24,7 +24,7 @@ class FittedBackward(FittedRule):
 
     def promises(self, table: LogitTable) -> np.ndarray:
         """(n,) the coverage 1 − α̃ that is promised for the set of each row; its mean is promised of all rows."""
-        K = self.rule.K  # type: ignore[attr-defined]
+        K = self.for_table(table).rule.K  # type: ignore[attr-defined]
         if table.n_classes <= K:
             return np.ones(table.n)
         next_largest = [-np.partition(-block, K, axis=1)[:, K].astype(np.float64) for block in table.blocks()]

@@ -18,7 +18,8 @@ from workbench.sets.coverage_band import promise_text
 from workbench.sets.prediction_sets import PredictionSets
 from workbench.sets.thresholds import rounded_up
 from workbench.tables import LogitTable, checked_table
-from workbench.tables.links import LINKS
+from workbench.tables.groups import classes_by
+from workbench.tables.links import LINKS, check_same_link
 from workbench.tables.ordering import column_order, most_probable
 from workbench.warning_capture import warn
 
@@ -110,11 +111,11 @@ class Rule(Knobbed):
             A new object: the rule and what it learned.
         """
         if client is None:
-            return self._fit(checked_table(table))
+            return self._fit(checked_table(table)).with_link_of(table)
         from workbench.cluster import on
 
         with on(client):
-            return self._fit(checked_table(table))
+            return self._fit(checked_table(table)).with_link_of(table)
 
     def _fit(self, table: LogitTable) -> FittedRule:
         """The fitted rule; `fit` calls it with a checked table."""
@@ -150,6 +151,12 @@ class FittedRule:
     threshold: Any  # float, (L,) or None
     n_classes: int
     class_names: tuple[str, ...] | None  # of the columns it was fitted on, where the table had names
+    link: str | None = field(default=None, kw_only=True)  # of the probabilities it was fitted on
+    link_constant: float | None = field(default=None, kw_only=True)
+
+    def with_link_of(self, table: LogitTable) -> Self:
+        """The same, fitted on probabilities of the link of this table; a rule that needs no fit takes every link."""
+        return replace(self, link=table.link, link_constant=table.link_constant) if self.rule.needs_fit else self
 
     def __call__(self, table: LogitTable) -> PredictionSets:
         """The sets of the rows of a table; warns if some are empty, or if a promise is kept by every class alone."""
@@ -177,9 +184,7 @@ class FittedRule:
 
     def sets(self, table: LogitTable) -> PredictionSets:
         """The sets of the rows of a table, without these warnings."""
-        if checked_table(table).n_classes != self.n_classes:
-            raise ValueError(f"the rule was fitted on {self.n_classes} classes and the table has {table.n_classes}")
-        fitted = self.for_columns(table.class_names)
+        fitted = self.for_table(table)
         return PredictionSets(table, fitted, RuleMask(table, fitted, fitted.row_values(table)))
 
     @property
@@ -192,12 +197,16 @@ class FittedRule:
         """Whether a set is every class whose probability reaches `threshold`, and nothing else."""
         return type(self.rule).mask is Rule.mask
 
-    def for_columns(self, class_names: tuple[str, ...] | None) -> Self:
-        """The same rule for a table whose columns are these classes: what was fitted per class follows their names.
+    def for_table(self, table: LogitTable) -> Self:
+        """The same rule for the columns of a table: what was fitted per class follows the names of the classes.
 
         Raises:
-            ValueError: the classes are others than those it was fitted on.
+            ValueError: the classes, or the link of the probabilities, are others than those it was fitted on.
         """
+        if checked_table(table).n_classes != self.n_classes:
+            raise ValueError(f"the rule was fitted on {self.n_classes} classes and the table has {table.n_classes}")
+        check_same_link(self, table)
+        class_names = table.class_names
         if not self.per_class or None in (class_names, self.class_names) or class_names == self.class_names:
             return self
         return self.reordered(column_order(self.class_names, class_names))  # type: ignore[arg-type]
@@ -207,6 +216,10 @@ class FittedRule:
         names = None if self.class_names is None else tuple(self.class_names[j] for j in order)
         threshold = self.threshold[order] if np.shape(self.threshold) == (self.n_classes,) else self.threshold
         return replace(self, threshold=threshold, class_names=names)
+
+    def class_groups(self, table: LogitTable) -> tuple[np.ndarray, tuple[str, ...]]:
+        """The group of each class, as a code, and the names of the groups: those of the table, or its own."""
+        return classes_by(table, "groups")
 
     def row_values(self, table: LogitTable) -> np.ndarray | None:
         """(n,) what the rule knows of each row beside its probabilities, such as its own threshold; None for most rules."""

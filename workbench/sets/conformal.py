@@ -251,6 +251,9 @@ class FittedLimit(FittedRule):
     def excludes(self) -> bool:
         return self.rule.guarantee != "size" and bool(np.isfinite(self.limit).all())
 
+    def class_groups(self, table: LogitTable) -> tuple[np.ndarray, tuple[str, ...]]:
+        return self.score.class_groups or super().class_groups(table)
+
     def reordered(self, order: np.ndarray) -> Self:
         limit = self.limit[order] if np.shape(self.limit) == (self.n_classes,) else self.limit
         return replace(super().reordered(order), score=self.score.reordered(order), limit=limit)
@@ -310,7 +313,7 @@ class FittedConformalRule(FittedLimit):
 
     def p_values(self, table: LogitTable) -> np.ndarray:
         """(n, L) the conformal p-value of every class: a class is in the set of a confidence iff p > 1 − confidence."""
-        fitted = self.for_columns(table.class_names)
+        fitted = self.for_table(table)
         scores = np.concatenate([fitted.score.of_classes(Block(table, rows)) for rows in table.spans()])
         return fitted.p_values_of(scores, table)
 
@@ -388,4 +391,4 @@ class LAC(ConformalRule):
         threshold = falling[np.argmax(enough)] if enough.any() else falling[-1]
         return FittedConformalRule(
             self, float(threshold), posterior.n_classes, posterior.class_names, IMPROBABILITY, -float(threshold), None
-        )
+        ).with_link_of(posterior)

@@ -121,7 +121,7 @@ class FittedFuzzy(FittedConformalRule):
         return {} if self.calibration is None else {"": len(np.unique(self.calibration.held_out[0]))}
 
     def p_values(self, table: LogitTable) -> np.ndarray:
-        fitted, calibration = self.for_columns(table.class_names), self.calibration
+        fitted, calibration = self.for_table(table), self.calibration
         order = np.arange(self.n_classes)
         if fitted is not self:
             order = column_order(self.class_names, table.class_names)  # type: ignore[arg-type]

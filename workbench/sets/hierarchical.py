@@ -23,6 +23,7 @@ class NodeScore(Score):
 
     leaf: Score  # of single classes
     codes: np.ndarray  # (L,) the group of every class
+    group_names: tuple[str, ...]
     n_nodes: int
 
     @cached_property
@@ -56,6 +57,10 @@ class NodeScore(Score):
     def per_class(self) -> bool:
         return True
 
+    @property
+    def class_groups(self) -> tuple[np.ndarray, tuple[str, ...]]:
+        return self.codes, self.group_names
+
 
 def order_statistic(values: np.ndarray, k: int) -> np.ndarray:
     """(rows, 1) the (k + 1)-th smallest value of each row; infinite where there are not so many."""
@@ -76,7 +81,8 @@ class Hierarchical(ScoredRule):
     still more than `n_nodes`, the answer is every class. With `n_nodes` 1 it is the smallest node that holds them: a species, a
     genus, or everything. Covers grow with the score, so that the promise is exact for them, and not only for what they cover.
 
-    Groups are those of the table (`groups`). `sets.sizes` counts classes, `sets.node_counts` names; `sets.nodes(i)` gives them.
+    Groups are those of the table that it is fitted on (`groups`). `sets.sizes` counts classes, `sets.node_counts` names;
+    `sets.nodes(i)` gives them.
 
     >>> p = [[0.5, 0.4, 0.1, 0.0], [0.9, 0.04, 0.03, 0.03]] * 5
     >>> names, genera = ["red oak", "white oak", "field maple", "sugar maple"], ["oak", "oak", "maple", "maple"]
@@ -101,5 +107,4 @@ class Hierarchical(ScoredRule):
     min_size: int = min_size_knob()
 
     def scorer(self, table: LogitTable) -> Score:
-        codes, _ = classes_by(table, "groups")
-        return NodeScore(super().scorer(table), codes, self.n_nodes)
+        return NodeScore(super().scorer(table), *classes_by(table, "groups"), self.n_nodes)

@@ -133,15 +133,20 @@ class PredictionSets:
         probabilities = self.table.probabilities(row)
         return _in_order(probabilities, self.table.scores[row], self.marks(probabilities, row))
 
+    @property
+    def class_groups(self) -> tuple[np.ndarray, tuple[str, ...]]:
+        """The group of each class, as a code, and the names of the groups: those the rule was fitted with, or the table's."""
+        return classes_by(self.table, "groups") if self.rule is None else self.rule.class_groups(self.table)
+
     @cached_property
     def node_counts(self) -> np.ndarray:
         """(n,) how few names write each set: every class, a whole group, or a single class count one."""
-        columns = GroupedColumns.of(classes_by(self.table, "groups")[0])
+        columns = GroupedColumns.of(self.class_groups[0])
         return np.concatenate(list(over_parts(self.table, nodes_counted, self.mask_to_send, columns)))
 
     def nodes(self, i: int) -> list[str]:
         """The names that write the set of row i: groups that are in it as a whole, and single classes, most probable first."""
-        codes, group_names = classes_by(self.table, "groups")
+        codes, group_names = self.class_groups
         members, class_names = self.members(i)[0], self.table.named_classes()
         if len(members) == self.table.n_classes:
             return ["every class"]

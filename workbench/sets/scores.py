@@ -57,6 +57,11 @@ class Score:
         """Whether the score has parameters per class."""
         return False
 
+    @property
+    def class_groups(self) -> tuple[np.ndarray, tuple[str, ...]] | None:
+        """The group of each class, as a code, and the names of the groups, where the score reads them."""
+        return None
+
 
 @dataclass(frozen=True, eq=False)
 class OwnScore(Score):

@@ -17,6 +17,7 @@ from workbench.store.runs import StoredRun
 from workbench.store.store import Store, chosen_store, write_record
 from workbench.tables import LogitTable
 from workbench.tables.checks import NO_LABEL, lies_in_shards, listed
+from workbench.tables.links import check_same_link
 from workbench.tables.partial import PartialTable
 
 Rows = TypeVar("Rows", LogitTable, PartialTable)  # a table whose rows can be split
@@ -77,6 +78,7 @@ def keep_tables(
 def _two_tables(val: LogitTable, test: LogitTable) -> tuple[LogitTable, LogitTable, str]:
     """Rows to fit rules on and rows to judge them, and what was noted; an error if the ones hold the others."""
     test, note = with_classes_of(val, test)
+    check_same_link(val, test)
     n_shared = min(val.n, test.n) if val.key == test.key else _shared_rows(val, test)
     if n_shared == min(val.n, test.n):
         raise ValueError(

@@ -7,6 +7,7 @@ is computed in. Scores come in as float32 or float64 and probabilities leave in 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 
@@ -113,6 +114,41 @@ LINKS: dict[str, Callable[[np.ndarray, float | None], np.ndarray]] = {
     "identity": identity,
     "sparsemax": sparsemax,
 }
+
+
+class Linked(Protocol):
+    """A table, or what was fitted on one: it knows the link of the probabilities; None where it does not matter."""
+
+    @property
+    def link(self) -> str | None: ...
+
+    @property
+    def link_constant(self) -> float | None: ...
+
+
+def check_same_link(fitted: Linked, given: Linked) -> None:
+    """An error where probabilities are read through another link than those of a fit: thresholds mean something else there.
+
+    Raises:
+        ValueError: the links, or the constants of the quasibinary link, differ.
+    """
+    if fitted.link is None or (fitted.link, fitted.link_constant) == (given.link, given.link_constant):
+        return
+    if "identity" in (fitted.link, given.link):
+        remedy = "take both as probabilities, LogitTable.from_probabilities(table.probabilities(), table.labels)"
+    elif fitted.link == "quasibinary":
+        remedy = f"read it by table.with_link('quasibinary', {fitted.link_constant!r})"
+    else:
+        remedy = f"read it by table.with_link({fitted.link!r})"
+    raise ValueError(
+        f"fitted on probabilities of the {_described(fitted)} and this table has the {_described(given)}, where the same "
+        f"number means something else; {remedy}, or fit on rows with its link"
+    )
+
+
+def _described(linked: Linked) -> str:
+    constant = f" with log C = {linked.link_constant:g}" if linked.link_constant is not None else ""
+    return f"{linked.link} link{constant}"
 
 
 def has_likelihood(link: str, many_labels: bool) -> bool:

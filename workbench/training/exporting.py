@@ -20,6 +20,7 @@ from workbench.optional_dependencies import check_installed
 from workbench.sets import AverageK, FittedRule, Rule, TopK
 from workbench.sets.base import dtype_threshold
 from workbench.store.runs import WEIGHTS
+from workbench.tables.links import check_same_link
 from workbench.training.features import stored_weights
 from workbench.training.predicting import fitted_rule, input_format, logits
 
@@ -136,6 +137,7 @@ def _described(trained: TrainedRun, fitted: FittedRule) -> dict[str, Any]:
     """Return the content of `bundle.json`: a set has every class above the threshold, and the first `min_size`."""
     table, form, network = trained.tables["val"], input_format(trained), trained.model
     files = {"resize": form.resize, "size": form.input_shape[0]} if form.resize else None
+    check_same_link(fitted, table)
     threshold, min_size = _cut(fitted)
     return {
         "format": FORMAT,

@@ -28,6 +28,7 @@ from workbench.metrics.rows import RowFilter
 from workbench.optional_dependencies import check_installed
 from workbench.sets import PredictionSets, Rule, SetIndex
 from workbench.tables import LogitTable, checked_table
+from workbench.tables.links import check_same_link
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
@@ -82,6 +83,7 @@ def explore(
     """
     if checked_table(val).n_classes != checked_table(test).n_classes:
         raise ValueError(f"val has {val.n_classes} classes and test {test.n_classes}; they must have the same ones")
+    check_same_link(val, test)
     test.checked_labels()
     chosen = usual_taus(val, test) if taus is None else _checked_taus(taus)
     val_index, test_index = SetIndex(val, K_max, step), SetIndex(test, K_max, step)

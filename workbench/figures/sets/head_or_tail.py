@@ -18,6 +18,7 @@ from workbench.sets import SetIndex
 from workbench.sets.prevalence import AdjustedTable, class_weights
 from workbench.tables import LogitTable, checked_table
 from workbench.tables.groups import training_images
+from workbench.tables.links import check_same_link
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
@@ -79,6 +80,7 @@ def head_or_tail(
 
 def _curve(val: LogitTable, test: LogitTable, tau: float, K_max: float, step: float) -> pd.DataFrame:
     """One line: the thresholds are fitted on `val`."""
+    check_same_link(val, test)
     fitting, judging = (_index(table, tau, K_max, step) for table in (val, test))
     curve = judging.curve(fitting.thresholds).assign(tau=tau, K=fitting.K_values)
     renamed = curve.rename(columns={"accuracy": "coverage", "macro_accuracy": "macro_coverage"})

@@ -13,6 +13,7 @@ from workbench.figures.base import Figure, Move, Places, checked_index, counted,
 from workbench.figures.snippet import Code
 from workbench.figures.style import Theme
 from workbench.sets import SetIndex
+from workbench.tables.links import check_same_link
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
@@ -47,6 +48,7 @@ def size_against_threshold(val: SetIndex, test: SetIndex, threshold: float | Non
     if threshold is not None and not threshold > 0:
         raise ValueError(f"threshold = {threshold:g} has no place on a logarithmic axis; give one above 0")
     val, test = checked_index(val), checked_index(test)
+    check_same_link(val.table, test.table)
     of_K = np.unique(val.thresholds[val.thresholds > 0])
     lowest, highest = (of_K[0], of_K[-1]) if len(of_K) else (0.5, 0.5)
     thresholds = np.unique([*of_K, *np.geomspace(min(highest, 1), 1, ABOVE), lowest])
