@@ -41,6 +41,7 @@ from workbench.progress import slow
 from workbench.sets import PredictionSets, Rule, Threshold, checked_rule
 from workbench.store.imported_tables import with_classes_of
 from workbench.tables import LogitTable, checked_table
+from workbench.tables.objects import objects_of_rows, split_rows
 
 
 def compare(
@@ -378,9 +379,10 @@ def _measured(
     checked_rule(rule)
     tables = _checked(tables)
     if val is None and rule.needs_fit:
-        halves = {name: table.split(seed=seed) for name, table in tables.items()}
-        val = {name: first for name, (first, _) in halves.items()}
-        tables = {name: second for name, (_, second) in halves.items()}
+        one = next(filter(objects_of_rows, tables.values()), next(iter(tables.values())))  # the same rows in all
+        fitting, judging = split_rows(one, 0.5, seed)
+        val = {name: table.rows(fitting) for name, table in tables.items()}
+        tables = {name: table.rows(judging) for name, table in tables.items()}
     if val is not None and not isinstance(val, Mapping):
         raise ValueError(f"val is a {type(val).__name__}; give {{name: table}}, one for each of the tables")
     if val is not None and set(val) != set(tables):

@@ -16,6 +16,7 @@ from workbench.progress import slow
 from workbench.sets import RULES, AverageK, FittedRule, Rule, TopK, checked_rule, rule_from_text
 from workbench.tables import LogitTable, checked_table
 from workbench.tables.groups import WITHOUT_LABEL, rows_by
+from workbench.tables.objects import objects_of_rows
 from workbench.warning_capture import warn
 
 PROBABILITIES = "probabilities"  # the column of metrics that need no rule
@@ -92,10 +93,12 @@ def report(
         rules = [rules]
     rules = [rule if isinstance(rule, FittedRule) else checked_rule(rule) for rule in dict.fromkeys(rules)]
     if val is None and any(isinstance(rule, Rule) and rule.needs_fit for rule in rules):
+        objects = objects_of_rows(table)
         val, table = table.split(seed=seed)
         warn(
-            f"rules were fitted on {val.n} rows drawn from this table and evaluated on the other {table.n}; "
-            "give val= to fit them on rows of your own",
+            f"rules were fitted on {val.n} rows drawn from this table and evaluated on the other {table.n}"
+            + (f" (rows of one object stay together, by {objects.by})" if objects else "")
+            + "; give val= to fit them on rows of your own",
             stacklevel=2,
         )
     fitted = [rule.fit(table if val is None else val) if isinstance(rule, Rule) else rule for rule in rules]

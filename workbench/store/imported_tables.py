@@ -18,6 +18,7 @@ from workbench.store.store import Store, chosen_store, write_record
 from workbench.tables import LogitTable
 from workbench.tables.checks import NO_LABEL, lies_in_shards, listed
 from workbench.tables.links import check_same_link
+from workbench.tables.objects import n_shared_objects, objects_of_rows
 from workbench.tables.partial import PartialTable
 
 Rows = TypeVar("Rows", LogitTable, PartialTable)  # a table whose rows can be split
@@ -40,14 +41,31 @@ def val_and_test(table: Rows) -> tuple[Rows, Rows, str]:
         if fit.any() and judge.any():
             note = f"Rules are fitted on the {fit.sum()} rows of split val and evaluated on the {judge.sum()} rows of split test"
             left_out = int((~fit & ~judge).sum())
-            return (
-                table.rows(fit),
-                table.rows(judge),
-                f"{note}; {left_out} others are left out." if left_out else f"{note}.",
-            )
+            note = f"{note}; {left_out} others are left out." if left_out else f"{note}."
+            val, test = table.rows(fit), table.rows(judge)
+            return val, test, " ".join(filter(None, (note, note_of_shared_objects(val, test))))
         if (words == "train").any() and not (words == "train").all():
-            return *table.rows(words != "train").split(), f"{SPLIT_NOTE} Rows of split train are left out."
-    return *table.split(), SPLIT_NOTE
+            table = table.rows(words != "train")
+            return *table.split(), f"{split_note(table)} Rows of split train are left out."
+    return *table.split(), split_note(table)
+
+
+def split_note(table: Rows) -> str:
+    """How one table is split in halves."""
+    objects = objects_of_rows(table)
+    if objects is None:
+        return SPLIT_NOTE
+    return (
+        f"One table was given: rules are fitted on the rows of a random half of its {objects.count} objects ({objects.by}) and "
+        "evaluated on those of the other half."
+    )
+
+
+def note_of_shared_objects(val: Rows, test: Rows) -> str:
+    """A warning about objects with rows to fit on and rows to judge on; "" if there are none."""
+    if not (n_shared := n_shared_objects(val, test)):
+        return ""
+    return f"{n_shared} objects have rows to fit on and rows to judge on, which flatters the rules."
 
 
 def keep_tables(
@@ -88,7 +106,8 @@ def _two_tables(val: LogitTable, test: LogitTable) -> tuple[LogitTable, LogitTab
     shared = (
         f"{n_shared} of the {test.n} rows to judge on are rows to fit on, too: they have the same scores and label."
     )
-    return val, test, " ".join(filter(None, (note, shared if n_shared else "")))
+    notes = (note, shared if n_shared else "", note_of_shared_objects(val, test))
+    return val, test, " ".join(filter(None, notes))
 
 
 def _shared_rows(val: LogitTable, test: LogitTable) -> int:

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from workbench.tables.checks import NO_LABEL, SUM_TOLERANCE, checked_names, labels_from, listed
+from workbench.tables.objects import split_rows
 from workbench.tables.table import LogitTable
 
 MOST_CLASSES = 10**6  # where classes are numbers and a file does not say how many there are
@@ -202,12 +203,9 @@ class PartialTable:
         )
 
     def split(self, fraction: float = 0.5, seed: int = 0) -> tuple[Self, Self]:
-        """Two tables of different rows, drawn at random, the first with that fraction of them."""
-        n_first = round(fraction * self.n)
-        if not 0 < n_first < self.n:
-            raise ValueError(f"fraction = {fraction} of {self.n} rows leaves one side empty; give more rows")
-        shuffled = np.random.default_rng(seed).permutation(self.n)
-        return self.rows(np.sort(shuffled[:n_first])), self.rows(np.sort(shuffled[n_first:]))
+        """Two tables of different rows, drawn at random, the first with that fraction of them, as those of `LogitTable`."""
+        first, second = split_rows(self, fraction, seed)
+        return self.rows(first), self.rows(second)
 
     def in_words(self) -> str:
         """The numbers of rows and of listed classes, as text."""

@@ -33,6 +33,7 @@ from workbench.tables.checks import (
     warn_of_probabilities,
 )
 from workbench.tables.links import LINKS, sparse_top
+from workbench.tables.objects import split_rows
 from workbench.tables.texts import checked_texts
 
 Span = slice  # in the class `slice` is a method
@@ -379,18 +380,17 @@ class LogitTable:
         """Two tables of different rows, drawn at random, the first with that fraction of them; each keeps the row order,
         and its ids say which rows of this table it has.
 
-        Fit on one, measure on the other: the clean way to a promise about rows that chose nothing.
+        Fit on one, measure on the other: the clean way to a promise about rows that chose nothing. Rows of one object (an
+        attribute such as `object` or `plant_id`, or ids that repeat) stay together; the fraction is of objects then.
+
+        >>> table = LogitTable(np.zeros((4, 2)), attributes={"plant_id": [7, 7, 8, 8]})
+        >>> [half.attributes["plant_id"].tolist() for half in table.split()]
+        [[8, 8], [7, 7]]
         """
         if not (isinstance(fraction, numbers.Real) and 0 < fraction < 1):
             raise ValueError(f"fraction = {fraction!r}; give a number between 0 and 1")
-        n_first = round(fraction * self.n)
-        if not 0 < n_first < self.n:
-            raise ValueError(
-                f"fraction = {fraction} of {self.n} rows leaves one side empty; give more rows, a fraction that leaves both "
-                "sides some, or two tables instead of one"
-            )
-        shuffled = np.random.default_rng(seed).permutation(self.n)
-        return self.rows(np.sort(shuffled[:n_first])), self.rows(np.sort(shuffled[n_first:]))
+        first, second = split_rows(self, float(fraction), seed)
+        return self.rows(first), self.rows(second)
 
     def probabilities(self, rows: Any = ALL_ROWS) -> np.ndarray:
         """(rows, L) after the link, float32 or float64. All rows at once take n·L numbers of memory: prefer `blocks`."""

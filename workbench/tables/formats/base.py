@@ -18,8 +18,6 @@ LABELS = ("labels", "label", "y", "y_true", "target", "targets", "truth", "groun
 CLASS_NAMES = ("class_names", "classes", "names", "species")
 IDS = ("ids", "id", "image_id", "image", "file", "filename")
 TRAINING_LABELS = ("train_labels", "train_y", "y_train", "training_labels", "train_targets")
-# Several rows of one object, such as photographs of one plant: an attribute of rows, never a class.
-OBJECTS = ("object", "object_id", "observation", "observation_id", "plant_id", "individual", "specimen", "patient_id")
 GROUPS = ("groups", "superclass", "superclasses", "genus")
 TEXTS = {
     "texts": ("texts", "text", "sentence", "document"),

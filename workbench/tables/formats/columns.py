@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from workbench.tables.checks import listed
-from workbench.tables.formats.base import IDS, LABELS, LINK, OBJECTS, SCORES, Column, StoredArray
+from workbench.tables.formats.base import IDS, LABELS, LINK, SCORES, Column, StoredArray
+from workbench.tables.objects import OBJECTS
 
 
 class Roles(NamedTuple):
