@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -140,3 +141,45 @@ def test_the_class_around_which_sets_are_shared_is_a_number_or_a_name():
         wb.figures.shared_sets(sets, around=1.5)
     with pytest.raises(ValueError, match="no class is called so"):
         wb.figures.shared_sets(sets, around="yew")
+
+
+VOTES = {str(task): {str(worker): (task + worker) % 3 for worker in range(4)} for task in range(24)}
+
+
+def votes_in(folder: Path, name: str) -> Path:
+    """The same votes as a folder of peerannot, its answers alone, or a spreadsheet with a time beside each."""
+    path = folder / name
+    if path.suffix == ".csv":
+        lines = [f"{task},{worker},{label},12:30" for task, given in VOTES.items() for worker, label in given.items()]
+        path.write_text("\n".join(["task,worker,label,time", *lines]))
+    elif path.suffix == ".json":
+        path.write_text(json.dumps(VOTES))
+    else:
+        path.mkdir()
+        (path / "answers.json").write_text(json.dumps(VOTES))
+    return path
+
+
+@pytest.mark.parametrize("name", ["peerannot", "answers.json", "votes.csv"])
+def test_a_file_of_votes_is_not_taken_for_scores(tmp_path, capsys, name):
+    path = votes_in(tmp_path, name)
+    assert len(wb.import_any(path)) == 96
+    with pytest.raises(ValueError, match=r"votes of annotators, not scores.*import_votes"):
+        wb.import_table(path)
+    for command in (["import", str(path)], ["evaluate", str(path)], ["sets", str(path), "--rule", "LAC(0.8)"]):
+        assert main(command) == 2
+        assert f"{name} holds votes of annotators, not scores" in capsys.readouterr().err
+
+
+def test_scores_beside_a_user_are_scores(tmp_path):
+    frame().assign(id=range(24), user="ann").to_csv(tmp_path / "scores.csv", index=False)
+    table = wb.import_any(tmp_path / "scores.csv")
+    assert table.class_names == tuple(NAMES)
+    assert table.attributes["user"].tolist() == ["ann"] * 24
+
+
+def test_lists_that_hold_every_class_of_each_row_are_read(tmp_path):
+    order = np.argsort(-P, axis=1)
+    np.savez(tmp_path / "topk.npz", indices=order, values=np.take_along_axis(P, order, axis=1), labels=LABELS)
+    table = wb.import_any(tmp_path / "topk.npz", n_classes=4)
+    assert np.allclose(table.label_probabilities, P[np.arange(24), LABELS])

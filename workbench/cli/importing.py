@@ -70,7 +70,8 @@ IMPORT = Command(
     Import a file of scores and, if it has them, labels. The app then lists it like any run.
     Formats: {" ".join(SUFFIXES)}. Pickle is never loaded. One file is split by its column or array
     `split` (val, test) if there is one, else into random halves: one fits rules, the other evaluates them. Rows of one
-    object (a column such as `plant_id`, or ids that repeat) stay in one half. Two files are the validation and the test rows. Sharded tables are not copied: the run refers to them.
+    object (a column such as `plant_id`, or ids that repeat) stay in one half. Two files are the validation and the test
+    rows. Sharded tables are not copied: the run refers to them.
     """,
     _options,
     _run,

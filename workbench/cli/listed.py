@@ -22,6 +22,7 @@ def evaluate_listed(options: Options, rules: list[Rule]) -> pd.DataFrame | None:
     from workbench.sets import PredictionSets
     from workbench.sets.imports import import_any
     from workbench.tables.partial import PartialTable
+    from workbench.tables.vote_files import refuse_votes
 
     found = import_any(options.what, **file_arguments(options))
     if isinstance(found, PartialTable):
@@ -29,7 +30,7 @@ def evaluate_listed(options: Options, rules: list[Rule]) -> pd.DataFrame | None:
     if isinstance(found, PredictionSets):
         return _judged(found, options)
     if isinstance(found, pd.DataFrame):
-        raise ValueError(f"{options.what} holds votes, not scores; workbench data {options.what} describes them")
+        refuse_votes(options.what)
     return None
 
 

@@ -165,7 +165,7 @@ def import_any(
     is_json = format_of(path) is JSON
     contents = None if is_json else contents_at(path, room=room)
     found = of_json(path) if contents is None else of_contents(contents)
-    if found is None or (found.with_probabilities and not found.are_sets and _lists_all(found)):
+    if found is None or (contents is None and found.with_probabilities and not found.are_sets and _lists_all(found)):
         nothing = dict.fromkeys(("scores", "labels", "link", "link_constant"))
         return import_table(path) if contents is None else table_from(path, contents, room, nothing)
     if found.with_probabilities and not found.are_sets:

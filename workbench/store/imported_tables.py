@@ -56,8 +56,8 @@ def split_note(table: Rows) -> str:
     if objects is None:
         return SPLIT_NOTE
     return (
-        f"One table was given: rules are fitted on the rows of a random half of its {objects.count} objects ({objects.by}) and "
-        "evaluated on those of the other half."
+        f"One table was given: rules are fitted on the rows of a random half of its {objects.n_objects} objects "
+        f"({objects.by}) and evaluated on those of the other half."
     )
 
 

@@ -17,6 +17,7 @@ from workbench.tables.formats.numpy_files import holds_arrays, read_array_folder
 from workbench.tables.formats.opening import contents_at, damaged
 from workbench.tables.shards import holds_shards
 from workbench.tables.table import LogitTable
+from workbench.tables.vote_files import refuse_votes
 
 
 def import_table(
@@ -72,6 +73,8 @@ def import_table(
     if holds_shards(source):
         return _saved(source, **options)
     path = Path(source)
+    if scores is None:
+        refuse_votes(path)
     if path.is_dir() and not (path / "table.json").exists() and holds_arrays(path):
         return table_from(path, read_array_folder(path), Room(2**62), options)
     if path.is_dir():

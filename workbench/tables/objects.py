@@ -32,7 +32,7 @@ class Objects(NamedTuple):
     names: frozenset[str]
 
     @property
-    def count(self) -> int:
+    def n_objects(self) -> int:
         """Number of objects."""
         return int(self.codes.max()) + 1
 
@@ -77,7 +77,7 @@ def split_rows(table: Rows, fraction: float, seed: int) -> tuple[np.ndarray, np.
     codes = np.arange(table.n) if objects is None else objects.codes
     n_objects, given = table.n, f"{table.n} rows"
     if objects is not None:
-        n_objects, given = objects.count, f"{objects.count} objects ({objects.by}) with {table.n} rows"
+        n_objects, given = objects.n_objects, f"{objects.n_objects} objects ({objects.by}) with {table.n} rows"
     n_first = round(fraction * n_objects)
     if not 0 < n_first < n_objects:
         raise ValueError(

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from workbench.tables.checks import listed
 from workbench.tables.formats.opening import contents_at
 from workbench.tables.table import LogitTable
 from workbench.untrusted_files import read_json
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 COLUMNS = {
     "item": ("item", "task", "task_id", "row", "id", "image", "image_id", "file", "filename", "observation"),
     "user": ("user", "worker", "worker_id", "annotator", "annotator_id", "person", "rater"),
     "label": ("label", "answer", "vote", "class", "species"),
 }
+FIRST_LINES = 1000  # of a file, by which votes are told from scores
 ANSWERS, METADATA = "answers.json", "metadata.json"  # of a folder of peerannot
 
 
@@ -43,6 +47,8 @@ def import_votes(source: Any) -> pd.DataFrame:
         >>> import_votes(path).to_dict("list")
         {'item': ['0', '0', '1'], 'user': ['7', '9', '7'], 'label': [1, 0, 1]}
     """
+    import pandas as pd
+
     if isinstance(source, pd.DataFrame):
         return _renamed(source, "frame")
     path = Path(source)
@@ -67,8 +73,27 @@ def holds_votes(source: Any) -> bool:
     if path.suffix.lower() not in (".csv", ".tsv") or not path.is_file():
         return False
     with path.open(encoding="utf-8", errors="replace") as file:
-        names = {name.strip().lower() for name in file.readline().replace("\t", ",").replace(";", ",").split(",")}
-    return all(names & set(known) for known in COLUMNS.values()) and bool(names & set(COLUMNS["user"]))
+        header, *lines = ([cell.strip() for cell in _cells(line)] for line in islice(file, FIRST_LINES))
+    names = [name.lower() for name in header]
+    if not all(set(names) & set(known) for known in COLUMNS.values()):
+        return False
+    item = next(place for place, name in enumerate(names) if name in COLUMNS["item"])
+    items = [line[item] for line in lines if len(line) > item]
+    return len(names) == len(COLUMNS) or len(set(items)) < len(items)  # scores beside a user: each item stands once
+
+
+def _cells(line: str) -> list[str]:
+    return line.replace("\t", ",").replace(";", ",").split(",")
+
+
+def refuse_votes(path: Any) -> None:
+    """An error where a file or folder that should hold scores holds votes."""
+    if holds_votes(path):
+        name = Path(path).name
+        raise ValueError(
+            f"{name} holds votes of annotators, not scores; `workbench data {name}` describes them, "
+            f"`workbench import SCORES --votes {name}` puts them on the rows of a file of scores, wb.import_votes reads them"
+        )
 
 
 def vote_counts(votes: pd.DataFrame, items: Sequence[Any], classes: Sequence[Any] | int) -> np.ndarray:
@@ -138,6 +163,8 @@ def _are_answers(found: Any) -> bool:
 
 
 def _of_answers(found: Any, name: str) -> pd.DataFrame:
+    import pandas as pd
+
     if not _are_answers(found):
         raise ValueError(f'{name} holds no votes; give {{task: {{worker: label}}}}, such as {{"0": {{"ann": 2}}}}')
     lines = [(task, worker, label) for task, given in found.items() for worker, label in given.items()]
