@@ -40,7 +40,7 @@ NEED_LABELS = [metric for metric in METRICS if metric.labels != "none"]
 
 
 def measured(metric: M.Metric, table: wb.LogitTable) -> dict[str, float]:
-    sets = wb.AverageK(2).fit(one_label()).sets(table)
+    sets = wb.AverageK(2).fit(one_label().with_link(table.link)).sets(table)
     subject = {"sets": (sets,), "table": (table,), "grouped sets": (sets, "organ")}[metric.subject]
     value = metric(*subject)
     return value if isinstance(value, dict) else {"": value}
