@@ -73,12 +73,12 @@ def holds_votes(source: Any) -> bool:
     if path.suffix.lower() not in (".csv", ".tsv") or not path.is_file():
         return False
     with path.open(encoding="utf-8", errors="replace") as file:
-        header, *lines = ([cell.strip() for cell in _cells(line)] for line in islice(file, FIRST_LINES))
-    names = [name.lower() for name in header]
+        lines = [[cell.strip() for cell in _cells(line)] for line in islice(file, FIRST_LINES)]
+    names = [name.lower() for name in lines[0]] if lines else []
     if not all(set(names) & set(known) for known in COLUMNS.values()):
         return False
     item = next(place for place, name in enumerate(names) if name in COLUMNS["item"])
-    items = [line[item] for line in lines if len(line) > item]
+    items = [line[item] for line in lines[1:] if len(line) > item]
     return len(names) == len(COLUMNS) or len(set(items)) < len(items)  # scores beside a user: each item stands once
 
 
