@@ -12,6 +12,7 @@ import pandas as pd
 
 from workbench.class_counts import gini
 from workbench.datasets import DATASETS, Dataset, load_dataset
+from workbench.datasets.files.sound_folders import HEADERS, Header, SoundFolder
 from workbench.sets.imports import import_any
 from workbench.sets.prediction_sets import PredictionSets
 from workbench.tables.partial import PartialTable
@@ -91,7 +92,7 @@ def describe(data: Any, **options: Any) -> DataDescription:
 
     Args:
         data: A dataset, its name or its path (images, CIFAR, COCO, …); a table, or a file or folder of scores, of listed
-            classes, of sets or of votes.
+            classes, of sets or of votes; a folder of `.wav` files.
         options: For a file of scores: `scores`, `labels`, `link`, `link_constant`, `cut`, `n_classes`.
 
     Example:
@@ -111,6 +112,8 @@ def describe(data: Any, **options: Any) -> DataDescription:
             return _of_partial(data)
         case PredictionSets():
             return _of_sets(data)
+        case SoundFolder():
+            return _of_sounds(data)
         case pd.DataFrame() if {"item", "user", "label"} <= set(data.columns):
             return _of_votes(data)
     raise TypeError(f"{type(data).__name__} cannot be described; give a path, a Dataset, a LogitTable, sets or votes")
@@ -129,6 +132,8 @@ def _opened(path: str | Path, options: Mapping[str, Any]) -> Any:
         try:
             return load_dataset(path)
         except (ValueError, OSError) as why:
+            if (sounds := SoundFolder.at(path)) is not None:
+                return sounds
             raise ValueError(f"{error}\n{why}") from None
 
 
@@ -202,6 +207,38 @@ def _of_sets(sets: PredictionSets) -> DataDescription:
     return DataDescription(
         f"sets of {sets.source}", facts, about.classes.assign(sets=members), about.attributes, about.examples
     )
+
+
+def _of_sounds(sounds: SoundFolder) -> DataDescription:
+    headers = list(sounds.headers())
+    read = [each for each in headers if isinstance(each, Header)]
+    facts = {"sounds": f"{len(sounds.files)} .wav files"}
+    if read:
+        seconds, rates = [each.seconds for each in read], sorted({each.rate for each in read})
+        of = f" (of the first {HEADERS})" if len(sounds.files) > HEADERS else ""
+        facts["length"] = f"{min(seconds):.3g} to {max(seconds):.3g} s, {sum(seconds):.3g} s in all{of}"
+        facts["sampling rate"] = ", ".join(f"{rate} Hz" for rate in rates[:SHOWN])
+    if wrong := [each for each in headers if isinstance(each, str)]:
+        facts["cannot be read"] = f"{len(wrong)}: {'; '.join(wrong[:SHOWN])}"
+    frame = pd.DataFrame({"class": sounds.classes, "split": sounds.splits})
+    of_classes = frame[frame["class"] != ""]
+    classes = pd.DataFrame(columns=["class"])
+    if len(of_classes):
+        table = pd.crosstab(of_classes["class"], of_classes["split"])
+        names = [split for split in ("train", "val", "test", "rows") if split in table]
+        facts |= _of_classes(list(table.index), None, table[names[0]].to_numpy())
+        classes = table[names].reset_index().rename_axis(columns=None)
+    if n_beside := len(frame) - len(of_classes):
+        facts["without a class"] = (
+            f"{n_beside}, beside the folders of classes" if len(of_classes) else f"all {n_beside}"
+        )
+    facts["use"] = (
+        "LogitTable(scores, labels, sounds=paths) shows them beside sets; networks of the workbench do not train on sounds"
+    )
+    examples = tuple(
+        f"{file}: {name or 'no class'}" for file, name in list(zip(sounds.files, sounds.classes, strict=True))[:SHOWN]
+    )
+    return DataDescription(f"folder of sounds {sounds.path.name}", facts, classes, examples=examples)
 
 
 def _of_votes(votes: pd.DataFrame) -> DataDescription:

@@ -13,7 +13,7 @@ def _options(parser: Parser) -> None:
     parser.add_argument(
         "path",
         metavar="SOURCE",
-        help="a dataset, its folder, or a file of scores, of listed classes, of sets or of votes",
+        help="a dataset, its folder, or a file of scores, of listed classes, of sets or of votes, or a folder of sounds",
     )
     add_what_a_file_holds(parser)
     add_partial(parser)
@@ -51,7 +51,7 @@ DATA = Command(
     "describe data before a model is trained",
     """
     Describe a dataset (by name or folder), a file of scores, of listed classes, of sets, or of votes (answers.json of
-    peerannot): classes, groups, counts, attributes of rows, and examples.
+    peerannot), or a folder of .wav files in folders of classes: classes, groups, counts, attributes of rows, and examples.
     """,
     _options,
     _run,

@@ -27,8 +27,8 @@ def checked_texts(field: str, given: Any) -> np.ndarray:
 
 
 def sound_files(folder: Path) -> list[str]:
-    """The `.wav` files of a folder, by name."""
-    found = sorted(str(path) for path in folder.glob("*") if path.suffix.lower() == ".wav")
+    """The `.wav` files of a folder and of those in it, by name."""
+    found = sorted(str(path) for path in folder.rglob("*") if path.suffix.lower() == ".wav")
     if not found:
         raise ValueError(f"{folder} holds no .wav file; give a folder of them, one for each row, or a list of paths")
     return found
