@@ -48,9 +48,9 @@ def test_every_class_is_in_exactly_one_count_bin_whose_name_holds_its_count(clas
 @pytest.mark.parametrize(
     ("function", "arguments", "message"),
     [
-        (lorenz_curve, ([],), "one number of training images per class"),
+        (lorenz_curve, ([],), "one number of training rows per class"),
         (lorenz_curve, ([[1, 2]],), "shape"),
-        (lorenz_curve, ([0, 0],), "0 training images"),
+        (lorenz_curve, ([0, 0],), "0 training rows"),
         (shot_groups, ([1, -1],), "≥ 0"),
         (shot_groups, ([1, np.nan],), "finite"),
         (shot_groups, ([1, 2.5],), "whole numbers"),

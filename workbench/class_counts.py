@@ -16,11 +16,11 @@ def checked_counts(class_counts: ArrayLike) -> np.ndarray:
     """Return the counts as an int64 vector; raise ValueError if they are not counts, one per class."""
     counts = np.asarray(class_counts)
     if counts.ndim != 1 or counts.size == 0:
-        raise ValueError(f"class_counts has shape {counts.shape}; give one number of training images per class")
+        raise ValueError(f"class_counts has shape {counts.shape}; give one number of training rows per class")
     if not np.issubdtype(counts.dtype, np.number) or not np.all(np.isfinite(counts)) or np.any(counts < 0):
         raise ValueError("class_counts must be finite numbers ≥ 0, one per class")
     if np.any(counts != np.round(counts)):
-        raise ValueError("class_counts must be whole numbers: they count training images")
+        raise ValueError("class_counts must be whole numbers: they count training rows")
     return counts.astype(np.int64)
 
 
@@ -35,7 +35,7 @@ def lorenz_curve(class_counts: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """
     counts = np.sort(checked_counts(class_counts))
     if counts.sum() == 0:
-        raise ValueError("every class has 0 training images: there is no Lorenz curve of nothing")
+        raise ValueError("every class has 0 training rows: there is no Lorenz curve of nothing")
     share_of_classes = np.arange(counts.size + 1) / counts.size
     share_of_images = np.concatenate([[0], np.cumsum(counts)]) / counts.sum()
     return share_of_classes, share_of_images
@@ -47,7 +47,7 @@ def gini(class_counts: ArrayLike) -> float:
 
 
 def shot_groups(class_counts: ArrayLike, few: int = FEW, many: int = MANY) -> np.ndarray:
-    """Return the shot group of each class: few < 20 ≤ medium ≤ 100 < many training images.
+    """Return the shot group of each class: few < 20 ≤ medium ≤ 100 < many training rows.
 
     >>> shot_groups([19, 20, 100, 101]).tolist()
     ['few', 'medium', 'medium', 'many']
@@ -60,7 +60,7 @@ def shot_groups(class_counts: ArrayLike, few: int = FEW, many: int = MANY) -> np
 
 
 def count_bins(class_counts: ArrayLike, edges: tuple[int, ...] = (10, 50, 500, 2000)) -> tuple[np.ndarray, list[str]]:
-    """Return the bin of each class by its number of training images, and the labels of the bins.
+    """Return the bin of each class by its number of training rows, and the labels of the bins.
 
     The default edges are those of the thesis, Table 3.1.
 

@@ -103,8 +103,8 @@ TERMS = (
     Term(
         "", "best possible", "", "accuracy of the Bayes classifier at the same mean size; known where the posterior is"
     ),
-    Term("n_y", "class counts", "class_counts", "training images of each class"),
-    Term("", "few, medium, many", "shot_accuracy", "classes with < 20, 20 to 100 and > 100 training images"),
+    Term("n_y", "class counts", "class_counts", "training rows of each class"),
+    Term("", "few, medium, many", "shot_accuracy", "classes with < 20, 20 to 100 and > 100 training rows"),
     Term("ε", "noise scale", "epsilon", "standard deviation of the noise that smooths top-K"),
     Term("", "schedule", "schedules.anneal", "the course of a knob over the training, from a start to an end"),
     Term("", "moat", "figures.moat", "a gap below the K best classes that a loss with little noise does not cross"),

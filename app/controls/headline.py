@@ -17,6 +17,7 @@ from session.sliced_runs import whole
 from workbench.class_counts import FEW, MANY
 from workbench.figures.base import counted
 from workbench.sets.coverage_band import coverage_band
+from workbench.tables.row_kinds import training_rows
 
 MEAN_SIZE = "classes in a set on average, on the test rows"
 REACHED = "share of the test rows whose set contains the label: the coverage reached"
@@ -25,7 +26,7 @@ EXPECTED = (
     "where the coverage of new rows lies in 95 of 100 cases, for what is promised: one set of {n} is a draw, and the promise is "
     "an average over such draws"
 )
-SHOTS = {  # shot group → its name here and its training images
+SHOTS = {  # shot group → its name here and its training rows
     "few": ("Rare classes", f"under {FEW}"),
     "medium": ("Medium", f"{FEW} to {MANY}"),
     "many": ("Frequent", f"over {MANY}"),
@@ -135,8 +136,8 @@ def _accuracies(table: wb.LogitTable, measured: dict[str, Any]) -> dict[str, tup
         "Mean over classes": (MACRO, measured["macro_accuracy"], ".1%"),
     }
     for shot, accuracy in measured.get("shot_accuracy", {}).items():
-        name, images = SHOTS[shot]
-        named[name] = (f"the same, averaged over the classes with {images} training images", accuracy, ".1%")
+        name, counts = SHOTS[shot]
+        named[name] = (f"the same, averaged over the classes with {counts} {training_rows(table)}", accuracy, ".1%")
     return named
 
 

@@ -26,6 +26,7 @@ from workbench.figures import Figure
 from workbench.figures.sets.class_matrix import similar_order
 from workbench.figures.sets.neighbours import co_members, co_members_at, companions
 from workbench.metrics.rows import RowFilter
+from workbench.tables.row_kinds import training_row
 
 ABOUT = (
     "An average hides the classes that are missed. Move K and see which classes are correct last, and with which others they "
@@ -43,7 +44,7 @@ COLUMNS = {
         "Change", format="%+.1f", help="from this run to the other one, in percentage points of accuracy"
     ),
     "n": st.column_config.NumberColumn("Rows", help="test rows of the class"),
-    "count": st.column_config.NumberColumn("Trained on", help="training images of the class"),
+    "count": st.column_config.NumberColumn("Trained on", help="training rows of the class"),
     "group": st.column_config.TextColumn("Group"),
 }
 
@@ -89,7 +90,7 @@ def body(key: str, dark: bool) -> None:
         with st.container(key="company"):
             company(chosen_rule, around, dark)
         if sets.table.class_counts is not None:
-            draw("lorenz", key, lambda: wb.figures.lorenz(sets.table.class_counts), dark)
+            draw("lorenz", key, lambda: wb.figures.lorenz(sets.table.class_counts, training_row(sets.table)), dark)
         if labelled:
             table(chosen_rule, other)
 

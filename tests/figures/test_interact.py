@@ -66,7 +66,7 @@ def test_another_cell_reads_where_the_sliders_stand_and_moves_them(opened):
     opened.widget.observe(lambda change: seen.append(change["new"]), "values")
     opened.widget.place = 1  # as a browser does
     assert (opened.position, seen) == ({"T": 5}, [{"T": "5"}])
-    assert opened.figure.subtitle == "n = 8 training images of 3 classes"
+    assert opened.figure.subtitle == "n = 8 training rows of 3 classes"
     opened.move(T=1)
     assert opened.widget.values == {"T": "1"}
     with pytest.raises(ValueError, match=r"no position T = 2; the sliders have \{'T': \[1, 5\]\}"):

@@ -346,7 +346,7 @@ def test_metrics_that_need_labels_or_counts_say_so():
     bare = wb.LogitTable(rng.normal(size=(5, 3)))
     sets = wb.TopK(1).fit(bare).sets(bare)
     for metric in (M.accuracy, M.macro_accuracy, M.shot_accuracy):
-        with pytest.raises(ValueError, match=r"no labels|training images"):
+        with pytest.raises(ValueError, match=r"no labels|training rows"):
             metric(sets)
     for metric in (M.expected_calibration_error, M.negative_log_likelihood, M.top_k_accuracy, M.brier_score):
         with pytest.raises(ValueError, match="no labels"):

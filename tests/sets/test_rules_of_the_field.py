@@ -413,7 +413,7 @@ def test_what_a_rule_needs_is_named():
     assert wb.Weighted().missing(plain) == ["attributes['weight']"]
     assert wb.Clustered(score="PAS").missing(plain) == ["class_counts"]
     assert not wb.LAC().missing(plain)
-    with pytest.raises(ValueError, match="training images per class"):
+    with pytest.raises(ValueError, match="training rows per class"):
         wb.PAS().fit(plain)
 
 

@@ -62,7 +62,7 @@ class Figure:
     >>> import workbench as wb
     >>> figure = wb.figures.lorenz([1, 1, 2])
     >>> figure.subtitle
-    'n = 4 training images of 3 classes'
+    'n = 4 training rows of 3 classes'
     """
 
     frame: pd.DataFrame

@@ -60,27 +60,27 @@ def macro_accuracy(sets: PredictionSets) -> Parts:
 
 @metric(title="Coverage by shots", direction="higher", needs=("class_counts",))
 def shot_accuracy(sets: PredictionSets, few: int = FEW, many: int = MANY) -> Parts:
-    """The mean accuracy of classes with few (< 20), medium and many (> 100) training images; NaN for an empty group.
+    """The mean accuracy of classes with few (< 20), medium and many (> 100) training rows; NaN for an empty group.
 
     Garcin et al. 2023, Table 2.
 
     Args:
         sets: The sets of some rows, as a fitted rule returns them.
-        few: Classes with fewer training images are "few".
-        many: Classes with more training images are "many".
+        few: Classes with fewer training rows are "few".
+        many: Classes with more training rows are "many".
     """
     return _by_group_of_class(sets, *groups.classes_by(sets.table, "shots", few, many))
 
 
-@metric(title="Coverage by number of training images", direction="higher", needs=("class_counts",))
+@metric(title="Coverage by number of training rows", direction="higher", needs=("class_counts",))
 def count_bin_accuracy(sets: PredictionSets, edges: tuple[int, ...] = (10, 50, 500, 2000)) -> Parts:
-    """The mean accuracy of the classes in each bin of training images (Garcin, thesis, Table 3.1).
+    """The mean accuracy of the classes in each bin of training rows (Garcin, thesis, Table 3.1).
 
     Args:
         sets: The sets of some rows, what a fitted rule returns.
-        edges: The numbers of training images at which a new bin begins.
+        edges: The numbers of training rows at which a new bin begins.
     """
-    return _by_group_of_class(sets, *count_bins(groups.training_images(sets.table), edges))
+    return _by_group_of_class(sets, *count_bins(groups.known_class_counts(sets.table), edges))
 
 
 @metric(title="Group coverage", direction="higher", labels="one", needs=("groups",))

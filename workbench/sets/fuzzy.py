@@ -17,7 +17,7 @@ from workbench.sets.conformal import ConformalRule, FittedConformalRule, label_s
 from workbench.sets.marginal import ScoredRule, score_knob
 from workbench.sets.scores import Score
 from workbench.tables import LogitTable
-from workbench.tables.groups import training_images
+from workbench.tables.groups import known_class_counts
 from workbench.tables.map_reduce import over_parts
 from workbench.tables.ordering import column_order, some
 from workbench.warning_capture import warn
@@ -194,7 +194,7 @@ class Fuzzy(ScoredRule):
     def _positions(self, table: LogitTable) -> np.ndarray | None:
         if self.projection == "quantile":
             return None
-        counts = training_images(table)
+        counts = known_class_counts(table)
         moves = np.random.default_rng(self.seed).uniform(-self.jitter, self.jitter, table.n_classes)
         positions: np.ndarray = counts / max(counts.max(), 1) + moves
         return positions

@@ -17,7 +17,7 @@ from workbench.sets.base import min_size_knob
 from workbench.sets.conformal import ConformalRule
 from workbench.sets.scores import IMPROBABILITY, Improbability, Score
 from workbench.tables import LogitTable
-from workbench.tables.groups import training_images
+from workbench.tables.groups import known_class_counts
 
 
 def tau_knob(default: float) -> float:
@@ -44,7 +44,7 @@ def class_weights(table: LogitTable, tau: float, importance: Sequence[float] | N
         return None
     weights = np.ones(table.n_classes)
     if tau:
-        counts = np.maximum(training_images(table), 1)
+        counts = np.maximum(known_class_counts(table), 1)
         weights = (counts.sum() / (table.n_classes * counts)) ** tau
     return weights if importance is None else weights * checked_importance(importance, table.n_classes)
 

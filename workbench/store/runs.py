@@ -18,6 +18,7 @@ from workbench.files.checksums import CheckedFolder
 from workbench.html_repr import run_card
 from workbench.store.record import OF_A_NETWORK, RunRecord, is_count
 from workbench.tables import LogitTable
+from workbench.tables.row_kinds import IMAGE, ROW, kind_of_rows
 from workbench.untrusted_files import read_array_header
 
 WEIGHTS = "weights.safetensors"
@@ -213,10 +214,12 @@ class _Tables(Mapping[str, LogitTable]):
                 if file.rpartition("/")[0] == self._folder + name:
                     self._run.verified(file)
             try:
-                self._loaded[name] = LogitTable.load(self._run.path / self._folder / name)
+                table = LogitTable.load(self._run.path / self._folder / name)
             except (OSError, ValueError) as error:
                 message = str(error).replace(f"{self._run.path}/", "")  # the run is named already
                 raise ValueError(self._run.wrong(self._folder + name, message)) from None
+            is_image = len(self._run.record.input_shape or ()) == 3  # what the network saw; scores do not say
+            self._loaded[name] = table.of_kind(IMAGE) if is_image and kind_of_rows(table) == ROW else table
         return self._loaded[name]
 
     def __contains__(self, name: object) -> bool:  # without reading it

@@ -20,6 +20,7 @@ from workbench.class_counts import checked_counts
 from workbench.files.atomic import ASIDE, room_for, whole_folder
 from workbench.tables.checks import check_values, checked_labels, checked_weights, lies_in_shards, read_only
 from workbench.tables.links import LINKS
+from workbench.tables.row_kinds import KINDS
 from workbench.tables.shards import ShardedScores
 from workbench.tables.shards.filesystem import check_address
 from workbench.tables.table import LogitTable
@@ -159,6 +160,7 @@ def _read(directory: Path, allow: Iterable[str]) -> LogitTable:
     if "class_counts" in arrays:
         arrays["class_counts"] = checked_counts(arrays["class_counts"])
     fields = {name: facts[name] for name in ("link", "link_constant", "chose_model", "note")}
+    fields["row_kind"] = facts.get("row_kind", "")  # tables of the first versions do not say
     fields |= {name: _names(facts[name]) for name in ("class_names", "groups")}
     _check_facts(fields, facts["key"])
     return LogitTable.trusted(facts["key"], **fields, **arrays)
@@ -189,6 +191,7 @@ def _check_facts(fields: Mapping[str, Any], key: Any) -> None:
         and (constant is not None or fields["link"] == "quasibinary"),
         "chose_model": not isinstance(fields["chose_model"], bool),
         "note": not isinstance(fields["note"], str),
+        "row_kind": fields["row_kind"] not in ("", *KINDS),
     }
     if damaged := [name for name, is_wrong in wrong.items() if is_wrong]:
         raise ValueError(f"table.json is damaged: {', '.join(damaged)} cannot be what it says")
@@ -227,6 +230,7 @@ def _content(table: LogitTable) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         "groups": table.groups,
         "attributes": None if table.attributes is None else list(attributes),
         "words": words,
+        "row_kind": table.row_kind,
         "chose_model": table.chose_model,
         "note": table.note,
         "arrays": sorted(arrays),

@@ -68,7 +68,7 @@ class GroupedColumns:
 def rows_by(table: LogitTable, by: Any, cuts: np.ndarray | None = None) -> tuple[np.ndarray, tuple[str, ...]]:
     """The group of each row, as a code, and the names of the groups.
 
-    `by` is the name of a row attribute ("organ"), "shots" (few, medium, many training images of the label), "groups"
+    `by` is the name of a row attribute ("organ"), "shots" (few, medium, many training rows of the label), "groups"
     (the genus or superclass of the label), "label", or any array with one entry per row. Rows without a label are a group
     of their own among the groups of labels. Many different numbers are binned by `cuts`, or else by their quartiles.
 
@@ -106,7 +106,7 @@ def values_by(table: LogitTable, by: Any) -> np.ndarray | None:
 def classes_by(table: LogitTable, by: str, few: int = FEW, many: int = MANY) -> tuple[np.ndarray, tuple[str, ...]]:
     """The group of each class, as a code, and the names of the groups: by "shots", "groups" or "label"."""
     if by == "shots":
-        words = shot_groups(training_images(table), few, many)
+        words = shot_groups(known_class_counts(table), few, many)
         return np.select([words == shot for shot in SHOTS], range(len(SHOTS))), SHOTS
     if by == "groups":
         if table.groups is None:
@@ -119,10 +119,10 @@ def classes_by(table: LogitTable, by: str, few: int = FEW, many: int = MANY) -> 
     return np.arange(table.n_classes), table.named_classes()
 
 
-def training_images(table: LogitTable) -> np.ndarray:
+def known_class_counts(table: LogitTable) -> np.ndarray:
     """The class counts, or an error for a table without."""
     if table.class_counts is None:
-        raise ValueError("this table does not know its training images per class; give LogitTable(..., class_counts=)")
+        raise ValueError("this table does not know its training rows per class; give LogitTable(..., class_counts=)")
     return table.class_counts
 
 

@@ -34,6 +34,7 @@ from workbench.tables.checks import (
 )
 from workbench.tables.links import LINKS, sparse_top
 from workbench.tables.objects import split_rows
+from workbench.tables.row_kinds import KINDS
 from workbench.tables.texts import checked_texts
 
 Span = slice  # in the class `slice` is a method
@@ -68,7 +69,7 @@ class LogitTable:
         link_constant: log C of the quasibinary link.
         class_names: One name per class.
         groups: Genus or superclass of each class.
-        class_counts: Training images of each class.
+        class_counts: Training rows of each class.
         posterior: (n, L), the true P(y|x), where known.
         votes: (n, L), number of people who chose each class.
         attributes: {name: (n,)}, facts of a row to group by (organ, author, device).
@@ -78,6 +79,7 @@ class LogitTable:
         texts: (n,), the rows as texts.
         strokes: (n,), the rows as drawings, as `workbench.drawings` writes them.
         sounds: (n,), paths of `.wav` files, or their folder.
+        row_kind: What a row is, "image", "drawing", "sound", "text" or "row", where the fields above do not show it.
         chose_model: Whether these rows stopped training or selected a checkpoint, so that a conformal promise fitted on them
             is void.
         note: Source of the table, in words.
@@ -105,6 +107,7 @@ class LogitTable:
     texts: np.ndarray | None = None
     strokes: np.ndarray | None = None
     sounds: np.ndarray | None = None
+    row_kind: str = ""
     chose_model: bool = False
     note: str = ""
 
@@ -116,6 +119,8 @@ class LogitTable:
     def __post_init__(self) -> None:
         if not isinstance(self.link, str) or self.link not in LINKS:
             raise ValueError(f"link = {self.link!r} is unknown; give one of {', '.join(LINKS)}")
+        if self.row_kind not in ("", *KINDS):
+            raise ValueError(f"row_kind = {self.row_kind!r} is unknown; give one of {', '.join(KINDS)}")
         constant = self.link_constant
         if self.link == "quasibinary" and not (isinstance(constant, numbers.Real) and np.isfinite(float(constant))):
             raise ValueError(
@@ -296,6 +301,11 @@ class LogitTable:
         rows = np.flatnonzero(self.labelled)
         return rows, labels[rows]
 
+    def of_kind(self, row_kind: str) -> Self:
+        """The same rows, which are said to be images, texts, …"""
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return self.trusted(vars(self).get("key"), **fields | {"row_kind": row_kind})
+
     def with_link(self, link: str, link_constant: float | None = None) -> Self:
         """The same scores read through another link."""
         return dataclasses.replace(self, link=link, link_constant=link_constant)
@@ -342,7 +352,10 @@ class LogitTable:
         chosen["ids"] = read_only(self.row_ids[index])
         if self.attributes is not None:
             chosen["attributes"] = {name: read_only(values[index]) for name, values in self.attributes.items()}
-        kept = {name: getattr(self, name) for name in ("link", "link_constant", *self.PER_CLASS, "chose_model", "note")}
+        kept = {
+            name: getattr(self, name)
+            for name in ("link", "link_constant", *self.PER_CLASS, "row_kind", "chose_model", "note")
+        }
         return self.trusted(**kept, **chosen)
 
     def slice(self, rows: Any, name: str) -> Self:

@@ -16,6 +16,7 @@ from workbench.figures.panel import Panel, PanelNumber, PanelSlider, grid_slider
 from workbench.figures.probabilities.temperature import TEMPERATURES
 from workbench.figures.sets.neighbours import co_members_at, companions
 from workbench.knobs import Knob, format_value
+from workbench.tables.row_kinds import training_row
 from workbench.teaching import demo_tables
 from workbench.teaching.base import percent
 
@@ -60,7 +61,9 @@ def classes() -> Panel:
         Film.along(first["classes"], judged, name="classes"),
         Film.along(wb.figures.accuracy_against_count(smallest), judged, name="rarity"),
         Film.along(wb.figures.shared_sets(smallest, around, among=among), together, name="shared"),
-        Film.along(wb.figures.lorenz(np.asarray(test.table.class_counts)), None, name="lorenz"),
+        Film.along(
+            wb.figures.lorenz(np.asarray(test.table.class_counts), training_row(test.table)), None, name="lorenz"
+        ),
     )
     return replace(explorer.panel(), about=(about,), pictures=films)
 

@@ -48,5 +48,5 @@ def _value(monitor: Monitor, val: LogitTable, found: np.ndarray) -> float:
         return float(1 - missed[val.labelled].mean())
     of_classes = groups.means(found, classes, val.n_classes)
     if monitor.of in SHOTS:
-        of_classes = of_classes[shot_groups(groups.training_images(val)) == monitor.of]
+        of_classes = of_classes[shot_groups(groups.known_class_counts(val)) == monitor.of]
     return float(groups.mean_of_present(of_classes))

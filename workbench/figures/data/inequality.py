@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 RAREST = 0.8  # the share of classes whose images Pl@ntNet-300K is known for: they hold 11 %
 
 
-def lorenz(class_counts: ArrayLike, unit: str = "training image") -> Lorenz:
+def lorenz(class_counts: ArrayLike, unit: str = "training row") -> Lorenz:
     """Lorenz curve of a training set: the share of images that the rarest classes hold.
 
-    `class_counts` are the training images of each class, or other things that `unit` names.
+    `class_counts` are the training rows of each class, or other things that `unit` names.
     A balanced set follows the diagonal; the rarest 80 % of the
     species of Pl@ntNet-300K hold 11 % of the images.
 
@@ -61,7 +61,7 @@ def lorenz(class_counts: ArrayLike, unit: str = "training image") -> Lorenz:
 
 
 def _given(unit: str) -> str:
-    return "" if unit == "training image" else f", unit={unit!r}"
+    return "" if unit == "training row" else f", unit={unit!r}"
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -69,7 +69,7 @@ class Lorenz(Figure):
     """The curve, the diagonal of equal classes, and what the rarest 80 % hold."""
 
     held: float  # share of images of the rarest 80 % of classes
-    unit: str = "training image"
+    unit: str = "training row"
 
     @property
     def _note(self) -> str:

@@ -29,6 +29,7 @@ from workbench.metrics.intervals import wilson_interval
 from workbench.metrics.rows import RowFilter
 from workbench.sets.prediction_sets import PredictionSets, checked_sets
 from workbench.tables.groups import means
+from workbench.tables.row_kinds import training_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +48,7 @@ def per_class(sets: PredictionSets) -> PerClass:
     Args:
         sets: The sets of some rows, what a fitted rule returns.
 
-    One bar a class, the most photographed first where class counts are known and the most accurate first elsewhere.
+    One bar a class, the one with most training rows first where class counts are known and the most accurate first elsewhere.
     Hundreds of classes are drawn as a histogram of their accuracies; the frame always has one row a class, with the
     number of rows `n`, a 95 % Wilson interval (`low`, `high`) and the mean size of the sets.
 
@@ -86,6 +87,7 @@ def per_class(sets: PredictionSets) -> PerClass:
         ),
         code=code_with_sets("wb.figures.per_class(sets)", sets),
         macro=macro,
+        training=training_rows(table),
     )
 
 
@@ -94,6 +96,7 @@ class PerClass(Figure):
     """Bars, or for hundreds of classes a histogram of their accuracies; shot groups have their colours."""
 
     macro: float  # accuracy on average over classes
+    training: str  # what class counts count, such as "training images"
 
     def ordered(self) -> pd.DataFrame:
         """The classes that have rows, in the order they are drawn, with their `place` and the `part` of the legend."""
@@ -146,7 +149,7 @@ class PerClass(Figure):
             if len(ordered) <= MOST_NAMES:
                 reach = {"array": part["high"] - part["accuracy"], "arrayminus": part["accuracy"] - part["low"]}
                 bars["error_y"] = {**reach, "color": theme.ink, "thickness": 1, "width": 0}
-            traces.append({**bars, "customdata": names_and_hovers(part), "hovertemplate": HOVER})
+            traces.append({**bars, "customdata": names_and_hovers(part, self.training), "hovertemplate": HOVER})
         ticks: dict[str, Any] = {"showticklabels": False, "ticks": ""}
         if len(ordered) <= MOST_NAMES:
             ticks = {"tickvals": ordered["place"], "ticktext": ordered["name"].map(beside_an_axis).map(html.escape)}
@@ -244,7 +247,7 @@ class PerClass(Figure):
         axes.set(xlim=(-0.6, len(ordered) - 0.4), ylim=(0, 1), xlabel=self._order_in_words(), ylabel="accuracy")
 
     def _order_in_words(self) -> str:
-        return "classes, most training images first" if "count" in self.frame else "classes, most accurate first"
+        return f"classes, most {self.training} first" if "count" in self.frame else "classes, most accurate first"
 
 
 def classes_with_rows(n: np.ndarray) -> str:
@@ -269,12 +272,12 @@ def rows_of_class(click: Click) -> RowFilter | None:
     return None if click.data is None else RowFilter(label=int(click.data[-1]))
 
 
-def names_and_hovers(part: pd.DataFrame) -> list[tuple[str, str, int]]:
+def names_and_hovers(part: pd.DataFrame, training: str) -> list[tuple[str, str, int]]:
     """The name of each class, as HTML, what the pointer tells about it, and its number."""
-    training = "<br>{count} training images" if "count" in part else ""
+    trained_on = f"<br>{{count}} {training}" if "count" in part else ""
     template = (
         "<b>{name}</b><br>accuracy {accuracy:.1%} ({hits} of {n} rows)<br>95 % interval {low:.0%} to {high:.0%}"
-        + training
+        + trained_on
         + "<br>{mean_size:.1f} classes in a set"
     )
     part = part.assign(name=part["name"].map(html.escape))

@@ -1,4 +1,4 @@
-"""Gains and losses: coverage of each class under one rule against another, by training images."""
+"""Gains and losses: coverage of each class under one rule against another, by training rows."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ from workbench.figures.style import Theme
 from workbench.metrics.rows import RowFilter
 from workbench.sets import PredictionSets
 from workbench.sets.prediction_sets import checked_sets
-from workbench.tables.groups import training_images
+from workbench.tables.groups import known_class_counts
+from workbench.tables.row_kinds import training_rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
 
 GAIN, PAY = "gain", "pay"
 HOVER = (
-    "<b>%{customdata[0]}</b><br>%{y:+.1%} of its rows<br>%{customdata[1]} training images, "
-    "%{customdata[2]} rows<extra></extra>"
+    "<b>%{{customdata[0]}}</b><br>%{{y:+.1%}} of its rows<br>%{{customdata[1]}} {training}, "
+    "%{{customdata[2]}} rows<extra></extra>"
 )
 
 
 def gains_by_count(before: PredictionSets, after: PredictionSets) -> GainsByCount:
-    """The change of each class's coverage from the sets `before` to the sets `after`, against its training images.
+    """The change of each class's coverage from the sets `before` to the sets `after`, against its training rows.
 
     Sets of one mean size cannot serve all classes: what some gain, others pay. The larger a dot, the more rows of the class.
 
@@ -49,11 +50,13 @@ def gains_by_count(before: PredictionSets, after: PredictionSets) -> GainsByCoun
         >>> gains_by_count(small, large).frame[["count", "difference"]].to_numpy().tolist()
         [[3.0, 1.0], [500.0, 0.0]]
     """
-    training_images(checked_sets(after).table)
+    known_class_counts(checked_sets(after).table)
+    training = training_rows(after.table)
     frame = most_improved(before, after).frame
     gain, pay = (frame["difference"] > 0), (frame["difference"] < 0)
     summary = ", ".join(
-        f"{int(who.sum())} classes {verb}" + (f" (median {frame['count'][who].median():g} images)" if who.any() else "")
+        f"{int(who.sum())} classes {verb}"
+        + (f" (median {frame['count'][who].median():g} {training})" if who.any() else "")
         for who, verb in ((gain, GAIN), (pay, PAY))
     )
     setup = code_of_sets(before, "before").after(Code(setup=["# val, test: the tables of the rules"]))
@@ -66,12 +69,15 @@ def gains_by_count(before: PredictionSets, after: PredictionSets) -> GainsByCoun
             f"{frame['difference'].mean() * 100:+.1f} points on average over {len(frame)} classes."
         ),
         code=Code("wb.figures.gains_by_count(before, sets)").after(code_of_sets(after)).after(setup),
+        training=training,
     )
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class GainsByCount(Figure):
     """One dot a class above or below zero."""
+
+    training: str  # what class counts count, such as "training images"
 
     def ordered(self) -> pd.DataFrame:
         """The classes by their number, with where each is drawn."""
@@ -103,8 +109,8 @@ class GainsByCount(Figure):
         }  # fmt: skip
         figure = go.Figure()
         figure.add_scatter(
-            x=part["x"], y=part["difference"], mode="markers", name="classes", marker=marks, hovertemplate=HOVER,
-            customdata=hover_rows.to_numpy().tolist(),
+            x=part["x"], y=part["difference"], mode="markers", name="classes", marker=marks,
+            hovertemplate=HOVER.format(training=self.training), customdata=hover_rows.to_numpy().tolist(),
         )  # fmt: skip
         zero = {
             "type": "line",
@@ -115,7 +121,7 @@ class GainsByCount(Figure):
             "y1": 0,
             "line": {"color": theme.ink, "width": 1},
         }
-        figure.update_xaxes(type="log", range=self.decades(), dtick=1, title="training images of a class")
+        figure.update_xaxes(type="log", range=self.decades(), dtick=1, title=f"{self.training} of a class")
         figure.update_yaxes(range=(-1.05, 1.05), tickformat="+.0%", title="pays     change of coverage     gains")
         return figure.update_layout(height=420, showlegend=False, shapes=[zero])
 
@@ -156,7 +162,7 @@ class GainsByCount(Figure):
         axes.axhline(0, color=theme.ink, linewidth=1)
         low, high = self.decades()
         axes.set(
-            xscale="log", xlim=(10**low, 10**high), ylim=(-1.05, 1.05), xlabel="training images of a class",
+            xscale="log", xlim=(10**low, 10**high), ylim=(-1.05, 1.05), xlabel=f"{self.training} of a class",
             ylabel="change of coverage",
         )  # fmt: skip
         axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))

@@ -17,7 +17,7 @@ from workbench.figures.style import Theme
 from workbench.sets import SetIndex
 from workbench.sets.prevalence import AdjustedTable, class_weights
 from workbench.tables import LogitTable, checked_table
-from workbench.tables.groups import training_images
+from workbench.tables.groups import known_class_counts
 from workbench.tables.links import check_same_link
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def head_or_tail(
     """
     checked_table(val)
     checked_table(test).checked_labels()
-    training_images(test)
+    known_class_counts(test)
     frame = pd.concat([_curve(val, test, float(tau), K_max, step) for tau in taus], ignore_index=True)
     at = frame[(frame["K"] - min(2.0, frame["K"].max())).abs() < step / 2]
     summary = "; ".join(

@@ -23,27 +23,27 @@ from workbench.figures.sets.classes import (
 from workbench.figures.style import Theme
 from workbench.metrics.rows import RowFilter
 from workbench.sets.prediction_sets import PredictionSets, checked_sets
-from workbench.tables.groups import training_images
+from workbench.tables.groups import known_class_counts
+from workbench.tables.row_kinds import training_rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
 
 SMALLEST, LARGEST = 5, 22  # pixels of the dot of a class with next to no rows, and of the one with the most
-TRAINING_IMAGES = "training images of a class; a larger dot has more test rows"
 MEAN = ", mean"  # ends the name of the line of a shot group
 MOVING_HOVER = (
-    "<b>%{customdata[0]}</b><br>accuracy %{y:.1%} on %{customdata[2]} rows"
-    "<br>%{customdata[1]} training images<extra></extra>"
+    "<b>%{{customdata[0]}}</b><br>accuracy %{{y:.1%}} on %{{customdata[2]}} rows"
+    "<br>%{{customdata[1]}} {training}<extra></extra>"
 )
 
 
 def accuracy_against_count(sets: PredictionSets) -> AccuracyAgainstCount:
-    """Accuracy of each class against its number of training images, with the mean of each shot group.
+    """Accuracy of each class against its number of training rows, with the mean of each shot group.
 
     Args:
         sets: The sets of some rows, what a fitted rule returns.
 
-    The frame is that of `per_class`. A class without training images is drawn at one. The area of a dot grows with the rows
+    The frame is that of `per_class`. A class without training rows is drawn at one. The area of a dot grows with the rows
     of its class: the accuracy of one row is 0 or 1 and says little.
 
     >>> import workbench as wb
@@ -53,7 +53,8 @@ def accuracy_against_count(sets: PredictionSets) -> AccuracyAgainstCount:
 
     Paper: Garcin et al. 2023, Table 2 (the shot groups).
     """
-    training_images(checked_sets(sets).table)
+    known_class_counts(checked_sets(sets).table)
+    training = training_rows(sets.table)
     frame = per_class(sets).frame
     present = frame[frame["n"] > 0]
     of_shots = present.groupby("shots")["accuracy"].mean()
@@ -64,16 +65,24 @@ def accuracy_against_count(sets: PredictionSets) -> AccuracyAgainstCount:
         title="Are rare classes missed more often?",
         subtitle=f"n = {counted(len(sets), 'row')} of {n_classes}, sets by {chosen_by(sets)}",
         text=(
-            f"Accuracy against training images of {n_classes} on n = {len(sets)} rows, sets by {chosen_by(sets)}. Mean "
-            f"accuracy of the classes with few (under {FEW}), medium and many (over {MANY}) training images: {means}."
+            f"Accuracy against {training} of {n_classes} on n = {len(sets)} rows, sets by {chosen_by(sets)}. Mean "
+            f"accuracy of the classes with few (under {FEW}), medium and many (over {MANY}) {training}: {means}."
         ),
         code=code_with_sets("wb.figures.accuracy_against_count(sets)", sets),
+        training=training,
     )
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class AccuracyAgainstCount(Figure):
     """One dot a class; a line across each shot group at its mean."""
+
+    training: str  # what class counts count, such as "training images"
+
+    @property
+    def counts_title(self) -> str:
+        """The title of the axis of class counts."""
+        return f"{self.training} of a class; a larger dot has more test rows"
 
     def parts(self) -> list[tuple[str, pd.DataFrame]]:
         """Each shot group that has rows, with its classes; `x` is where a class is drawn, `pixels` how large its dot is."""
@@ -102,7 +111,7 @@ class AccuracyAgainstCount(Figure):
                 legendgroup=shot,
                 cliponaxis=False,
             )
-            figure.data[-1].update(customdata=names_and_hovers(part), hovertemplate=HOVER)
+            figure.data[-1].update(customdata=names_and_hovers(part, self.training), hovertemplate=HOVER)
             mean = part["accuracy"].mean()
             line = {"color": colour, "width": 4}
             figure.add_scatter(
@@ -110,7 +119,7 @@ class AccuracyAgainstCount(Figure):
                 name=f"{shot}{MEAN}",
                 showlegend=False, hovertemplate=f"{shot}: {mean:.1%} on average<extra></extra>",
             )  # fmt: skip
-        figure.update_xaxes(type="log", range=self.decades(), dtick=1, title=TRAINING_IMAGES)
+        figure.update_xaxes(type="log", range=self.decades(), dtick=1, title=self.counts_title)
         figure.update_yaxes(range=(-0.03, 1.03), tickformat=".0%", title="accuracy")
         return figure.update_layout(height=420, showlegend=len(parts) > 1)
 
@@ -123,7 +132,7 @@ class AccuracyAgainstCount(Figure):
             moves += [
                 Move("y", accuracy, shot),
                 Move("customdata", [hover_rows.to_numpy().tolist()], shot),
-                Move("hovertemplate", [MOVING_HOVER], shot),
+                Move("hovertemplate", [MOVING_HOVER.format(training=self.training)], shot),
                 Move("y", means, f"{shot}{MEAN}"),
                 Move("hovertemplate", [f"{shot}: %{{y:.1%}} on average<extra></extra>"], f"{shot}{MEAN}"),
             ]
@@ -159,7 +168,7 @@ class AccuracyAgainstCount(Figure):
             axes.plot([part["x"].min(), part["x"].max()], [mean, mean], color=colour, linewidth=3)
         low, high = self.decades()
         axes.set_xscale("log")
-        axes.set(xlim=(10**low, 10**high), ylim=(-0.03, 1.03), xlabel=TRAINING_IMAGES, ylabel="accuracy")
+        axes.set(xlim=(10**low, 10**high), ylim=(-0.03, 1.03), xlabel=self.counts_title, ylabel="accuracy")
         axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
         figure.legend(loc="upper right", ncols=3)

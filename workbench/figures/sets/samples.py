@@ -18,6 +18,7 @@ from workbench.figures.data.sprites import as_photos, data_url
 from workbench.figures.style import Theme
 from workbench.row_sampling import evenly_spaced_rows
 from workbench.sets.prediction_sets import PredictionSets, checked_sets
+from workbench.tables.row_kinds import IMAGE, ROW, kind_of_rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as StaticFigure
@@ -76,13 +77,16 @@ def samples(sets: PredictionSets, images: Any = None, rows: Sequence[int] | None
         ] or [{**about, "rank": 0, "name": "", "probability": np.nan, "is_label": False}]
     frame = pd.DataFrame(lines)
 
+    noun = (
+        "photograph" if (kind := kind_of_rows(table)) in (IMAGE, ROW) else kind
+    )  # it is shown as a picture in any case
     hits = f" {int(sets.hits[shown].sum())} of them contain their label." if sets.labelled[shown].any() else ""
     return Samples(
         frame=frame,
-        title="What is returned for a photograph",
-        subtitle=f"{counted(len(shown), 'photograph')} of n = {counted(table.n)}, sets by {chosen_by(sets)}",
+        title=f"What is returned for a {noun}",
+        subtitle=f"{counted(len(shown), noun)} of n = {counted(table.n)}, sets by {chosen_by(sets)}",
         text=(
-            f"{counted(len(shown), 'photograph')} of n = {table.n} with their sets by {chosen_by(sets)}.{hits} "
+            f"{counted(len(shown), noun)} of n = {table.n} with their sets by {chosen_by(sets)}.{hits} "
             + " ".join(_in_words(part) for _, part in frame.groupby("row", sort=False))
         ),
         code=code_with_sets(

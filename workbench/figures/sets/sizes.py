@@ -55,7 +55,7 @@ def set_sizes(
     Args:
         sets: The sets of some rows, what a fitted rule returns.
 
-    `by` splits the rows: "shots" (few, medium or many training images of the label), "groups", "label", the name of a
+    `by` splits the rows: "shots" (few, medium or many training rows of the label), "groups", "label", the name of a
     row attribute such as "organ", or one entry per row. Shares are of the rows of a group. `other` sets of the same rows,
     by another rule or another model, are drawn over them as outlines; `looks` are the colours of both runs
     (`workbench.figures.run_styles`), where they are not split: the colours of groups say what the groups are. `rows` is a
