@@ -398,7 +398,7 @@ class LogitTable:
 
         >>> table = LogitTable(np.zeros((4, 2)), attributes={"plant_id": [7, 7, 8, 8]})
         >>> [half.attributes["plant_id"].tolist() for half in table.split()]
-        [[8, 8], [7, 7]]
+        [[7, 7], [8, 8]]
         """
         if not (isinstance(fraction, numbers.Real) and 0 < fraction < 1):
             raise ValueError(f"fraction = {fraction!r}; give a number between 0 and 1")

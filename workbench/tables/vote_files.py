@@ -108,6 +108,7 @@ def vote_counts(votes: pd.DataFrame, items: Sequence[Any], classes: Sequence[Any
         ValueError: a label is none of the classes.
 
     Example:
+        >>> import pandas as pd
         >>> votes = pd.DataFrame({"item": ["a", "a", "b"], "user": [1, 2, 1], "label": ["oak", "elm", "oak"]})
         >>> vote_counts(votes, ["b", "a"], ["oak", "elm"]).tolist()
         [[1, 0], [1, 1]]
