@@ -18,13 +18,13 @@ import ast
 import dataclasses
 import math
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from workbench.knobs import Knob, format_value
 
-__all__ = ["COURSES", "Schedule", "anneal", "from_text"]
+__all__ = ["COURSES", "LEARNING_RATES", "Schedule", "anneal", "from_text"]
 
 # Course → how much of the way from start to end is behind, at each share of it. Geometric: of the way in the logarithm.
 COURSES: dict[str, Callable[[float], float]] = {
@@ -32,6 +32,12 @@ COURSES: dict[str, Callable[[float], float]] = {
     "linear": lambda share: share,
     "geometric": lambda share: share,
     "cosine": lambda share: (1 - math.cos(math.pi * share)) / 2,
+}
+# Schedule of a run: the share of the training that is done, in [0, 1), and its milestones → factor of the learning rate.
+LEARNING_RATES: dict[str, Callable[[float, Sequence[float]], float]] = {
+    "cosine": lambda done, milestones: (1 + math.cos(math.pi * done)) / 2,
+    "constant": lambda done, milestones: 1.0,
+    "steps": lambda done, milestones: 0.1 ** sum(done >= share for share in milestones),
 }
 LIKE = "anneal(3, 0.2), anneal(3, 0.2, over=0.5) or anneal(3, 0.2, course='linear')"
 

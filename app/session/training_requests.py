@@ -55,15 +55,15 @@ def title(run: Run) -> str:
 def code(run: Run) -> Code:
     """The lines that train a run: they define `trained`, `val` and `test`."""
     trained = ["trained = wb.train(run)", 'val, test = trained.tables["val"], trained.tables["test"]']
-    return Code(setup=trained).after(_run_code(run))
+    return Code(setup=trained).after(run_code(run))
 
 
 def sweep_code(run: Run, over: Mapping[str, Sequence[Any]]) -> Code:
     """The lines that train a sweep: they define `found`."""
-    return Code(setup=[f"found = wb.sweep(run, {dict(over)!r})"]).after(_run_code(run))
+    return Code(setup=[f"found = wb.sweep(run, {dict(over)!r})"]).after(run_code(run))
 
 
-def _run_code(run: Run) -> Code:
+def run_code(run: Run) -> Code:
     """The lines that define `run`: its fields that differ from their defaults."""
     given = {field.name: getattr(run, field.name) for field in dataclasses.fields(run)}
     defaults = {field.name: field.default for field in dataclasses.fields(run)}

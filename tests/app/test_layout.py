@@ -32,11 +32,17 @@ ON_STAGE = {
     "labels": ("many labels", {}),
     "compare": ("garden", {}),
     "runs": ("garden", {}),
+    "train": ("garden", {"train": "A new run"}),
+    "sweeps": ("garden", {"train": "Sweeps"}),
     "landscapes": ("garden", {"part": "Level sets"}),
     "lessons": ("garden", {"lesson": 3}),
 }
 # A lesson tells a story beside its picture.
 SHARES_OF_LESSONS = {DESK: 0.4, (1024, 768): 0.3, (820, 1180): 0.3, (390, 844): 0.2}
+# On a telephone a form comes before its pictures.
+SHARES_OF_FORMS = {DESK: 0.6, (1024, 768): 0.45, (820, 1180): 0.4, (390, 844): 0}
+ITS_OWN = {"lessons": SHARES_OF_LESSONS, "train": SHARES_OF_FORMS, "sweeps": SHARES_OF_FORMS}
+REWARDS = ".st-key-figure-rewards [role=figure]"  # the picture beside a form that comes last: it loads torch
 PICTURES = "[role=figure], .wb-wall, .wb-seen, .wb-map-area, .st-key-drawn, .st-key-listed [data-testid=stDataFrame]"
 MEASURED = """(pictures) => {
     const [step, wide, high] = [4, innerWidth, innerHeight];
@@ -61,11 +67,12 @@ SHIFTED = """() => {
     return [entries.reduce((sum, { value }) => sum + value, 0), (entries[0]?.sources ?? []).map(named).join()];
 }"""
 FAR = 0.02  # of the window may move: a share of it, times how far
+PAGE_OF = {"sweeps": "train"}  # where it is not the name
 # The first photograph of each view, where it is not of the page above.
 OFF_STAGE = [
     name
     for name in {view: name for name, (view, _) in reversed(SEEN.items())}.values()
-    if SEEN[name] not in [(view, asked) for view, (_, asked) in ON_STAGE.items()]
+    if SEEN[name] not in [(PAGE_OF.get(view, view), asked) for view, (_, asked) in ON_STAGE.items()]
 ]
 
 # Words that leave the window or their box, or the picture they belong to, where no scrolling reaches them.
@@ -115,16 +122,17 @@ WITHOUT_CODE = """() => [...document.querySelectorAll(".wb-figure, .wb-drawing")
 def loaded(opened, view, size):
     """A view in a window of a size, and how far it has moved meanwhile."""
     run, asked = ON_STAGE[view]
-    page = opened(run, view=view, wait_for=PICTURES, width=size[0], height=size[1], **asked)
+    first = REWARDS if view in ("train", "sweeps") else PICTURES
+    page = opened(run, view=PAGE_OF.get(view, view), wait_for=first, width=size[0], height=size[1], **asked)
     return page, page.evaluate(SHIFTED)
 
 
 def too_little(page, view, size):
     """What is wrong with the share of the pictures in a window, and with the place of the first; nothing, if all is well."""
     measured, (_, high) = page.evaluate(MEASURED, PICTURES), size
-    least = (SHARES_OF_LESSONS if view == "lessons" else SHARES)[size]
-    first = high if view == "lessons" else 160 if size == DESK else high / 2  # a lesson asks first
-    return [] if measured["share"] >= least and measured["first"] <= first else [(size, measured)]
+    least = ITS_OWN.get(view, SHARES)[size]
+    first = high if view in ITS_OWN else 160 if size == DESK else high / 2  # a lesson asks first
+    return [] if (measured["share"] >= least and measured["first"] <= first) or not least else [(size, measured)]
 
 
 def seen(opened, name, scheme="light"):

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from concurrent.futures import Future
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from browsing import click
+from browsing import KEYS, click
 from streamlit.testing.v1 import AppTest
 
 import workbench as wb
 from workbench import display_names
 from workbench.datasets import DATASETS, DatasetSpec, recipe_class
+from workbench.figures.base import counted
 from workbench.store import Store
 
 APP = Path(__file__).resolve().parents[2] / "app"
@@ -114,6 +117,77 @@ def test_the_page_shows_a_schedule_in_words_and_in_its_code(drawn):
     words = [caption.value for caption in page.caption]
     assert any("ε goes from 3 to 0.2 over three quarters of the training and stays there" in text for text in words)
     assert any("epsilon=wb.schedules.anneal(3.0, 0.2)" in code.value for code in page.code)
+
+
+def sent(page):
+    """What the pictures of a page were given."""
+    given = [json.loads(each.proto.json) for each in page.get("bidi_component") if each.proto.json]
+    return [each for each in given if "title" in each]
+
+
+def titles(page):
+    """Titles of the pictures of a page."""
+    return [each["title"] for each in sent(page)]
+
+
+@pytest.fixture
+def made_ahead(monkeypatch):
+    """What pages make in the background is there at once."""
+    monkeypatch.syspath_prepend(str(APP))
+    from views.train import plan_pictures
+
+    def at_once(function, *arguments):
+        done = Future()
+        done.set_result(function(*arguments))
+        return done
+
+    for cached in (plan_pictures.landscapes_ready, plan_pictures._counting):
+        cached.clear()
+    monkeypatch.setattr(plan_pictures, "AHEAD", SimpleNamespace(submit=at_once))
+    yield
+    for cached in (plan_pictures.landscapes_ready, plan_pictures._counting):
+        cached.clear()
+
+
+@pytest.mark.usefixtures("made_ahead")
+def test_beside_the_form_stand_what_the_loss_rewards_the_classes_and_what_changes_while_it_learns(drawn, store):
+    page = drawn("train", train="A new run", new_loss="Noised top-K", **{"epochs_quick-photographs": 4})
+    assert titles(page) == ["Noised top-K", "How unequal the classes are", "What changes while it learns"]
+    level, classes, course = sent(page)
+    assert "K = 2, ε = 0.2" in level["subtitle"], (
+        "of three classes a set has two at most, and schedules are at their end"
+    )
+    test = store.open(KEYS["garden"]).tables["test"]
+    assert f"{test.class_counts.sum()} training rows of {test.n_classes} classes" in classes["text"]
+    assert [note["text"] for note in course["figure"]["layout"]["annotations"]] == ["<b>learning rate</b>", "<b>ε</b>"]
+    mixed = drawn("train", train="A new run", new_loss="Differentiable top-k")
+    assert "P_K = (0.5, 0.5)" in sent(mixed)[0]["subtitle"]
+
+
+def test_classes_are_counted_and_torch_is_loaded_in_the_background_and_only_for_data_as_they_come(drawn):
+    said = "Counting the classes of letters…"
+    page = drawn("train", train="A new run", data="letters")
+    assert titles(page) == ["What changes while it learns"]
+    assert {said, "Getting ready to draw what the loss rewards…"} <= {caption.value for caption in page.caption}
+    moved = drawn("train", train="A new run", data="letters", data_seed="3")
+    assert said not in [caption.value for caption in moved.caption]
+
+
+@pytest.mark.usefixtures("made_ahead")
+def test_data_that_no_run_has_are_counted(drawn):
+    counts = wb.load_dataset("letters").class_counts
+    page = drawn("train", train="A new run", data="letters")
+    assert titles(page) == ["Cross-entropy", "How unequal the classes are", "What changes while it learns"]
+    assert any(counted(int(counts.sum())) in each.get("text", "") for each in sent(page))
+
+
+@pytest.mark.usefixtures("made_ahead")
+def test_a_sweep_shows_every_run_that_it_will_train(drawn):
+    page = drawn("train", train="Sweeps", values_run_learning_rate="0.1, 0.2", values_run_seed="0, 1")
+    plan, *others = sent(page)
+    assert plan["figure"]["data"][0]["text"] == ["to train"] * 4
+    assert plan["subtitle"].startswith("n = 4 runs: 0 trained, 4 to train")
+    assert len(others) == 3
 
 
 def test_weights_are_as_many_as_they_were_and_come_back_as_they_are_written(asked_for):

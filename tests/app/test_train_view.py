@@ -56,7 +56,7 @@ def digits(store, monkeypatch):
 @pytest.mark.writes
 def test_a_run_is_trained_with_live_curves_and_opens_in_sets(opened, store, monkeypatch):
     page = opened(view="train", wait_for="text=What learns", **NEW, **{"epochs_quick-rows": 3})
-    shown = shown_code(page)
+    shown = shown_code(page.locator(".st-key-bar"))
     page.keyboard.press("Escape")
     click(page.get_by_role("button", name="Train", exact=True))
     says(page, "Trained and kept")
@@ -212,7 +212,7 @@ def test_a_sweep_says_its_cost_before_it_is_started_and_goes_on_past_a_setting_t
     says(page, "How long that takes is not known")
     click(page.get_by_role("button", name="Time one epoch"))
     says(page, re.compile(r"About .* s, for 16 epochs of .* s each, as measured on digits · MLP · Noised top-K"))
-    shown = shown_code(page)
+    shown = shown_code(page.locator(".st-key-bar"))
     page.keyboard.press("Escape")
     click(page.get_by_role("button", name="Train 8 runs"))
     says(page, "6 of 8 runs trained and kept")

@@ -83,6 +83,18 @@ REPRODUCED = pd.DataFrame(
     ],
     columns=["row", "column", "part", "printed", "printed_low", "printed_high", "ours", "low", "high", "seeds"],
 )
+PLAN = pd.DataFrame(
+    [
+        (epsilon, seed, state, seconds, accuracy)
+        for seed in (0, 1)
+        for epsilon, state, seconds, accuracy in (
+            (0.1, "trained", None, 0.6 + seed / 10),
+            (0.2, "to train", 40.0, None),
+            (1.0, "failed", None, None),
+        )
+    ],
+    columns=["loss.epsilon", "seed", "state", "seconds", "accuracy"],
+)
 ORGANS = np.array(["flower", "leaf", "fruit"])
 TABLES = {
     "seven classes": table_of(300, 7, class_names=[f"species {k}" for k in range(7)], groups=[*"aaabbcc"]),
@@ -102,6 +114,7 @@ OF_LOSSES = {
         "reproduced",
         "smoothing_bounds",
         "twins",
+        "sweep_plan",
         "weight_plane",
         "with_intervals",
     ),
@@ -177,6 +190,7 @@ def namespace(table: wb.LogitTable, name: str = "") -> dict[str, object]:
         },
         "summary": MIXTURES if name == "against_mixture" else SUMMARY,
         "frame": REPRODUCED,
+        "plan": PLAN,
         "points": POINTS,
         **blurred,
         **partial,
@@ -226,6 +240,8 @@ def made(name: str, table: wb.LogitTable) -> wb.figures.Figure:
             return wb.figures.weight_plane(at_hand["plane"])
         case "against_knob":
             return wb.figures.against_knob(at_hand["summary"], "loss.epsilon")
+        case "sweep_plan":
+            return wb.figures.sweep_plan(at_hand["plan"])
         case "normalisers":
             return wb.figures.normalisers(at_hand["histories"])
         case "with_intervals":

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pandas as pd
+import pytest
 
 import workbench as wb
+from workbench.runs.plan import planned
 
 
 def rules_at_each_K(*rules):
@@ -38,3 +40,36 @@ def test_every_top_K_accuracy_of_a_sweep_names_its_K_and_every_curve_of_sets_too
     assert "<b>Top-1 accuracy</b> ↑" in titles
     history = pd.DataFrame({"epoch": [0], "val_accuracy": [0.5], "val_average_K_accuracy": [0.7]})
     assert wb.figures.learning_curves(history, K=3.0).frame["curve"].tolist() == ["top-1", "average-3"]
+
+
+def test_the_plan_of_a_sweep_has_a_cell_for_every_run_with_its_accuracy_or_its_time():
+    plan = pd.DataFrame(
+        [(0.1, 0, "trained", None, 0.61), (0.2, 0, "to train", 40.0, None), (0.2, 1, "failed", None, None)],
+        columns=["loss.epsilon", "seed", "state", "seconds", "accuracy"],
+    )
+    figure = wb.figures.sweep_plan(plan)
+    assert figure.frame[["value", "line", "cell"]].to_numpy().tolist() == [
+        ["0.1", "seed = 0", "61.0%"],
+        ["0.2", "seed = 0", "about 40 s"],
+        ["0.2", "seed = 1", "failed"],
+    ]
+    assert figure.subtitle.startswith("n = 3 runs: 1 trained, 1 failed, 1 to train, about 40 s in all")
+    assert "The best that is trained has 61.0% at ε = 0.1, seed = 0" in figure.text
+    drawn = figure.plot()
+    assert list(zip(drawn.data[0].x, drawn.data[0].y, strict=True)) == [(0, 0), (1, 0), (1, 1)]
+    unknown = wb.figures.sweep_plan(plan.assign(seconds=None))
+    assert "in all" not in unknown.subtitle
+    assert unknown.frame["cell"][1] == "to train"
+    for wrong in (plan.assign(state="lost"), plan[["state", "seconds", "accuracy"]], plan[:0]):
+        with pytest.raises(ValueError, match="a plan has a run, a column for what is varied and the states"):
+            wb.figures.sweep_plan(wrong)
+
+
+def test_what_is_set_beforehand_is_drawn_as_a_history_is():
+    loss = wb.losses.NoisedTopK(K=5, epsilon=wb.schedules.anneal(3, 0.2))
+    figure = wb.figures.learning_curves(planned(wb.Run("digits", loss=loss, epochs=4, learning_rate=0.1)))
+    assert figure.title == "What changes while it learns"
+    assert list(figure.panels()) == ["learning rate", "loss.epsilon"]
+    assert figure.panels()["learning rate"]["value"].tolist() == pytest.approx([0.1, 0.0854, 0.05, 0.0146], abs=1e-4)
+    titles = [note.text for note in figure.plot().layout.annotations]
+    assert titles == ["<b>learning rate</b>", "<b>ε</b>"]

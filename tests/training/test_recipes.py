@@ -15,8 +15,8 @@ from workbench.losses import CrossEntropy, Focal
 from workbench.losses.base import PAPERS
 from workbench.runs.monitors import monitors_named
 from workbench.runs.recipes import RECIPES
+from workbench.schedules import LEARNING_RATES
 from workbench.training import Run, train
-from workbench.training.learner import SCHEDULES
 from workbench.training.sweeps import sweep
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -99,7 +99,7 @@ def test_the_comparison_of_a_recipe_is_swept(store):
 )
 def test_the_learning_rate_is_divided_by_ten_after_the_epochs_of_the_paper(name, epochs):
     run = RECIPES[name].run(photographs())
-    factors = [SCHEDULES["steps"](7 * epoch / (7 * run.epochs), run.milestones) for epoch in range(run.epochs)]
+    factors = [LEARNING_RATES["steps"](7 * epoch / (7 * run.epochs), run.milestones) for epoch in range(run.epochs)]
     assert [epoch for epoch in range(1, run.epochs) if factors[epoch] < factors[epoch - 1]] == list(epochs)
     assert factors[-1] == pytest.approx(0.1 ** len(epochs))
 

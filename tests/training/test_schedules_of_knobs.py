@@ -9,7 +9,7 @@ import pytest
 import torch
 from small_runs import assert_same_weights, clouds, small, weights
 
-from workbench import figures
+from workbench import figures, schedules
 from workbench.losses import ROLE, CrossEntropy, Focal, Loss, NoisedTopK
 from workbench.metrics.sweeps import stored_sweeps
 from workbench.schedules import anneal
@@ -29,7 +29,7 @@ def test_a_schedule_is_part_of_the_key():
 
 def test_every_step_takes_the_loss_at_the_share_that_the_learning_rate_takes(store, monkeypatch):
     loss_shares, rate_shares = [], []
-    at, schedule = Loss.at, learner.SCHEDULES["cosine"]
+    at, schedule = Loss.at, schedules.LEARNING_RATES["cosine"]
 
     def noted_at(loss, done):
         if loss.scheduled():
@@ -41,7 +41,7 @@ def test_every_step_takes_the_loss_at_the_share_that_the_learning_rate_takes(sto
         return schedule(done, milestones)
 
     monkeypatch.setattr(Loss, "at", noted_at)
-    monkeypatch.setitem(learner.SCHEDULES, "cosine", noted_schedule)
+    monkeypatch.setitem(schedules.LEARNING_RATES, "cosine", noted_schedule)
     train(small(loss=ANNEALED), store=store, progress=False)
     n = len(rate_shares)
     assert rate_shares == pytest.approx(np.arange(n) / n)

@@ -27,6 +27,7 @@ from workbench.figures.runs.learning import learning_curves
 from workbench.figures.runs.mixtures import against_mixture
 from workbench.figures.runs.normalisers import normalisers
 from workbench.figures.runs.reproduced import reproduced
+from workbench.figures.runs.sweep_plan import sweep_plan
 from workbench.figures.runs.sweeping import against_knob
 from workbench.figures.runs.weights import weight_plane
 from workbench.figures.sets.against_bayes import against_bayes
@@ -91,6 +92,7 @@ FIGURES = (
     risk_against_coverage,
     learning_curves,
     normalisers,
+    sweep_plan,
     against_knob,
     against_mixture,
     weight_plane,
@@ -150,6 +152,7 @@ __all__ = [  # written out for type checkers; a test holds it to FIGURES
     "size_against_threshold",
     "smoothing_bounds",
     "sprite_sheet",
+    "sweep_plan",
     "temperatures",
     "twins",
     "weight_plane",

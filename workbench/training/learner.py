@@ -29,6 +29,7 @@ from workbench.networks.network import Network, copied
 from workbench.operators.order import at_least_float32
 from workbench.progress import bar
 from workbench.runs.run import Run
+from workbench.schedules import LEARNING_RATES
 from workbench.store import Store
 from workbench.store.runs import folder_of_epoch
 from workbench.tables import LogitTable
@@ -65,12 +66,6 @@ OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adamw": partial(torch.optim.AdamW, fused=True),  # fused: one pass over the weights
     "adam": partial(torch.optim.Adam, fused=True),
     "sgd": partial(torch.optim.SGD, momentum=0.9, nesterov=True, fused=True),
-}
-# Share of the training done, in [0, 1), and its milestones → factor of the learning rate.
-SCHEDULES: dict[str, Callable[[float, Sequence[float]], float]] = {
-    "cosine": lambda done, milestones: (1 + math.cos(math.pi * done)) / 2,
-    "constant": lambda done, milestones: 1.0,
-    "steps": lambda done, milestones: 0.1 ** sum(done >= share for share in milestones),
 }
 
 
@@ -310,7 +305,7 @@ class Learner(nn.Module):
 
     def rate(self, step: int) -> float:
         """The learning rate of this step of the epoch."""
-        return self.run.learning_rate * SCHEDULES[self.run.schedule](self.progress_at(step), self.run.milestones)
+        return self.run.learning_rate * LEARNING_RATES[self.run.schedule](self.progress_at(step), self.run.milestones)
 
     def set_rates(self, groups: Sequence[dict[str, Any]], step: int) -> None:
         """The network learns at the rate of this step, and what the loss learns so much faster."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
 
 from workbench.runs.run import Run
 from workbench.store import DEMO, StoredRun
@@ -42,6 +45,33 @@ def training_cost(runs: Sequence[Run], lru_store: LRUStore | None = None) -> Cos
         seconds=_seconds(like) if len(like) == len(waiting) else None,
         timed=tuple({stored.key: stored for _, stored in like}.values()),
     )
+
+
+def planned_sweep(
+    runs: Sequence[Run],
+    settings: Sequence[Mapping[str, Any]],
+    failed: Iterable[int] = (),
+    lru_store: LRUStore | None = None,
+) -> pd.DataFrame:
+    """The plan of a sweep as `wb.figures.sweep_plan` takes it: the runs in these settings, those at the places `failed` with
+    an error.
+    """
+    lru_store = LRUStore() if lru_store is None else lru_store
+    known, failed, lines = lru_store.runs(), set(failed), []
+    for place, (stored, run, setting) in enumerate(zip(lru_store.find_all(runs), runs, settings, strict=True)):
+        like = most_like(run, known) if stored is None else None
+        history = None if stored is None else stored.history
+        accuracy = history["val_accuracy"].iloc[-1] if history is not None and "val_accuracy" in history else None
+        state = "trained" if stored is not None else "failed" if place in failed else "to train"
+        lines.append(
+            {
+                **setting,
+                "state": state,
+                "seconds": None if like is None else _seconds([(run, like)]),
+                "accuracy": accuracy,
+            }
+        )
+    return pd.DataFrame(lines)
 
 
 def _seconds(like: Iterable[tuple[Run, StoredRun]]) -> float:

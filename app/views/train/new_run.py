@@ -17,12 +17,14 @@ import live
 import views.train.recipes as recipes
 import workbench as wb
 from controls import knobs
+from controls.bar import bar
 from drawing.figures import browser_content
 from drawing.handout import handout
 from session import cached_data, messages, training_requests
 from session.address import any_text, bound, one_of, some_of
 from session.navigation import open_elsewhere
 from views.train.live_heads import TALL, flag_collapse, knobs_of, moved, stage, with_training
+from views.train.plan_pictures import pictures_of
 from workbench import display_names
 from workbench.datasets import (
     DATASETS,
@@ -45,34 +47,54 @@ POLL = 1.0  # seconds between two looks at a run that learns
 OF_RUN, PATH = "those of the chosen run", "a path on this machine"
 NOTHING = "nothing"
 OFTEN = ("epochs", "batch_size", "learning_rate")  # settings that are not folded
-WHOLE, HEAD = "The whole network", "Only a head, on the features of the chosen run"
+WHOLE, HEAD = "The whole network", "Only a head"
 
 
 @st.fragment
 @messages.friendly
 def body(key: str | None, dark: bool) -> None:
-    """The form, and below it the run that is being trained or was trained last."""
-    run, progress = chosen_run(key), training_requests.long_worker().progress
-    busy = progress.working
-    with st.container(horizontal=True):
-        start = st.button(
-            "Train", icon=":material/play_arrow:", type="primary", disabled=run is None or busy,
-            help="one run or one sweep at a time: wait, or cancel it" if busy else None,
-        )  # fmt: skip
-        if run is not None:
-            with st.popover("Show the code", icon=":material/code:", type="tertiary"):
-                st.code(training_requests.code(run), language="python")
-    if start and run is not None:
-        training_requests.long_worker().train([run], keep=True)
-        st.rerun(scope="fragment")
-    if len(progress.runs) == 1:
-        st.fragment(watch, run_every=POLL if progress.working else None)(dark)
+    """The form, and beside it the run that is being trained or was trained last, and pictures of what the form describes."""
+    start_place = bar()
+    with st.container(key="planning"):
+        with st.container(key="form"):
+            run = chosen_run(key)
+        with st.container(key="planned"):
+            progress = training_requests.long_worker().progress
+            with start_place:
+                start = start_button("Train", progress.working, disabled=run is None)
+                if run is not None:
+                    show_code(training_requests.code(run))
+            if start and run is not None:
+                training_requests.long_worker().train([run], keep=True)
+                st.rerun(scope="fragment")
+            if len(progress.runs) == 1:
+                with st.container(key="watched"):
+                    st.fragment(watch, run_every=POLL if progress.working else None)(dark)
+            if run is not None:
+                pictures_of(run, dark)
+
+
+def start_button(label: str, busy: bool, *, disabled: bool = False) -> bool:
+    """The button that starts a run or a sweep, in the bar."""
+    return st.button(
+        label, icon=":material/play_arrow:", type="primary", disabled=disabled or busy,
+        help="one run or one sweep at a time: wait, or cancel it" if busy else None,
+    )  # fmt: skip
+
+
+def show_code(code: str) -> None:
+    """The code that trains what the form describes, behind a button."""
+    with st.popover("Show the code", icon=":material/code:", type="tertiary"):
+        st.code(code, language="python")
 
 
 def chosen_run(key: str | None, settings: Sequence[str] = training_requests.SETTINGS) -> wb.Run | None:
     """The run that the controls describe, with these settings among them; None as long as there is no path to the data."""
     parts = [WHOLE, HEAD] if key is not None and has_head(key) else [WHOLE]
-    part = st.segmented_control("What learns", parts, default=WHOLE, required=True, **bound("what", one_of(parts)))
+    part = st.segmented_control(
+        "What learns", parts, default=WHOLE, required=True,
+        help="a head learns on the features of the chosen run, whose network stays as it is", **bound("what", one_of(parts)),
+    )  # fmt: skip
     return head(key, settings) if part == HEAD and key is not None else whole(key, settings)
 
 
@@ -99,14 +121,14 @@ def whole(key: str | None, settings: Sequence[str] = training_requests.SETTINGS)
     """A network with its data, as the controls describe them; None as long as there is no path to the data."""
     stored = None if key is None else cached_data.run(key)
     own = None if stored is None else data_of(stored)
-    data_group = group("Data", "settings")
-    with data_group:
+    with group("Data", "settings"):
         data = chosen_data(own)
+        of_data = st.expander("Augmentation", icon=":material/tune:")
     with group("Network and loss", "more-settings-network"):
         start = recipes.chosen(recipes.OF_NETWORKS, "recipe")
         model = chosen_model(start)
         loss = chosen_loss(start)
-    with data_group:
+    with of_data:
         changes = chosen_augmentations(images_of(stored) if stored is not None and data == own else (), start)
     chosen = training_settings(start, settings)
     fields = {"model": model, "loss": loss, "transforms": changes, **chosen, **start.uncontrolled}
@@ -231,7 +253,7 @@ def setting(name: str, start: Any, *, key: str) -> Any:
 def chosen_data(of_run: DatasetSpec | None) -> DatasetSpec | None:
     """A dataset by its name or its path with its knobs, or that of the chosen run; None without a path."""
     names = [*[OF_RUN] * (of_run is not None), *DATASETS, PATH]  # at first rows on which the two can be compared
-    name = st.selectbox("Data", names, **bound("data", one_of(names)))
+    name = st.selectbox("Dataset", names, **bound("data", one_of(names)))
     if name == OF_RUN:
         return of_run
     if name == PATH:

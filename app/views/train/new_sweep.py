@@ -18,19 +18,23 @@ import workbench as wb
 from session import messages, training_requests
 from session.address import bound, some_of
 from views.train.live_heads import moved, stage
+from views.train.plan_pictures import draw
 from workbench import display_names
+from workbench.figures import Code
 from workbench.figures.base import counted
+from workbench.figures.runs.sweep_plan import CELL, duration
 from workbench.knobs import Knob, format_value
 from workbench.metrics.sweeps import StoredSweep
 from workbench.runs.grid import every_setting, runs_in
 from workbench.store import DEMO, StoredRun
 from workbench.store.lru_store import LRUStore
 from workbench.workers.client import CANCELLED, FAILED, Progress
-from workbench.workers.estimates import Cost, training_cost
+from workbench.workers.estimates import Cost, planned_sweep, training_cost
 
 VARIED = ("learning_rate", "weight_decay", "batch_size", "epochs")  # settings of a run that have a scale
 OF_LOSS = "loss."  # before the name of a knob of the loss
 MOST = 2  # that are varied at a time, besides the seed: a picture has one axis, and lines
+PLAN = 90  # pixels of a plan besides its lines
 # Of a session: the run whose epoch is timed, and how far the page has drawn the sweep.
 TIMED, SEEN = "timed run", "seen of the sweep"
 GRID, BESIDE = 9, 2  # values of a knob between its ends, and how many of them on each side of where it stands are tried
@@ -44,27 +48,61 @@ class Grid:
     settings: list[dict[str, Any]]
 
 
-@messages.friendly
-def form(key: str | None) -> None:
-    """The run and the knobs to vary, the cost of the sweep, and the button that starts it."""
+@dataclass(frozen=True)
+class Plan:
+    """What the form describes: the run that is varied, the grid, and its runs."""
+
+    run: wb.Run
+    grid: Grid
+    runs: Sequence[wb.Run]
+
+
+def form(key: str | None) -> Plan | None:
+    """The knobs to vary and the cost of the sweep, and below them the run; None as long as there is no path to the data."""
+    first = st.container()
     run = new_run.chosen_run(key, settings=[name for name in training_requests.SETTINGS if name != "seed"])
     if run is None:
-        return
-    over = chosen_over(run)
-    grid = Grid(over, every_setting(over))
-    runs, worker = runs_in(run, grid.settings), training_requests.long_worker()
-    busy = worker.progress.working
-    show_cost(training_cost(runs), over, runs, busy)
-    with st.container(horizontal=True):
-        start = st.button(
-            f"Train {counted(len(runs), 'run')}", icon=":material/play_arrow:", type="primary", disabled=busy,
-            help="one run or one sweep at a time: wait, or cancel it" if busy else None,
-        )  # fmt: skip
-        with st.popover("Show the code", icon=":material/code:", type="tertiary"):
-            st.code(training_requests.sweep_code(run, over), language="python")
-    if start:
-        worker.train(runs, keep=True, note=grid)
+        return None
+    with first:
+        over = chosen_over(run)
+        grid = Grid(over, every_setting(over))
+        runs = runs_in(run, grid.settings)
+        show_cost(training_cost(runs), over, runs, training_requests.long_worker().progress.working)
+    return Plan(run, grid, runs)
+
+
+def start(plan: Plan) -> None:
+    """The button that starts the sweep, and its code."""
+    worker = training_requests.long_worker()
+    pressed = new_run.start_button(f"Train {counted(len(plan.runs), 'run')}", worker.progress.working)
+    new_run.show_code(training_requests.sweep_code(plan.run, plan.grid.over))
+    if pressed:
+        worker.train(plan.runs, keep=True, note=plan.grid)
         st.rerun()
+
+
+@messages.friendly
+def plan_picture(plan: Plan, dark: bool) -> None:
+    """The runs of the sweep, one cell each: which are trained, and how long the others will take."""
+    progress = training_requests.long_worker().progress
+    failed = progress.errors if progress.runs == tuple(plan.runs) else ()
+    made = wb.figures.sweep_plan(planned_sweep(plan.runs, plan.grid.settings, failed))
+    lines = [
+        *training_requests.run_code(plan.run).setup,
+        f"settings = every_setting({dict(plan.grid.over)!r})",
+        "plan = planned_sweep(runs_in(run, settings), settings)",
+    ]
+    imports = [
+        *training_requests.run_code(plan.run).imports,
+        "from workbench.runs.grid import every_setting, runs_in",
+        "from workbench.workers.estimates import planned_sweep",
+    ]
+    draw(
+        "plan",
+        dataclasses.replace(made, code=made.code.after(Code(setup=lines, imports=imports))),
+        dark,
+        height=PLAN + CELL * len(made.lines),
+    )
 
 
 def chosen_over(run: wb.Run) -> dict[str, list[Any]]:
@@ -87,7 +125,7 @@ def chosen_over(run: wb.Run) -> dict[str, list[Any]]:
     replaced = ", ".join(
         f"{display_names.of_varied(name)} = {display_names.of_value(value_of(name, run))}" for name in over
     )
-    st.caption(messages.plain(f"In each run these values take the place of {replaced} above."))
+    st.caption(messages.plain(f"In each run these values take the place of {replaced} below."))
     return {**over, "seed": seeds}
 
 
@@ -168,13 +206,6 @@ def measured_on(cost: Cost) -> str:
 def is_demo(run: StoredRun) -> bool:
     """Whether a run came with the workbench, and was trained on another machine."""
     return run.path.parent == DEMO
-
-
-def duration(seconds: float) -> str:
-    """`0.4 s`, `40 s`, `12 min` or `3.5 h`."""
-    if seconds < 100:
-        return f"{seconds:.2g} s"
-    return f"{seconds / 60:.0f} min" if seconds < 100 * 60 else f"{seconds / 3600:.1f} h"
 
 
 @messages.friendly

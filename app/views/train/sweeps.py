@@ -8,8 +8,10 @@ import streamlit as st
 import views.train.new_run as new_run
 import views.train.new_sweep as new_sweep
 import workbench as wb
+from controls.bar import bar
 from session import cached_data, messages, training_requests
 from session.address import bound, one_of
+from views.train.plan_pictures import pictures_of
 from views.train.sweep_picture import measured, swept
 from workbench import display_names
 from workbench.figures.base import counted
@@ -25,21 +27,41 @@ NEWEST = "the one that was started last"
 @st.fragment
 @messages.friendly
 def body(key: str | None, dark: bool) -> None:
-    """All of the panel: a new sweep, how far it is, and what it and those of the store say."""
+    """All of the panel: the form of a new sweep, and beside it its plan, and what it and those of the store say."""
+    start_place = bar() if messages.has_torch() else None  # without it, those of the store can still be looked at
+    with st.container(key="planning"):
+        plan = None
+        if start_place is not None:
+            with st.container(key="form"):
+                plan = planned(key)
+        with st.container(key="planned"):
+            if plan is not None and start_place is not None:
+                with start_place:
+                    new_sweep.start(plan)
+            results(plan, dark)
+
+
+@messages.friendly
+def planned(key: str | None) -> new_sweep.Plan | None:
+    """The sweep that the form describes; None where something in it is wrong, which the form says."""
+    return new_sweep.form(key)
+
+
+def results(plan: new_sweep.Plan | None, dark: bool) -> None:
+    """The plan, how far it is, and what it and the sweeps of the store say."""
     found = {title(sweep): sweep for sweep in stored_sweeps(cached_data.runs())}
     progress = training_requests.long_worker().progress
     st.fragment(new_sweep.watch, run_every=new_run.POLL if progress.working else None)()
-    if messages.has_torch():  # without it, those of the store can still be looked at
-        with st.expander("Start a sweep", icon=":material/play_arrow:", expanded=not found):
-            new_sweep.form(key)
+    if plan is not None:
+        new_sweep.plan_picture(plan, dark)
     if (newest := new_sweep.so_far()) is not None:
         found = {NEWEST: newest} | found
         if st.session_state.get("sweep of") != progress.runs:  # its first run is trained
             st.session_state["sweep of"], st.session_state["sweep"] = progress.runs, NEWEST
     if not found:
-        st.info(
-            "No three runs here differ in one knob alone: a sweep trains some that do.", icon=":material/ssid_chart:"
-        )
+        if plan is not None:
+            pictures_of(plan.run, dark)
+        st.caption("No three runs here differ in one knob alone: a sweep trains some that do.")
         return
     with st.container(key="settings-of-sweep"):
         sweep = found[st.selectbox("Sweep", list(found), **bound("sweep", one_of(found)))]

@@ -12,6 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from workbench import display_names
 from workbench.figures.base import Figure, checked_frame, counted, paper, round_range
 from workbench.figures.snippet import Code
 from workbench.figures.style import Theme
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 OF_SETS = "average-K"  # the curves of the sets that a run is judged by; with its K, where that is known
 # Panel → column of the history → its name beside the panel's.
 PANELS = {
+    "learning rate": {"learning_rate": "at the beginning of the epoch"},
     "loss": {"train_loss": "training", "val_loss": "validation"},
     "accuracy": {"train_accuracy": "top-1, training", "val_accuracy": "top-1", "val_average_K_accuracy": OF_SETS},
     "rows with the same set": {"val_same_set": "of K classes"},
@@ -29,6 +31,7 @@ PANELS = {
     "scores with a gradient": {"nonzero_gradients": "of a training row"},
     "log normaliser": {"val_log_normaliser": "mean of the rows", "log_C": "log C"},
 }
+MEASURED = "all but the training loss and the gradients is of the validation rows"
 ACROSS = 3  # panels in a line
 MONITORS = "monitors"  # a panel for the metrics with a K that chose epochs
 SHARES = ("accuracy", MONITORS, "rows with the same set")  # panels from 0 to 1
@@ -39,7 +42,8 @@ def learning_curves(history: pd.DataFrame, epochs: int | None = None, K: float |
 
     `history` is that of a trained run, or its first rows while it trains; `epochs` is how many there will be, and `K` that of
     its sets, by which their curves are named. What a history does not have gets no panel, and a knob that follows a schedule
-    has one. In the frame epochs count from 1.
+    has one. A plan (`workbench.runs.plan.planned(run)`) is a history of what is set beforehand: the learning rate, and such
+    knobs. In the frame epochs count from 1.
 
     >>> history = pd.DataFrame({"epoch": [0, 1], "train_loss": [2.0, 1.0], "val_loss": [2.1, 1.4]})
     >>> learning_curves(history).frame.to_numpy().tolist()[:2]
@@ -50,7 +54,8 @@ def learning_curves(history: pd.DataFrame, epochs: int | None = None, K: float |
     """
     checked_frame(history, ["epoch"], "a trained run has one, wb.train(run).history")
     monitors = {column: words for column in history.columns if (words := _monitor_in_words(str(column)))}
-    panels = {"loss": PANELS["loss"], "accuracy": PANELS["accuracy"], MONITORS: monitors} | PANELS
+    first = ("learning rate", "loss", "accuracy")
+    panels = {name: PANELS[name] for name in first} | {MONITORS: monitors} | PANELS
     panels |= {name: {name: "in its last step"} for name in map(str, history) if name.startswith("loss.")}
     parts = [
         pd.DataFrame(
@@ -72,12 +77,15 @@ def learning_curves(history: pd.DataFrame, epochs: int | None = None, K: float |
     last = frame[frame["epoch"] == done]
     summary = ", ".join(f"{line.panel} ({line.curve}) {line.value:.3g}" for line in last.itertuples())
     epochs_text = f"n = {counted(done, 'epoch')}" if epochs is None else f"n = {done} of {counted(epochs, 'epoch')}"
+    is_plan = not set(frame["panel"]) & PANELS.keys() - {"learning rate"} and not monitors.keys() & set(history)
+    beginning = f"Plan of {epochs_text}. In" if is_plan else f"Learning curves of {epochs_text}. After"
+    about = "the learning rate at the beginning of each" if is_plan else MEASURED
     given = [f"{name}={value!r}" for name, value in (("epochs", epochs), ("K", K)) if value is not None]
     return LearningCurves(
         frame=frame,
-        title="How it learns",
-        subtitle=f"{epochs_text}; all but the training loss and the gradients is of the validation rows",
-        text=f"Learning curves of {epochs_text}. After epoch {done}: {summary}.",
+        title="What changes while it learns" if is_plan else "How it learns",
+        subtitle=f"{epochs_text}; {about}",
+        text=f"{beginning} epoch {done}: {summary}.",
         code=Code(
             f"wb.figures.learning_curves({', '.join(['history', *given])})",
             ["# history: one row per epoch, as wb.train(run).history"],
@@ -94,6 +102,11 @@ def _monitor_in_words(column: str) -> str:
     """
     found = re.fullmatch(r"val_(?:(\w+)_)?(top|average)_k_accuracy@K=(.+)", column)
     return "" if found is None else f"{found[1] or ''} {found[2]}-{found[3]}".strip()
+
+
+def _titled(panel: str) -> str:
+    """The title of a panel: a knob of the loss by its symbol."""
+    return display_names.of_varied(panel) if panel.startswith("loss.") else panel
 
 
 def small_multiples(n: int, columns: int = ACROSS, **options: Any) -> go.Figure:
@@ -145,7 +158,8 @@ class LearningCurves(Figure):
                     hovertemplate=f"epoch %{{x}}: %{{y:.4g}}<extra>{panel}, {curve}</extra>", **where,
                 )  # fmt: skip
                 names.append(f'<span style="color: {colour}">{curve}</span>')
-            named = f"<b>{panel}</b>  {', '.join(names)}" if len(names) > 1 else f"<b>{panel}</b>"
+            title = f"<b>{_titled(panel)}</b>"
+            named = f"{title}  {', '.join(names)}" if len(names) > 1 else title
             axis = next(figure.select_yaxes(**where)).plotly_name.replace("yaxis", "")
             figure.add_annotation(
                 text=named, xref=f"x{axis} domain", yref=f"y{axis} domain",
@@ -166,7 +180,7 @@ class LearningCurves(Figure):
             for (curve, its), colour in zip(part.groupby("curve", sort=False), theme.categories, strict=False):
                 axes.plot(its["epoch"], its["value"], "o-", color=colour, markersize=4, label=curve)
             axes.set(xlim=(0.5, self.epochs + 0.5), ylim=self.limits(panel), xlabel="epoch")
-            axes.set_title(panel, fontsize=10.5, loc="left")
+            axes.set_title(_titled(panel), fontsize=10.5, loc="left")
             if len(axes.lines) > 1:
                 axes.legend(fontsize=8)
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
