@@ -71,9 +71,10 @@ fire: $(VENV)/.test ## kills and damaged files over every reader, counted (an ho
 bench: $(VENV)/.test ## run every benchmark; each prints ratios measured inside one run
 	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done
 
-demo: $(VENV)/.app ## train the demo runs, and what lesson 8 shows, again and write them to the package
+demo: $(VENV)/.app ## train the demo runs, and what lessons 3 and 8 show, again and write them to the package
 	$(BIN)/python -m workbench.training.demo_runs
 	$(BIN)/python -m workbench.teaching.shipped_twins
+	$(BIN)/python -m workbench.teaching.shipped_tail
 
 claims: $(VENV)/.app ## try what the papers say and write docs/claims.md (DATA=folder with the files that some claims read)
 	$(BIN)/workbench claims --page docs/claims.md $(if $(DATA),--data $(DATA))

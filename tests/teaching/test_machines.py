@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 
 import workbench as wb
+from workbench.datasets.names import Names, collection
 from workbench.figures.style import LIGHT
 from workbench.sets.coverage_band import coverage_band
 from workbench.teaching import machines
 from workbench.teaching.demo_tables import tables, truth
-from workbench.teaching.shipped_twins import SIZES, frames_by_size
+from workbench.teaching.shipped_tail import NAMES, SIZES, TAUS, measured, shipped_tail
+from workbench.teaching.shipped_twins import SIZES as TWIN_SIZES
+from workbench.teaching.shipped_twins import frames_by_size
 from workbench.teaching.tokens import tokens
 
 
@@ -45,14 +48,40 @@ def test_a_draw_of_the_machine_is_that_of_the_rule():
 
 @pytest.mark.filterwarnings("ignore:.*sets are empty")
 def test_the_tail_gains_and_the_head_pays_as_tau_rises_at_the_same_mean_size():
-    panel = machines.head_or_tail(LIGHT)
-    at_three = slice(panel.start, panel.start + len(machines.TAUS))
-    rare, frequent = (numbers(panel, label)[at_three] for label in ("Rare classes", "Frequent classes"))
-    assert rare[-1] > rare[0] + 20
-    assert frequent[-1] < frequent[0]
-    assert max(numbers(panel, "Mean size")[at_three]) < 3.3
+    garden, names = machines.head_or_tail(LIGHT), machines.tail_of_names(LIGHT)
+    for panel in (garden, names):
+        at_three = slice(panel.start, panel.start + len(TAUS))
+        rare, frequent, everyone = (
+            numbers(panel, rows)[at_three] for rows in ("Rare classes", "Frequent classes", "All rows")
+        )
+        assert max(rare) > rare[0] + 15
+        assert frequent[-1] < frequent[0]
+        assert everyone[-1] < everyone[0]
+        assert max(numbers(panel, "Mean size")[at_three]) < 3.3
     val, test = tables("garden", "CrossEntropy")
-    assert numbers(panel, "All rows")[panel.start] == round(100 * wb.metrics.accuracy(wb.AverageK(3).fit(val)(test)), 1)
+    sets = wb.AverageK(3).fit(val)(test)
+    shown = [numbers(garden, label)[garden.start] for label in ("Rare classes", "All rows")]
+    expected = [wb.metrics.shot_accuracy(sets)["few"], wb.metrics.accuracy(sets)]
+    assert shown == [round(100 * each, 1) for each in expected]
+
+
+def test_the_shipped_tail_is_of_the_names_that_ship():
+    languages, counts, places = shipped_tail()
+    names = Names(**NAMES)
+    trained, _, tested = names._strings()
+    for strings, found in ((trained, counts), (tested, places["class_rows"])):
+        rows = collection().language_of[strings[collection().string_of]]
+        assert found.tolist() == np.bincount(rows, minlength=len(languages)).tolist()
+    assert places["class_hits"].shape == (len(SIZES) * len(TAUS), len(languages))
+    np.testing.assert_allclose(places["accuracy"], places["class_hits"].sum(axis=1) / places["n"])
+
+
+@pytest.mark.long
+def test_the_shipped_tail_is_what_training_gives():
+    _, _, places = shipped_tail()
+    again = measured()
+    np.testing.assert_allclose(again["accuracy"], places["accuracy"], atol=0.005)
+    np.testing.assert_allclose(again["mean_size"], places["mean_size"], atol=0.05)
 
 
 def test_the_label_crosses_the_gap_only_where_the_noise_reaches_across():
@@ -98,7 +127,9 @@ def test_twins_part_with_few_photographs_and_meet_again_with_many():
         .query("photographs == 'new photographs' and step == 500")
         .set_index(["size", "loss", "line"])["value"]
     )
-    apart = {size: frame[size, "Cross-entropy", "favoured"] - frame[size, "Cross-entropy", "other"] for size in SIZES}
+    apart = {
+        size: frame[size, "Cross-entropy", "favoured"] - frame[size, "Cross-entropy", "other"] for size in TWIN_SIZES
+    }
     assert apart[10] > 0.7
     assert apart[400] < 0.2
     assert frame[10, "Average-K two-head", "sets"] > frame[10, "Cross-entropy", "sets"] + 0.05

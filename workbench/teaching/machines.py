@@ -4,27 +4,29 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from workbench.class_counts import FEW, MANY, shot_groups
 from workbench.figures.film import Film, Move
 from workbench.figures.panel import Panel, PanelNumber, grid_sliders
-from workbench.figures.sets.rarity import accuracy_against_count
+from workbench.figures.sets.rarity import AccuracyAgainstCount, accuracy_against_count
+from workbench.figures.snippet import Code
 from workbench.figures.style import Theme, plotly_template
 from workbench.metrics.along_slider import at_places
-from workbench.metrics.set_metrics import accuracy, mean_size, shot_accuracy
-from workbench.sets import LAC, AverageK, Weighted
+from workbench.sets import LAC, Weighted
 from workbench.tables import LogitTable
 from workbench.teaching.base import HEIGHT, axes, percent
 from workbench.teaching.demo_tables import tables, truth
 from workbench.teaching.photograph import photograph
+from workbench.teaching.shipped_tail import SIZES, TAUS, average_k_sets, shipped_tail
 from workbench.teaching.shipped_twins import GIVEN as USUAL_TWINS
 from workbench.teaching.shipped_twins import NEW, frames_by_size
 from workbench.teaching.shipped_twins import SIZES as TWIN_SIZES
-from workbench.warning_capture import captured_warnings
 
 if TYPE_CHECKING:
     from workbench.datasets.plants.flora import Flora
@@ -35,7 +37,6 @@ ROWS = (20, 100, 500)  # calibration rows of a draw
 NEW_LABELS = 200  # photographs of bark that are labelled after the shift
 WORLDS = ("all photographs", "only bark from now on", f"only bark, {NEW_LABELS} of it labelled")
 HIDDEN_ORGANS = ("leaf", "fruit", "bark")
-TAUS, SIZES = tuple(round(0.1 * step, 1) for step in range(11)), (2, 3, 5)
 LADDER = (3.4, 3.2, 3.0, 1.6, 1.3, 1.0, 0.7)  # scores; the label is the fourth
 LADDER_K, LADDER_LABEL = 3, 3
 EPSILONS = (0.1, 0.3, 0.6, 1.0, 3.0)
@@ -190,26 +191,56 @@ def heap(values: np.ndarray, width: float = 0.01) -> tuple[np.ndarray, np.ndarra
 
 
 def head_or_tail(_: Theme) -> Panel:
-    """Average-K with the weight τ for rare classes: who gains, and who pays."""
-    val, test = tables("garden", "CrossEntropy")
-    positions = list(product(SIZES, TAUS))
-    with captured_warnings():  # some sets are empty, on purpose
-        sets = [AverageK(K, tau=tau).fit(val)(test) for K, tau in positions]
-    along, figure = at_places(sets, None), accuracy_against_count(sets[0])
-    shots = [shot_accuracy(each) for each in sets]
+    """Average-K with the weight τ for rare classes, on the garden: who gains, and who pays."""
+    sets = average_k_sets(*tables("garden", "CrossEntropy"))
+    about = (
+        "**Head or tail.** Divide the probability of each class by the τ-th power of its share of the training rows, then cut "
+        "at the same mean size: τ = 0 is average-K, τ = 1 treats all classes alike. The counts are those of the garden, a drawn "
+        "collection with a long tail: few classes have most photographs."
+    )
+    return _tail(about, accuracy_against_count(sets[0]), at_places(sets), "tail")
+
+
+def tail_of_names(_: Theme) -> Panel:
+    """The same on real data: names in many languages, and a linear model, whose results ship without its tables."""
+    languages, counts, along = shipped_tail()
+    rows, hits, shots = along["class_rows"], along["class_hits"][0], shot_groups(counts)
+    frame = pd.DataFrame(
+        {"class": range(len(languages)), "name": languages, "count": counts, "shots": shots, "n": rows}
+    )
+    frame["hits"], frame["accuracy"] = hits, hits / np.maximum(rows, 1)
+    frame[["low", "high", "mean_size"]] = np.nan  # a picture that moves does not say them
+    about = (
+        f"**A real tail.** The same for names of countries and languages, written in {len(languages)} languages: "
+        f"{(shots == 'many').sum()} have more than {MANY} training rows, {(shots == 'few').sum()} fewer than {FEW}. The model is "
+        "linear. How far would you move τ?"
+    )
+    figure = AccuracyAgainstCount(
+        frame=frame,
+        title="Are rare languages missed more often?",
+        subtitle="",
+        text=f"Accuracy against training rows of {len(languages)} languages on n = {along['n']} test rows.",
+        code=Code("wb.figures.accuracy_against_count(sets)"),
+    )
+    return _tail(about, figure, along, "names")
+
+
+def _tail(about: str, figure: AccuracyAgainstCount, along: dict[str, Any], name: str) -> Panel:
+    """Accuracy against training rows along mean size and τ."""
+    present = along["class_rows"] > 0
+    accuracy, shots = along["class_hits"] / np.maximum(along["class_rows"], 1), figure.frame["shots"].to_numpy()
     words = {"few": "Rare classes", "medium": "Medium", "many": "Frequent classes"}
+    shares = {words[shot]: accuracy[:, present & (shots == shot)].mean(axis=1) for shot in words}
     return Panel(
-        about=(
-            "**Head or tail.** Divide each probability by the share of its class to the power τ, then cut at the same mean size: "
-            "τ = 0 is average-K, τ = 1 treats all classes alike. The counts are those of the garden, a drawn collection with a "
-            "long tail: few classes have most photographs.",
-        ),
-        pictures=(Film.along(figure, along, name="tail", title="Who gains, who pays?"),),
+        about=(about,),
+        pictures=(Film.along(figure, along, name=name, title="Who gains, who pays?"),),
         sliders=grid_sliders({"mean size K": [f"{K:g}" for K in SIZES], "τ": [f"{tau:g}" for tau in TAUS]}),
         numbers=(
-            *(PanelNumber(words[shot], tuple(percent(each[shot]) for each in shots)) for shot in words),
-            PanelNumber("All rows", tuple(percent(accuracy(each)) for each in sets)),
-            PanelNumber("Mean size", tuple(f"{mean_size(each):.2f}" for each in sets)),
+            *(
+                PanelNumber(label, tuple(map(percent, each)))
+                for label, each in (shares | {"All rows": along["accuracy"]}).items()
+            ),
+            PanelNumber("Mean size", tuple(f"{each:.2f}" for each in along["mean_size"])),
         ),
         start=SIZES.index(3) * len(TAUS),
     )

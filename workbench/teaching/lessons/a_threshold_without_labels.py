@@ -10,7 +10,7 @@ from workbench.sets import AverageK
 from workbench.tables import LogitTable
 from workbench.teaching.base import Lesson, Picture, Question, Story, Target, axes, slider
 from workbench.teaching.demo_tables import ORGANS, tables
-from workbench.teaching.machines import head_or_tail
+from workbench.teaching.machines import head_or_tail, tail_of_names
 
 K = 2
 ROWS = (  # six rows of four classes: an example one can count
@@ -67,8 +67,8 @@ def tell(theme: Theme) -> Story:
     words = (
         "*Average-K* names every class whose probability is at least one threshold, the same for all rows. The threshold is "
         f"chosen so that sets hold K classes on average. Take K = {K}.",
-        f"Below are {len(table)} rows of {table.shape[1]} classes; a dot is the probability of one class in one row. The labels "
-        "are not known.",
+        f"The picture has {len(table)} rows of {table.shape[1]} classes; a dot is the probability of one class in one row. The "
+        "labels are not known.",
     )
     target = Target(
         first_out + 1e-6,
@@ -91,7 +91,9 @@ def tell(theme: Theme) -> Story:
         "labels: see the next lesson.",
     )
     asked = f"Move the threshold until sets hold {K} classes on average."
-    return Story(words, Question(asked, target=target, picture=picture), answer, (head_or_tail(theme),))
+    return Story(
+        words, Question(asked, target=target, picture=picture), answer, (head_or_tail(theme), tail_of_names(theme))
+    )
 
 
 LESSON = Lesson(
