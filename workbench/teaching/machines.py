@@ -219,6 +219,7 @@ def tail_of_names(_: Theme) -> Panel:
         frame=frame,
         title="Are rare languages missed more often?",
         subtitle="",
+        training="training rows",
         text=f"Accuracy against training rows of {len(languages)} languages on n = {along['n']} test rows.",
         code=Code("wb.figures.accuracy_against_count(sets)"),
     )
