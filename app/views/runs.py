@@ -23,7 +23,7 @@ from workbench.store import DEMO, Store, StoredRun, tags
 
 ABOUT = "Every run on this machine. Pinned runs are listed first; the last one pinned opens at start."
 HEAD, LINE, TALLEST = 35, 56, 820  # pixels of the head of the table, of a line, and of all of it
-WIDE, HIGH = 160, 48  # of a drawn interval
+WIDE, HIGH = 124, 48  # of a drawn interval
 MEASURED = 50  # runs whose tables are read for their metrics
 CHOSEN, REMOVED = "chosen runs", "removed"  # of a session: keys of the runs that are marked, and that it removed last
 COLUMNS = {
@@ -36,10 +36,19 @@ COLUMNS = {
     "top_1": st.column_config.NumberColumn(
         "Top-1", format="%.1f%%", width="small", help="accuracy of the likeliest class, on test rows"
     ),
-    "drawn": st.column_config.ImageColumn(
-        "0 to 100 %", width=WIDE, help="top-1 accuracy with its 95 % interval, on a line from 0 to 100 %"
+    "f1": st.column_config.NumberColumn(
+        "F1",
+        format="%.1f%%",
+        width="small",
+        help="where rows have many labels: micro-F1 of the sets at the threshold that is best on the validation rows",
     ),
-    "interval": st.column_config.TextColumn("95 %", width="small", help="Wilson's interval of the top-1 accuracy"),
+    "exact": st.column_config.NumberColumn(
+        "Exact", format="%.1f%%", width="small", help="share of these sets that are just the labels of their row"
+    ),
+    "drawn": st.column_config.ImageColumn(
+        "0 to 100 %", width=WIDE, help="top-1 accuracy, or F1, with its 95 % interval, on a line from 0 to 100 %"
+    ),
+    "interval": st.column_config.TextColumn("95 %", width="small", help="the interval of the top-1 accuracy, or of F1"),
     "learning": st.column_config.LineChartColumn(
         "Learning", width=WIDE, y_min=0, y_max=1, help="accuracy on validation rows from 0 to 1, epoch by epoch"
     ),
@@ -48,11 +57,11 @@ COLUMNS = {
     ),
     "state": st.column_config.TextColumn("State", width="small"),
     "data": st.column_config.TextColumn("Data", width="small"),
-    "loss": st.column_config.TextColumn("Loss", width="small"),
+    "loss": st.column_config.TextColumn("Loss", width=100),
     "finished": st.column_config.TextColumn("Since", width="small"),
     "kept": st.column_config.TextColumn("Kept", width="small"),
 }
-SELDOM = ("pinned", "tags", "loss")  # columns that are shown where a run has something in them
+SELDOM = ("pinned", "tags", "f1", "exact", "data", "loss")  # columns that are shown where a run has something in them
 
 
 def page() -> None:
@@ -92,7 +101,7 @@ def marked(found: pd.DataFrame) -> list[str]:
     """
     lines = found["key"].tolist()
     rows = [lines.index(key) for key in st.session_state.get(CHOSEN, []) if key in lines]
-    order = [name for name in COLUMNS if name in found and (name not in SELDOM or found[name].map(len).any())]
+    order = [name for name in COLUMNS if name in found and (name not in SELDOM or found[name].map(is_said).any())]
     with st.container(key="listed"):
         event = st.dataframe(
             found, column_config=COLUMNS, column_order=order, hide_index=True, placeholder="", on_select="rerun",
@@ -103,27 +112,32 @@ def marked(found: pd.DataFrame) -> list[str]:
     return st.session_state[CHOSEN]
 
 
+def is_said(cell: Any) -> bool:
+    """Whether there is something in a cell."""
+    return cell == cell if isinstance(cell, float) else bool(len(cell))
+
+
 def listed(runs: list[StoredRun], dark: bool) -> pd.DataFrame:
     """One line per run: what it is called, its marks, and what can be searched."""
     known, names = tags.all_tags(Store()), cached_data.named(runs)
     lines, groups = [], same_rows(runs)
     for place, run in enumerate(runs):
         record, its = run.record, known.get(run.key, tags.Tags())
-        loss = display_names.of_loss(record.loss_name) if record.trained else ""
+        loss, data = display_names.of_loss(record.loss_name) if record.trained else "", record.data_name or ""
         line = {
             "key": run.key,
             "pinned": "pinned" if its.pinned else "",
             "name": names[run.short],
             "tags": list(its.tags),
-            "data": record.data_name or "",
-            "loss": "" if names[run.short].endswith(loss) else loss,  # the name says it already
+            "data": "" if names[run.short].startswith(data) else data,  # the name says it already
+            "loss": "" if names[run.short].endswith(loss) else loss,
             "state": state(run),
             "rows": f"{groups[run.key]}{counted(run.sizes()['test'])}",
             **(metrics(run.short, dark) if place < MEASURED else {}),
             "finished": record.finished[:10],
             "kept": "package" if run.path.parent == DEMO else "no" if cached_data.is_upload(run.short) else "yes",
         }
-        sought = [run.name, *its.tags, run.key, str(line["data"]), loss]
+        sought = [run.name, *its.tags, run.key, data, loss]
         lines.append({**line, "sought": " ".join(sought)})
     return pd.DataFrame(lines)
 
@@ -150,21 +164,45 @@ def state(run: StoredRun) -> str:
 
 @st.cache_data(show_spinner="Measuring the runs…", max_entries=8 * MEASURED)
 def metrics(key: str, dark: bool) -> dict[str, Any]:
-    """Top-1 accuracy with its interval, the calibration error and the course of training of a run, as far as known."""
+    """Top-1 accuracy and calibration error of a run, or F1 and exact match where rows have many labels, with an interval.
+
+    And the course of its training; all as far as known.
+    """
     try:
         stored = cached_data.run(key)
-        test, history = stored.tables["test"], stored.history
+        val, test, history = stored.tables["val"], stored.tables["test"], stored.history
     except ValueError:  # the table says what is wrong with it where it is opened
         return {}
     found: dict[str, Any] = {"learning": history["val_accuracy"].tolist() if len(history) > 1 else []}
-    n = 0 if test.labels is None or test.many_labels else int(test.labelled.sum())
+    n = int(test.labelled.sum()) if test.labels is not None else 0
     if n == 0:
         return found
+    if test.many_labels:
+        return {**found, **of_many_labels(val, test, theme(dark))}
     accuracy = wb.metrics.top_k_accuracy(test, K=1)
     low, high = (float(end) for end in wilson_interval(np.array(accuracy * n), np.array(n)))
     error = wb.metrics.expected_calibration_error(test)
-    found |= {"top_1": 100 * accuracy, "interval": f"{100 * low:.1f}–{100 * high:.1f}", "calibration": 100 * error}
-    return {**found, "drawn": interval_drawn(low, accuracy, high, theme(dark))}
+    return {
+        **found,
+        **{"top_1": 100 * accuracy, "calibration": 100 * error},
+        **with_interval(low, accuracy, high, theme(dark)),
+    }
+
+
+def of_many_labels(val: wb.LogitTable, test: wb.LogitTable, colours: Theme) -> dict[str, Any]:
+    """F1 and exact match of the sets at the threshold whose F1 is highest on the validation rows, if these have labels."""
+    if val.labels is None or not val.known.any():
+        return {}
+    threshold, _ = wb.figures.f1_against_threshold({"val": val}).best["val"]
+    metrics = [wb.metrics.micro_f1, wb.metrics.exact_match]
+    report = wb.report(test, [wb.Threshold(threshold)], metrics, interval=0.95, val=val)
+    (low, f1, high), (_, exact, _) = report[["low", "value", "high"]].to_numpy(float).tolist()
+    return {"f1": 100 * f1, "exact": 100 * exact, **with_interval(low, f1, high, colours)}
+
+
+def with_interval(low: float, value: float, high: float, colours: Theme) -> dict[str, Any]:
+    """The interval of a share in words and drawn."""
+    return {"interval": f"{100 * low:.1f}–{100 * high:.1f}", "drawn": interval_drawn(low, value, high, colours)}
 
 
 def interval_drawn(low: float, value: float, high: float, colours: Theme) -> str:

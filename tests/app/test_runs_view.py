@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 
 import numpy as np
@@ -37,9 +38,35 @@ def test_each_run_has_its_top_1_accuracy_with_an_interval_and_its_calibration_er
     assert low < lines.loc["garden", "top_1"] < high
     assert np.isnan(lines.loc["no labels", "top_1"])
     picture = base64.b64decode(lines.loc["garden", "drawn"].partition(",")[2]).decode()
-    left, right = (4 + 152 * end / 100 for end in (low, high))  # pixels of a line from 4 to 156
+    left, right = (4 + 116 * end / 100 for end in (low, high))  # pixels of a line from 4 to 120
     drawn_left, drawn_right = re.search(r"M([\d.]+) 12H([\d.]+)\" stroke=\"[^\"]+\" stroke-width=\"8", picture).groups()
     assert (float(drawn_left), float(drawn_right)) == pytest.approx((left, right), abs=0.2)
+
+
+def test_a_run_of_many_labels_has_its_F1_with_an_interval_and_its_exact_match(drawn):
+    meadow = next(run for run in Store(DEMO).runs() if run.title.startswith("meadow · cnn · Quasibinary"))
+    val, test = (meadow.tables[split] for split in ("val", "test"))
+    lines = drawn("runs").dataframe[0].value.set_index("name")
+    many = lines.loc["meadow · Quasibinary"]
+    best, _ = wb.figures.f1_against_threshold({"val": val}).best["val"]
+    sets = wb.Threshold(best).fit(val)(test)
+    assert many["f1"] == pytest.approx(100 * wb.metrics.micro_f1(sets))
+    assert many["exact"] == pytest.approx(100 * wb.metrics.exact_match(sets))
+    low, high = (float(end) for end in many["interval"].split("–"))
+    assert low < many["f1"] < high
+    assert many["drawn"].startswith("data:image/svg+xml")
+    assert np.isnan(many["top_1"])
+    assert np.isnan(lines.loc["garden", "f1"])
+
+
+def test_columns_that_say_nothing_are_not_shown(drawn):
+    app = drawn("runs")
+    shown = json.loads(app.dataframe[0].proto.columns)
+    order = list(app.dataframe[0].proto.column_order)
+    assert {"f1", "exact", "loss"} <= {*order}  # of the meadow, and of the published network of symbols
+    assert "f1" in shown
+    app.text_input(key="find").set_value("garden · ").run()
+    assert not {"f1", "exact", "pinned", "tags", "data"} & {*app.dataframe[0].proto.column_order}
 
 
 def test_each_run_says_how_it_learnt_and_in_what_state_it_is(drawn):
