@@ -67,6 +67,19 @@ def test_numbers_of_the_key_are_those_of_the_library():
     agrees_in_the_key(8, *exponentials / exponentials.sum(), *exponentials / 4 / 10)
 
 
+def test_the_timetable_adds_up_to_ninety_minutes_and_names_panels_of_its_lessons():
+    table = GUIDE.split("## Ninety minutes")[1].split("**Before.**")[0]
+    lines = re.findall(r"^\| (\d+)–(\d+) \|[^|]*\|([^|]*)\|", table, flags=re.MULTILINE)
+    starts, ends = ([int(line[side]) for line in lines] for side in (0, 1))
+    assert starts == [0, *ends[:-1]]
+    assert ends[-1] == 90
+    lessons = [(int(number), line) for *_, line in lines for number in re.findall(r"lesson (\d+)", line)]
+    assert len(lessons) == 5
+    for number, line in lessons:
+        for panel in re.findall(r"\*([^*]+)\*", line):
+            assert f"{panel}." in page.text(LESSONS[number - 1])
+
+
 def test_every_exercise_stands_beside_its_notebook():
     listed = re.findall(r"\b\d\.\d\b", GUIDE.split("## What each notebook")[1].split("## Exercises")[0])
     assert listed == [exercise.number for exercise in EXERCISES]
