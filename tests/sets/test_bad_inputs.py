@@ -82,10 +82,11 @@ def test_tied_rows_are_answered_alike(kind):
 
 @pytest.mark.parametrize("rule", [wb.TopK(6), wb.AverageK(6), wb.Backward(6), wb.Hierarchical(0.9, n_nodes=6)])
 def test_as_many_as_there_are_classes_is_allowed(rule):
-    sets, _ = predict(rule, PLAIN, NEW)
+    sets, said = predict(rule, PLAIN, NEW)
     assert sets is not None
     if not isinstance(rule, wb.Hierarchical):
         assert (sets.sizes == 6).all()
+        assert "K = 6 with 6 classes: every set holds every class" in said
 
 
 def test_the_promise_of_a_class_without_calibration_rows_is_stated():

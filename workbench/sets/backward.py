@@ -10,6 +10,7 @@ import numpy as np
 
 from workbench.knobs import knob
 from workbench.sets.base import Block, FittedRule, Rule, min_size_knob
+from workbench.sets.basic_rules import warn_if_everything
 from workbench.sets.conformal import check_promise, row_scores
 from workbench.sets.scores import IMPROBABILITY
 from workbench.tables import LogitTable
@@ -62,6 +63,7 @@ class Backward(Rule):
 
     def _fit(self, table: LogitTable) -> FittedBackward:
         check_promise(table)
+        warn_if_everything(self.K, table)
         scores = row_scores(IMPROBABILITY, table)[table.labelled]
         total = float(np.sum(1 + np.where(np.isinf(scores), 0, scores)))
         return FittedBackward(self, None, table.n_classes, table.class_names, total, len(scores))
