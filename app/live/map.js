@@ -210,10 +210,7 @@ function thinned(polygon) {
 }
 
 // A matrix as Python sends it.
-function matrix({ dtype, shape, bdata }) {
-  const bytes = Uint8Array.from(atob(bdata), (character) => character.charCodeAt(0));
-  return { numbers: new { f4: Float32Array, i4: Int32Array }[dtype](bytes.buffer), columns: shape.at(-1) };
-}
+const matrix = (sent) => ({ numbers: numbersOf(sent), columns: sent.shape.at(-1) });
 
 // A colour, `#rrggbb`, as one number of a pixel.
 function packed(colour, alpha) {

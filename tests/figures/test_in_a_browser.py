@@ -11,6 +11,8 @@ import pytest
 from waiting import PATIENCE, eventually, next_frame
 
 import workbench as wb
+from workbench.figures.browser import FILM
+from workbench.figures.film import encoded
 
 RUDE = ["<b>bold</b>", "$x$", "&amp;", "{0}", "%{x}", "*star*"]
 
@@ -119,3 +121,37 @@ def test_rude_class_names_are_shown_as_they_are(opened):
     sets = wb.AverageK(2).fit(table())(table())
     page = opened(wb.figures.per_class(sets))
     assert sorted(page.locator(".xtick text").all_text_contents()) == sorted(RUDE)
+
+
+def test_a_browser_reads_the_numbers_that_python_wrote_at_every_place(page):
+    random = np.random.default_rng(0)
+    slow = random.integers(0, 100, (1, 3, 4)) + np.cumsum(random.random((50, 3, 4)) < 0.02, axis=0)
+    boxes = np.where(random.random((40, 90)) < 0.5, np.nan, 3.5).astype(np.float32)
+    boxes = np.maximum.accumulate(np.nan_to_num(boxes, nan=-1.0), axis=0)
+    boxes[boxes < 0] = np.nan
+    matrices = {
+        "whole numbers that change slowly": slow,
+        "below zero": slow - 300,
+        "large": slow * 10_000,
+        "noise": random.random((6, 7)),
+        "boxes with gaps": boxes,
+        "one line": slow[:1],
+        "lines of any length": [slow[0, 0], slow[1, 1, :2], slow[2, 0, :0]],
+    }
+    page.goto("about:blank")
+    page.add_script_tag(content=FILM.read_text(encoding="utf-8").replace("export ", ""))
+    for name, values in matrices.items():
+        sent = encoded(values)
+        assert ("changed" in sent) == (name not in ("noise", "one line", "lines of any length"))
+        read = page.evaluate(
+            """([sent, n]) => {
+                const at = reader(sent);
+                const number = (value) => (Number.isNaN(value) ? null : value);
+                const plain = (value) => (typeof value === "number" ? number(value) : Array.from(value, plain));
+                return Array.from({ length: n }, (_, place) => plain(at(n - 1 - place))).reverse();
+            }""",
+            [sent, len(values)],
+        )
+        expected = [np.asarray(each, np.float32 if each.dtype.kind == "f" else None) for each in values]
+        for here, there in zip(expected, read, strict=True):
+            np.testing.assert_array_equal(here, np.array(there, float).reshape(here.shape))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from workbench.figures.base import Figure, Places
     from workbench.tables import LogitTable
 
+WORTHWHILE = 0.7  # of the bytes of a matrix: with fewer, its changes are sent
 HEIGHT = 340  # pixels of a picture without a height of its own
 SCORES = 3_000_000  # of tables that are looked at once for every position
 
@@ -224,20 +225,43 @@ def as_json(move: Move, figure: go.Figure) -> dict[str, Any]:
 def encoded(values: np.ndarray | list[Any]) -> dict[str, Any]:
     """A matrix in few characters, as plotly.py writes them, and arrays of any length likewise, with the end of each; another
     list as its distinct values and where each stands.
+
+    Of a matrix whose lines differ little from place to place, only the first line and the changes are written.
     """
     if isinstance(values, list) and all(isinstance(value, np.ndarray) for value in values):
         joined = np.concatenate(values)
-        whole = {"i": "i4", "u": "i4"}.get(joined.dtype.kind, joined.dtype)
-        bdata = base64.b64encode(joined.astype(whole).tobytes()).decode()
         ends = np.cumsum([len(value) for value in values]).tolist()
-        return {"dtype": np.dtype(whole).str[1:], "ends": ends, "bdata": bdata}
+        return {**_written(joined.astype(_narrow(joined))), "ends": ends}
     if isinstance(values, list):
         written = [json.dumps(value) for value in values]
         place = {text: position for position, text in enumerate(dict.fromkeys(written))}
         return {"distinct": [json.loads(text) for text in place], "at": [place[text] for text in written]}
-    numbers = np.ascontiguousarray(values, dtype="i4" if values.dtype.kind in "iu" else "f4")
-    return {
-        "dtype": numbers.dtype.str[1:],
-        "shape": numbers.shape,
-        "bdata": base64.b64encode(numbers.tobytes()).decode(),
-    }
+    numbers = np.ascontiguousarray(values, dtype=_narrow(values) if values.dtype.kind in "iu" else "f4")
+    return {**(_changes(numbers) or _written(numbers)), "shape": numbers.shape}
+
+
+def _narrow(values: np.ndarray) -> np.dtype[Any]:
+    """The type of fewest bytes, of those that a browser has, that holds whole numbers; any other stays as it is."""
+    if values.dtype.kind not in "iu":
+        return values.dtype
+    low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
+    kinds = (np.dtype(kind) for kind in ("u1", "i2", "i4"))
+    return next(kind for kind in kinds if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max)
+
+
+def _changes(numbers: np.ndarray) -> dict[str, Any] | None:
+    """The first line of a matrix, and of each further one the cells that are not as in the line before; None if that is more."""
+    lines = numbers.reshape(len(numbers), -1) if numbers.size else np.zeros((0, 0), "u1")
+    bits = lines.view(f"u{lines.itemsize}")  # where it is not a number it may stay so
+    line, cell = np.nonzero(bits[1:] != bits[:-1])
+    where = cell.astype("u2" if lines.shape[1] <= np.iinfo("u2").max else "i4")
+    if lines[:1].nbytes + len(cell) * (lines.itemsize + where.itemsize) > WORTHWHILE * numbers.nbytes:
+        return None
+    ends = np.searchsorted(line, np.arange(len(lines) - 1), side="right").tolist()
+    sent = np.concatenate([lines[0], lines[1:][line, cell]])
+    return {**_written(sent), "changed": {"cells": _written(where), "ends": ends}}
+
+
+def _written(numbers: np.ndarray) -> dict[str, Any]:
+    """Numbers as plotly.py writes them."""
+    return {"dtype": numbers.dtype.str[1:], "bdata": base64.b64encode(numbers.tobytes()).decode()}

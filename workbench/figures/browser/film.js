@@ -100,12 +100,31 @@ function setInLayout(layout, changes, property, value) {
   changes[list][index][inner] = value;
 }
 
+const NUMBERS = { u1: Uint8Array, u2: Uint16Array, i2: Int16Array, i4: Int32Array, f4: Float32Array, f8: Float64Array };
+const decoded = ({ dtype, bdata }) => new NUMBERS[dtype](Uint8Array.from(atob(bdata), (character) => character.charCodeAt(0)).buffer);
+
+// All numbers of a matrix as Python sends it: whole, or its first line and, of each further one, the cells that are not as
+// in the line before.
+function numbersOf(sent) {
+  const given = decoded(sent);
+  if (!sent.changed) return given;
+  const { cells, ends } = sent.changed;
+  const [size, where] = [sent.shape.slice(1).reduce((product, side) => product * side, 1), decoded(cells)];
+  const numbers = new NUMBERS[sent.dtype](sent.shape[0] * size);
+  numbers.set(given.subarray(0, size));
+  for (let line = 1, next = 0; line < sent.shape[0]; line += 1) {
+    numbers.copyWithin(line * size, (line - 1) * size, line * size);
+    for (; next < ends[line - 1]; next += 1) numbers[line * size + where[next]] = given[size + next];
+  }
+  return numbers;
+}
+
 // One value for every place: the lines of a matrix as plotly.py writes it, or of one matrix after the other; what lies between
 // two ends of a long line; or a number in a list of distinct values.
-function reader({ dtype, shape, bdata, ends, distinct, at }) {
+function reader(sent) {
+  const { shape, ends, distinct, at } = sent;
   if (distinct) return (place) => distinct[at[place]];
-  const bytes = Uint8Array.from(atob(bdata), (character) => character.charCodeAt(0));
-  const numbers = new { f4: Float32Array, f8: Float64Array, i4: Int32Array }[dtype](bytes.buffer);
+  const numbers = numbersOf(sent);
   if (ends) return (place) => numbers.subarray(ends[place - 1] ?? 0, ends[place]);
   const [lines, columns] = shape.length === 3 ? shape.slice(1) : [1, shape[1]];
   const line = (number) => numbers.subarray(number * columns, (number + 1) * columns);
