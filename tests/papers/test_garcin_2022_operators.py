@@ -68,6 +68,12 @@ def test_a_whole_number_of_numpy_is_a_place():
         assert torch.equal(operator(scores, np.int64(2)), operator(scores, 2))
 
 
+def test_a_row_with_nan_does_not_change_which_of_tied_classes_are_largest():
+    tied = torch.zeros(1, 10, requires_grad=True)
+    beside = torch.cat([torch.tensor([[math.nan] * 2 + [1.0] * 8]), tied])
+    assert gradient(lambda scores, k: top_sum(scores, k)[1:], beside.detach(), 5)[1].tolist() == [1.0] * 5 + [0.0] * 5
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16])  # by way of NumPy, and of torch
 def test_a_row_with_nan_has_no_kth_largest_score(dtype):
     scores = torch.tensor([[math.nan, 1, 2], [0, 1, 2]], dtype=dtype)

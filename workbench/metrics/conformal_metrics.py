@@ -133,13 +133,16 @@ class Slabs:
         along = (len(ends) - 1) * np.arange(SLABS)[:, None]
         return cls(directions, first, along + cells, lows, rising[:, ends[1:] - 1], ends)
 
+    @cached_property
+    def _counts(self) -> np.ndarray:
+        """(S, cells) the number of rows in each cell."""
+        return np.bincount(self.cells.ravel(), minlength=self.lows.size).reshape(self.lows.shape)
+
     def worst(self, hits: np.ndarray) -> tuple[np.ndarray, float, float]:
         """The direction (features, 1) and the ends of the slab of at least a tenth of the half that is covered worst."""
-        counts, found = (
-            np.bincount(self.cells.ravel(), weights, self.lows.size).reshape(self.lows.shape)
-            for weights in (None, np.tile(hits[self.first], SLABS))
-        )
-        before, hit_before = (np.pad(np.cumsum(each, axis=1), ((0, 0), (1, 0))) for each in (counts, found))
+        counts = self._counts
+        missed = np.bincount(self.cells[:, ~hits[self.first]].ravel(), minlength=counts.size).reshape(counts.shape)
+        before, hit_before = (np.pad(np.cumsum(each, axis=1), ((0, 0), (1, 0))) for each in (counts, counts - missed))
         least = max(1, LEAST * self.cells.shape[1])
         low, high = np.nonzero(self.ends - self.ends[:, None] >= least)
         coverage = ratio(hit_before[:, high] - hit_before[:, low], before[:, high] - before[:, low])

@@ -25,6 +25,7 @@ from workbench.tables.ordering import contenders, falling_order, likeliest, mark
 from workbench.validation import whole_number
 
 BINS, TOP = 15, 4
+FEW_ROWS = 64
 
 
 def ranks_of_labels(block: Block) -> tuple[np.ndarray]:
@@ -34,7 +35,14 @@ def ranks_of_labels(block: Block) -> tuple[np.ndarray]:
 
 def losses_of_rows(block: Block) -> tuple[np.ndarray]:
     """(rows,) minus the log-likelihood of the labels, in float64."""
-    return (log_losses(block.scores.astype(np.float64), _labels(block), block.table.link),)
+    scores, labels = block.scores, _labels(block)
+    parts = [  # few rows at a time: in float64 a whole block and its exponentials outgrow the cache
+        log_losses(
+            scores[start : start + FEW_ROWS].astype(np.float64), labels[start : start + FEW_ROWS], block.table.link
+        )
+        for start in range(0, len(scores), FEW_ROWS)
+    ]
+    return (np.concatenate(parts),)
 
 
 def squared_errors(block: Block) -> tuple[np.ndarray]:

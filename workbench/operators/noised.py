@@ -194,7 +194,7 @@ def _holders_by_arrival(
     )
     while len(line):
         row = line // n_samples
-        passed = passed[-1] + numbers.standard_exponential((n, len(line))).cumsum(0)
+        passed = passed[-1] + torch.from_numpy(numbers.standard_exponential((n, len(line)))).cumsum(0).numpy()
         level = (first[row] - epsilon / g * np.log(passed)).astype(dtype)
         cell = _cells(weights.numpy(), row, numbers.random((n, len(line))))
         x = (level - flat.take(cell)) / epsilon
@@ -232,7 +232,7 @@ def _number_of_contenders(scores: Tensor, k: int, epsilon: float, n_samples: int
     parted_at_kth.partition(n_classes - k)
     reach = epsilon * math.sqrt(2 * math.log(n_samples * n_classes))  # n normals seldom go beyond √(2 log n)
     within_reach = (some > parted_at_kth[:, n_classes - k, None] - reach).sum() / max(1, len(some))
-    return int(within_reach + 6 * within_reach**0.5) + k + 8  # other rows may have more
+    return int(within_reach + 3 * within_reach**0.5) + k + 2  # other rows may have more
 
 
 def _largest_of_normals(n: int, like: Tensor, generator: torch.Generator) -> Tensor:

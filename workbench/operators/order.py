@@ -59,11 +59,11 @@ def top_sum(scores: Tensor, k: int) -> Tensor:
 def kth_place(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """The k-th largest score of each row and the class that holds it, without a gradient."""
     value = kth_value(scores, k)
+    if in_plain_memory(scores):  # NumPy compares with one number per row, and finds lonely Trues, several times quicker
+        holders = _places_in_rows(scores.numpy() == value.unsqueeze(-1).numpy(), 1)
+        if holders is not None:
+            return value, holders.squeeze(-1)
     tied = scores == value.unsqueeze(-1)
-    if in_plain_memory(scores) and np.count_nonzero(tied.numpy()) == value.numel():  # nothing is tied, nothing is NaN
-        return value, torch.from_numpy(
-            np.asarray(tied.numpy().argmax(-1))
-        )  # NumPy finds a lonely True five times quicker
     above = (scores > value.unsqueeze(-1)).sum(-1, keepdim=True)
     return value, (tied & (above + tied.cumsum(-1, dtype=torch.int32) == k)).byte().argmax(-1)
 
@@ -71,11 +71,21 @@ def kth_place(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
 def top_classes(scores: Tensor, k: int) -> Tensor:
     """The classes of the k largest scores of each row, without a gradient; of tied classes those of lower index."""
     if in_plain_memory(scores) and k:
-        found = np.flatnonzero(scores.numpy() >= kth_value(scores, k).unsqueeze(-1).numpy())
-        n_classes = scores.shape[-1]
-        if len(found) * n_classes == k * scores.numel():  # nothing is tied, nothing is NaN
-            return torch.from_numpy(found % n_classes).view(*scores.shape[:-1], k)
+        best = _places_in_rows(scores.numpy() >= kth_value(scores, k).unsqueeze(-1).numpy(), k)
+        if best is not None:
+            return best
     return scores.argsort(dim=-1, descending=True, stable=True)[..., :k]
+
+
+def _places_in_rows(mask: np.ndarray, k: int) -> Tensor | None:
+    """(..., k): where each row of the mask is True; None if a row has more or fewer than k: scores are tied or NaN."""
+    found, (*rows, n_classes) = np.flatnonzero(mask), mask.shape
+    if len(found) * n_classes != k * mask.size:
+        return None
+    places = found.reshape(-1, k) - n_classes * np.arange(len(found) // k)[:, None]
+    if ((places < 0) | (places >= n_classes)).any():
+        return None
+    return torch.from_numpy(places).view(*rows, k)
 
 
 def kth_value(values: Tensor, k: int) -> Tensor:

@@ -19,7 +19,7 @@ from torch import Tensor
 from workbench.operators.applying import applied
 from workbench.operators.comparators import Comparator
 from workbench.operators.networks import selection_network
-from workbench.operators.order import at_least_float32
+from workbench.operators.order import at_least_float32, in_plain_memory
 from workbench.operators.rowwise import once
 
 LEAST_TEMPERATURE_OF_PRODUCTS = (
@@ -166,7 +166,8 @@ def log_worth_of_last(
         # A rank that is worth nothing: not −inf, because where all are the gradient of a log-sum would be NaN.
         log_weights = weights.log().clamp(min=torch.finfo(weights.dtype).min)
         return (log_column + log_weights).logsumexp(-1)
-    log_worth, *_ = applied(_LogWorthOfLast, scores, weights, comparator, *_wiring(m, k, operator, scores.device))
+    layers = _comparators(m, k, operator, scores.device)
+    log_worth, *_ = applied(_LogWorthOfLast, scores, weights, comparator, layers)
     # Where no rank is worth anything: not the least a float64 holds.
     worth: Tensor = log_worth.where(weights.any(-1), -math.inf)
     return worth
@@ -296,13 +297,20 @@ def _wiring(n: int, k: int, kind: str, device: torch.device) -> tuple[tuple[Tens
         return tuple(partners), wants
 
 
+@lru_cache(maxsize=64)
+def _comparators(n: int, k: int, kind: str, device: torch.device) -> tuple[Tensor, ...]:
+    """(2, comparators) for each layer: the wires of the larger values and of the smaller ones."""
+    with torch.inference_mode(False):  # the cached tensors must also serve training
+        return tuple(torch.tensor(layer.T, device=device) for layer in selection_network(n, k, kind))
+
+
 class _LogWorthOfLast(torch.autograd.Function):
     """The logarithm of the weighted sum of the last column of M_t ⋯ M_1, first k rows.
 
     The matrix of a layer acts on any vector v as (1 − f)·v + f·v[partner]. So the column, which starts as the indicator
     of the last wire, travels with the values: one pass where k rows need two. Both 1 − f and f come from the tail of the
-    distribution, or a label far behind would have probability 0. The backward pass is written out because autograd over
-    so many small steps costs three times as much.
+    distribution, or a label far behind would have probability 0. The steps are many and small: the backward pass is
+    written out, and NumPy takes them where it can, because a step costs it a fraction of what it costs torch.
     """
 
     generate_vmap_rule = True
@@ -312,57 +320,68 @@ class _LogWorthOfLast(torch.autograd.Function):
         scores: Tensor,  # (rows, n)
         weights: Tensor,  # (1 or rows, k)
         comparator: Comparator,
-        partners: tuple[Tensor, ...],  # (n,) each
-        wants: Tensor,  # (depth, n)
-    ) -> tuple[
-        Tensor, ...
-    ]:  # log-worth (rows,); and for the way back worth, ranks (k, rows), gaps, 1 − f and f of all layers
+        layers: tuple[Tensor, ...],  # (2, comparators) each
+    ) -> tuple[Tensor, ...]:
+        # log-worth (rows,); and for the way back worth, ranks (k, rows) and of all comparators the gaps (·, 2, rows) of
+        # values and of the column, 1 − f and f (·, 1, rows)
         values = (comparator.steepness * _exact(scores)).T  # (n, rows): a layer picks whole wires
         column = torch.zeros_like(values)
         column[-1] = 1
-        carried = torch.stack([values, column])
-        gaps, mixings = [], []
-        for partner, want in zip(partners, wants.to(values).unsqueeze(-1), strict=True):
-            met = carried.index_select(1, partner)
-            gap = met - carried
-            stay, swap = comparator.mixing(want * gap[0])
-            carried = torch.addcmul(stay * carried, swap, met)
-            gaps.append(gap)
-            mixings += [stay, swap]
-        ranks = carried[1, : weights.shape[-1]]
+        carried, kept = torch.stack([values, column], 1), []
+        array, tensor = _numpy_if_possible(carried)
+        carried = array(carried)
+        for wires in map(array, layers):
+            pair = carried[wires]  # (2, comparators, 2, rows)
+            gap = pair[1] - pair[0]
+            stay, swap = map(array, comparator.mixing(tensor(gap[:, :1])))
+            carried[wires] = stay * pair + swap * pair[[1, 0]]
+            kept.append((gap, stay, swap))
+        ranks = tensor(carried)[: weights.shape[-1], 1]
         worth = (weights.T * ranks).sum(0).clamp(min=torch.finfo(values.dtype).tiny)
-        return worth.log().to(scores.dtype), worth, ranks, torch.stack(gaps), torch.stack(mixings)
+        mixed = (torch.cat([tensor(each) for each in every]) for every in zip(*kept, strict=True))
+        return worth.log().to(scores.dtype), worth, ranks, *mixed
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        scores, weights, ctx.comparator, ctx.partners, wants = inputs
+        scores, weights, ctx.comparator, ctx.layers = inputs
         _, *kept = output
         ctx.mark_non_differentiable(*kept)
-        ctx.save_for_backward(scores, weights, wants, *kept)
+        ctx.save_for_backward(scores, weights, *kept)
 
     @staticmethod
     def backward(ctx: Any, into_log_worth: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
-        # gaps are (depth, 2, n, rows): of values, of the column; mixings (2 depth, n, rows): 1 − f and f by turns
-        scores, weights, wants, worth, ranks, gaps, mixings = ctx.saved_tensors
-        stays, swaps = mixings[0::2], mixings[1::2]
+        scores, weights, worth, ranks, gaps, stays, swaps = ctx.saved_tensors
         into_worth = (into_log_worth / worth).where(worth > torch.finfo(worth.dtype).tiny, 0)
-        into = torch.zeros_like(gaps[0])  # into the values, and into the column
-        into[1, : len(ranks)] = weights.T * into_worth
-        # A gap of values also moves f, by the density of the distribution, and with it values and column.
-        through_f = gaps * (wants.to(gaps).unsqueeze(-1) * ctx.comparator.density(gaps[:, 0])).unsqueeze(1)
-        of_values, of_column = through_f.unbind(1)
-        into_own = torch.stack([stays - of_values, stays], 1)
-        into_met = torch.stack([swaps + of_values, swaps], 1)
-        layers = zip(ctx.partners, into_own, into_met, of_column, strict=True)
-        for partner, own, other, from_column in reversed(list(layers)):
-            # Two wires that meet see the same f, and gaps and wants of opposite sign.
-            met = into.index_select(1, partner)
-            difference = met[1] - into[1]
-            into = torch.addcmul(own * into, other, met)
-            into[0] += from_column * difference
-        into_scores = (ctx.comparator.steepness * into[0].T).to(into_log_worth.dtype)
+        into = worth.new_zeros(scores.shape[-1], 2, len(worth))  # into the values, and into the column
+        into[: len(ranks), 1] = weights.T * into_worth
+        # A gap of values also moves f, by the density of the distribution, and with it both values and the column.
+        through_f = gaps * ctx.comparator.density(gaps[:, :1])
+        array, tensor = _numpy_if_possible(into, stays)
+        into, stays, swaps, through_f = map(array, (into, stays, swaps, through_f))
+        of_values, end = into[:, 0], len(gaps)
+        for wires in map(array, reversed(ctx.layers)):
+            layer = slice(end - wires.shape[1], end)
+            end = layer.start
+            pair = into[wires]
+            into_gap = (through_f[layer] * (pair[0] - pair[1])).sum(1)
+            mixed = stays[layer] * pair + swaps[layer] * pair[[1, 0]]
+            mixed[0, :, 0] -= into_gap
+            mixed[1, :, 0] += into_gap
+            into[wires] = mixed
+        into_scores = (ctx.comparator.steepness * tensor(of_values).T).to(into_log_worth.dtype)
         into_weights = (ranks * into_worth).T.to(weights.dtype) if ctx.needs_input_grad[1] else None
-        return once(into_scores, scores), into_weights, None, None, None
+        return once(into_scores, scores), into_weights, None, None
+
+
+def _numpy_if_possible(*tensors: Tensor) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    """Functions to and from NumPy's arrays for tensors in plain memory; elsewhere both return what they are given."""
+    if all(in_plain_memory(each) and not each.requires_grad for each in tensors):
+        return Tensor.numpy, torch.from_numpy
+    return _same, _same
+
+
+def _same(tensor: Tensor) -> Tensor:
+    return tensor
 
 
 def _exact(scores: Tensor) -> Tensor:

@@ -66,11 +66,10 @@ def label_ranks(probabilities: np.ndarray, scores: np.ndarray, labels: np.ndarra
         last: np.ndarray = np.where(labels, places, 0).max(1)
         return last
     own = probabilities[np.arange(n), labels][:, None]  # where the label is -1, of the last class
-    larger = marked_in_rows(probabilities > own)
-    at_least = marked_in_rows(probabilities >= own)
-    ranks = larger + 1
-    tied = np.flatnonzero(at_least > ranks)  # with the label
-    if len(tied):
+    ranks = marked_in_rows(probabilities > own) + 1
+    as_likely = probabilities == own
+    if np.count_nonzero(as_likely) > n:  # one count of all is quicker than one of each row
+        tied = np.flatnonzero(marked_in_rows(as_likely) > 1)  # with the label
         label, score = labels[tied, None], scores[tied]
         ahead = _ahead(score, np.take_along_axis(score, label, 1), np.arange(n_classes), label)
         ranks[tied] += np.count_nonzero(ahead & (probabilities[tied] == own[tied]), axis=1)

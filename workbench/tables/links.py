@@ -187,7 +187,8 @@ def log_losses(scores: np.ndarray, labels: np.ndarray, link: str) -> np.ndarray:
         softplus = np.maximum(scores, 0) + np.log1p(np.exp(-np.abs(scores)))  # log(1 + e^s), safe for large s
         losses = (softplus - scores * labels).sum(-1)
     else:
-        largest = scores.max(-1)
-        own = scores[np.arange(len(scores)), labels]
-        losses = np.log(np.exp(scores - largest[:, None]).sum(-1)) + largest - own
+        largest = scores.max(-1, keepdims=True)
+        below = scores - largest
+        own = below[np.arange(len(scores)), labels]  # before the next line writes over it
+        losses = np.log(np.exp(below, out=below).sum(-1)) - own
     return losses
