@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -21,7 +21,7 @@ from workbench.tables.ordering import some
 from workbench.warning_capture import warn
 
 TOLERANCE = 1e-9  # of p-values, which are computed in floating point
-PIECE = 2**23  # ranks that are held at once
+PIECE = 2**22  # scores and ranks that are held at once
 
 
 @dataclass(frozen=True)
@@ -147,63 +147,66 @@ class FittedAggregate(FittedPerClass):
 
     def row_values(self, table: LogitTable) -> np.ndarray:
         """(n, L) bool: the set of the object of each row."""
-        inside = np.empty((table.n, table.n_classes), bool)
-        for rows, values in self._of_objects(table, warn=True):
-            inside[rows] = (values > (1 - self.rule.confidence) * (1 + TOLERANCE))[:, None]
+        inside, m = np.empty((table.n, table.n_classes), bool), 0
+        for rows, statistics, distributions in self._of_objects(table):
+            enough = [values > (1 - self.rule.confidence) * (1 + TOLERANCE) for values in distributions]
+            if rows.shape[1] != m:
+                m = rows.shape[1]
+                self._warn_of_few(self._of_classes([each[0] for each in enough]), m)
+            inside[rows] = self._looked_up(enough, statistics)[:, None]
         return inside
 
     def p_values(self, table: LogitTable) -> np.ndarray:
         """(n, L) the p-value of every class for the object of each row."""
-        p_values = np.empty((table.n, table.n_classes))
-        for rows, values in self.for_table(table)._of_objects(table):
-            p_values[rows] = values[:, None]
+        fitted, p_values = self.for_table(table), np.empty((table.n, table.n_classes))
+        for rows, statistics, distributions in fitted._of_objects(table):
+            p_values[rows] = fitted._looked_up(distributions, statistics)[:, None]
         return p_values
 
-    def _of_objects(self, table: LogitTable, warn: bool = False) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """The rows (objects, m) and the p-values (objects, L) of some objects of m rows at a time."""
+    def _of_objects(self, table: LogitTable) -> Iterator[tuple[np.ndarray, np.ndarray, list[np.ndarray]]]:
+        """Some objects of m rows at a time: their rows (objects, m), the statistics of their ranks (objects, L), and the
+        distribution of these for each number of calibration scores."""
         codes = objects_of(table, self.rule.by)  # type: ignore[attr-defined]
+        aggregate = AGGREGATES[self.rule.aggregate]  # type: ignore[attr-defined]
         rows, sizes = np.argsort(codes, kind="stable"), np.bincount(codes)
         ends = np.cumsum(sizes)
         for m in np.unique(sizes).tolist():
             of_objects = rows[(ends[sizes == m] - m)[:, None] + np.arange(m)]
+            distributions = [aggregate.distribution(n, m) for n in np.unique(self.calibration.counts).tolist()]
             step = max(1, PIECE // (m * table.n_classes))
             for start in range(0, len(of_objects), step):
                 these = of_objects[start : start + step]
                 ranks = self._ranks(table.rows(these.ravel())).reshape(*these.shape, -1)
-                yield these, self._aggregated(ranks, m, warn and start == 0)
+                yield these, aggregate.statistic(ranks), distributions
 
     def _ranks(self, table: LogitTable) -> np.ndarray:
         """(n, L) the number of calibration scores of each class that are at least as large as the score of a row."""
-        ranks = np.empty((table.n, table.n_classes), np.int32)
-        for rows in table.spans():
-            scores = self.score.of_classes(Block(table, rows))
-            for j in range(table.n_classes):
-                own = self.calibration.of_group(j)
-                ranks[rows, j] = len(own) - np.searchsorted(own, scores[:, j], side="left")
+        scores = np.concatenate([self.score.of_classes(Block(table, rows)) for rows in table.spans()])
+        ranks = np.empty(scores.shape, np.int32)
+        for j, of_class in enumerate(scores.T):
+            own = self.calibration.of_group(j)
+            ranks[:, j] = len(own) - own.searchsorted(of_class)
         return ranks
 
-    def _aggregated(self, ranks: np.ndarray, m: int, warn: bool) -> np.ndarray:
-        """(objects, L) the p-values of objects with m rows."""
-        aggregate, counts = AGGREGATES[self.rule.aggregate], self.calibration.counts  # type: ignore[attr-defined]
-        statistics, values = aggregate.statistic(ranks), np.empty((len(ranks), self.n_classes))
-        smallest = np.empty(self.n_classes)
-        for n in np.unique(counts).tolist():
-            distribution = aggregate.distribution(n, m)
-            smallest[counts == n] = distribution[0]
-            values[:, counts == n] = distribution[statistics[:, counts == n]]
-        if warn:
-            self._warn_of_few(smallest, m)
-        return values
+    def _of_classes(self, values: Sequence[Any]) -> np.ndarray:
+        """(L,) what is given for each number of calibration scores, for each class."""
+        _, places = np.unique(self.calibration.counts, return_inverse=True)
+        return np.asarray(values)[places]
 
-    def _warn_of_few(self, smallest: np.ndarray, m: int) -> None:
-        always = np.flatnonzero(smallest > (1 - self.rule.confidence) * (1 + TOLERANCE))
+    def _looked_up(self, values: list[np.ndarray], statistics: np.ndarray) -> np.ndarray:
+        """(objects, L) the values at the statistics, given for each number of calibration scores."""
+        starts = np.cumsum([0, *map(len, values[:-1])])
+        return np.concatenate(values).take(statistics + self._of_classes(starts))
+
+    def _warn_of_few(self, always: np.ndarray, m: int) -> None:
+        always = np.flatnonzero(always)
         if len(always):
             names = some([self.calibration.names[j] for j in always])
             rows = f"{m} row{'s' * (m > 1)}"
             warn(
                 f"{len(always)} of {self.n_classes} classes ({names}) have too few rows to fit on for confidence "
                 f"{self.rule.confidence:g}: they are in the set of every object of {rows}",
-                stacklevel=6,
+                stacklevel=4,
             )
 
     def to_make_sets(self) -> FittedConformalRule:

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from workbench.knobs import knob
-from workbench.sets.base import Block, min_size_knob
+from workbench.sets.base import Block, min_size_knob, take_rows
 from workbench.sets.marginal import ScoredRule, score_knob
 from workbench.sets.scores import Score
 from workbench.tables import LogitTable
@@ -34,10 +34,34 @@ class NodeScore(Score):
     def of_classes(self, block: Block) -> np.ndarray:
         scores = self.leaf.of_classes(block)
         first, second = self._smallest_two(scores)
-        too_many_leaves = order_statistic(scores, self.n_nodes)
-        too_many_groups = order_statistic(first, self.n_nodes)
-        whole_group = np.maximum(second[:, self.codes], too_many_leaves)
-        entering: np.ndarray = np.minimum(np.minimum(scores, whole_group), too_many_groups)
+        return self._entering(scores, second[:, self.codes], scores, first)
+
+    def of_labels(self, block: Block, rows: np.ndarray, classes: np.ndarray) -> np.ndarray:
+        scores = take_rows(self.leaf.of_classes(block), rows)
+        first = self.columns.reduced(np.minimum, scores)
+        groups, places = self.codes[classes], np.arange(self.columns.sizes.max())
+        inside = places < self.columns.sizes[groups, None]
+        members = self.columns.order[np.where(inside, self.columns.starts[groups, None] + places, 0)]
+        second = order_statistic(np.where(inside, np.take_along_axis(scores, members, 1), np.inf), 1)
+        own = scores[np.arange(len(rows)), classes][:, None]
+        return self._entering(own, second, scores, first)[:, 0]
+
+    def mask(self, block: Block, limit: Any) -> np.ndarray:
+        if np.ndim(limit) == 1:  # one limit per class
+            return super().mask(block, limit)
+        mask = self.leaf.mask(block, limit)
+        many = np.flatnonzero(
+            np.count_nonzero(mask, axis=1) > self.n_nodes
+        )  # leaves; of groups, those with several are whole
+        in_groups = self.columns.reduced(np.add, mask[many].astype(np.int32))
+        mask[many] |= (in_groups > 1)[:, self.codes]
+        mask[many[np.count_nonzero(in_groups, axis=1) > self.n_nodes]] = True
+        return mask
+
+    def _entering(self, own: np.ndarray, second: np.ndarray, scores: np.ndarray, first: np.ndarray) -> np.ndarray:
+        """When classes enter, from their scores, the second smallest of their groups, and the scores of classes and groups."""
+        whole_group = np.maximum(second, order_statistic(scores, self.n_nodes))
+        entering: np.ndarray = np.minimum(np.minimum(own, whole_group), order_statistic(first, self.n_nodes))
         return entering
 
     def _smallest_two(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

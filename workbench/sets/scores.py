@@ -22,7 +22,7 @@ MOST = 2.0**20  # quasibinary probabilities have no upper end; one above 1 fills
 PIECE = 2**16  # probabilities that are sorted at once
 SLACK = 1e-5  # error of float32 probabilities, as a share of each, and of their sums
 # Classes above the first cut are looked at, then those above the next, until a set is decided.
-CUTS = (2.0**-6, 2.0**-12, 0.0)
+CUTS = (2.0**-6, 2.0**-9, 2.0**-12, 0.0)
 
 
 class Score:
@@ -210,7 +210,7 @@ class Mass(Score):
         total, n_above = units(falling).sum(1), np.count_nonzero(falling, axis=1)
         least = self._score(total, total, n_above + 1, share)  # that a class below the cut can have
         first = np.where(found, outside.argmax(axis=1), n_above)
-        around = Boundary.at(first, np.where(falling > 0, falling, cut), scores, cut)
+        around = Boundary.at(first, falling, scores, cut)
         decided = found | (cut == 0) | (least > limit)
         if slack:
             decided &= around.is_clear(found, least, limit, slack)
@@ -236,10 +236,10 @@ class Boundary:
     @classmethod
     def at(cls, first: np.ndarray, falling: np.ndarray, scores: np.ndarray, cut: float) -> Self:
         """Around the first class outside each set; classes below the cut count as lying on it."""
-        edges = np.pad(falling, ((0, 0), (2, 2)), constant_values=((0, 0), (np.inf, cut)))
-        before_last, last, outside, after = (np.take_along_axis(edges, first[:, None] + k, 1)[:, 0] for k in range(4))
-        of_edges = np.pad(scores, ((0, 0), (1, 1)), constant_values=((0, 0), (-np.inf, np.inf)))
-        inside, beyond = (np.take_along_axis(of_edges, first[:, None] + k, 1)[:, 0] for k in range(2))
+        before_last, last, outside, after = (
+            np.maximum(_values_at(falling, first + k, np.inf, cut), cut) for k in (-2, -1, 0, 1)
+        )
+        inside, beyond = _values_at(scores, first - 1, -np.inf, np.inf), _values_at(scores, first, -np.inf, np.inf)
         return cls(before_last, last, outside, after, inside, beyond)
 
     def is_clear(self, found: np.ndarray, least: np.ndarray, limit: np.ndarray, slack: float) -> np.ndarray:
@@ -255,6 +255,13 @@ class Boundary:
         clear: np.ndarray = (self.score_inside < limit - slack) & (nearest > limit + slack)
         clear &= parted[0] & parted[1] & (parted[2] | ~found)
         return clear
+
+
+def _values_at(values: np.ndarray, places: np.ndarray, before: float, after: float) -> np.ndarray:
+    """(rows,) the value at a place of each row, or what stands before the first and after the last."""
+    width = values.shape[1]
+    found = values[np.arange(len(values)), np.minimum(np.maximum(places, 0), width - 1)]
+    return np.where(places < 0, before, np.where(places >= width, after, found))
 
 
 def _mass_of(p: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -302,7 +309,7 @@ def _tied_masses(falling: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 def in_pieces(rows: np.ndarray, n_classes: int, cut: float) -> list[np.ndarray]:
     """Rows in pieces that take little memory; few classes lie above the first cut, so all rows are one piece there."""
-    step = len(rows) if cut == CUTS[0] else max(1, PIECE // n_classes)
+    step = len(rows) if cut >= CUTS[1] else max(1, PIECE // n_classes)
     return [rows[start : start + step] for start in range(0, len(rows), step)] if len(rows) else []
 
 

@@ -21,6 +21,10 @@ T = TypeVar("T")
 FEWEST, MOST = 16, 4096  # parts of a table, where it has enough rows
 SCORES = 2**24  # of a part, where a table has that many
 
+# Once a block of this size was freed, the allocator of Linux keeps what a pass gives back for the next rows. Before that
+# every block of some megabytes goes to the system and comes back empty, which doubles the time of a pass in float64.
+np.empty(28 * 2**20, np.uint8)
+
 
 class Executor(Protocol):
     """Executor: computes `function(shared, *arguments)` of many arguments and yields the results in order."""
