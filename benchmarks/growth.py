@@ -36,7 +36,10 @@ SIZES = {
     "shards": (100, 200, 400),
     "runs": (50, 100, 200),
 }
-REASONS: dict[tuple[str, str], str] = {}
+REASONS: dict[tuple[str, str], str] = {
+    ("append", "shards"): "the manifest is replaced as a whole, so each append writes again what it says of the others",
+    ("fit", "shards"): "256 shards stay open; of more, each pass opens every file again",
+}
 
 Operations = dict[str, Callable[[], object]]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -152,7 +152,7 @@ class FittedAggregate(FittedPerClass):
             enough = [values > (1 - self.rule.confidence) * (1 + TOLERANCE) for values in distributions]
             if rows.shape[1] != m:
                 m = rows.shape[1]
-                self._warn_of_few(self._of_classes([each[0] for each in enough]), m)
+                self._warn_of_few(self._of_classes(np.array([each[0] for each in enough])), m)
             inside[rows] = self._looked_up(enough, statistics)[:, None]
         return inside
 
@@ -188,15 +188,17 @@ class FittedAggregate(FittedPerClass):
             ranks[:, j] = len(own) - own.searchsorted(of_class)
         return ranks
 
-    def _of_classes(self, values: Sequence[Any]) -> np.ndarray:
+    def _of_classes(self, values: np.ndarray) -> np.ndarray:
         """(L,) what is given for each number of calibration scores, for each class."""
         _, places = np.unique(self.calibration.counts, return_inverse=True)
-        return np.asarray(values)[places]
+        of_classes: np.ndarray = values[places]
+        return of_classes
 
     def _looked_up(self, values: list[np.ndarray], statistics: np.ndarray) -> np.ndarray:
         """(objects, L) the values at the statistics, given for each number of calibration scores."""
         starts = np.cumsum([0, *map(len, values[:-1])])
-        return np.concatenate(values).take(statistics + self._of_classes(starts))
+        looked_up: np.ndarray = np.concatenate(values).take(statistics + self._of_classes(starts))
+        return looked_up
 
     def _warn_of_few(self, always: np.ndarray, m: int) -> None:
         always = np.flatnonzero(always)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -47,10 +48,17 @@ class FuzzyCalibration:
             positions[j] = np.quantile(finite[self.classes == j], confidence)
         return positions
 
+    @cached_property
+    def _present(self) -> tuple[np.ndarray, np.ndarray]:
+        """The classes that have scores, and which of them each score is of."""
+        present, codes = np.unique(self.classes, return_inverse=True)
+        return present, codes
+
     def cumulated(self, j: int, positions: np.ndarray) -> np.ndarray:
         """(n,) the share of the scores up to each one, as class j weighs them; the new row weighs 1 and lies at infinity."""
         precision = (np.count_nonzero(self.classes == j) + 1) / self.bandwidth
-        weights = np.exp(-precision / 2 * (positions - positions[j]) ** 2)[self.classes]
+        present, codes = self._present
+        weights = np.exp(-precision / 2 * (positions[present] - positions[j]) ** 2)[codes]
         total = np.cumsum(weights)
         return total / (total[-1] + 1) if len(total) else total
 
