@@ -19,6 +19,9 @@ import pytest
 # machine longer than they work (three times the processor time on two cores). Another number may be given.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# What `fsync` guards against, a loss of power, no test can cause; that it is called, and when, tests see by their own.
+os.fsync = lambda descriptor: None
+
 hypothesis.settings.register_profile("untimed", deadline=None)  # a busy machine is not a failure
 hypothesis.settings.load_profile("untimed")
 
@@ -63,6 +66,9 @@ def no_connection_leaves_this_machine() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def modules_of_a_test_are_forgotten(request: pytest.FixtureRequest) -> Iterator[None]:
     """What a test imported from its own folder is not what another test finds under the same name."""
+    if "tmp_path" not in request.fixturenames:
+        yield
+        return
     before = set(sys.modules)
     yield
     if folder := request.node.funcargs.get("tmp_path"):
