@@ -399,3 +399,11 @@ def test_the_bits_of_a_part_do_not_depend_on_its_blocks(make, monkeypatch):
     whole = temperature.summed_derivatives(table, 0, (0.7, 1.0))
     monkeypatch.setattr(wb.LogitTable, "span", 7)
     assert temperature.summed_derivatives(table, 0, (0.7, 1.0)) == whole
+
+
+def test_where_no_temperature_is_best_the_fit_says_so():
+    scores = np.random.default_rng(0).normal(size=(200, 4)) * 2
+    with pytest.warns(UserWarning, match="every label is the most probable class"):
+        wb.TemperatureScaling().fit(wb.LogitTable(scores, scores.argmax(1)))
+    with pytest.warns(UserWarning, match="no likelier than by chance"):
+        wb.TemperatureScaling().fit(wb.LogitTable(scores, scores.argmin(1)))

@@ -13,11 +13,13 @@ from workbench.calibration.base import FittedScaling, Scaling, shares
 from workbench.tables import LogitTable
 from workbench.tables.links import check_likelihood, sigmoid
 from workbench.tables.map_reduce import over_parts
+from workbench.warning_capture import warn
 
 SAMPLE = 2**22  # scores that the search begins with: it comes within a few per cent before the table is read
 # A Newton step this small, relative to 1/T, leaves an error of about its square: T is decided and nothing is read again.
 DECIDED = 1e-6
 LEAST, MOST = 1e-6, 1e6  # of 1/T: labels that are always right, or always wrong, have no optimum
+SURE = 1e-12  # mean loss of labels whose probability is 1
 
 
 class Terms(NamedTuple):
@@ -63,6 +65,18 @@ class TemperatureScaling(Scaling):
             return terms(table, inverses)
 
         inverse, before, after = best_inverse(read, _first_guess(table))
+        if inverse < 10 * LEAST:
+            warn(
+                f"no temperature is best: the labels are no likelier than by chance, and T = {1 / inverse:.2g} makes all classes "
+                "of a row equally probable; do the labels belong to these rows?",
+                stacklevel=4,
+            )
+        elif after < SURE * table.n:
+            warn(
+                f"no temperature is best: every label is the most probable class, and T = {1 / inverse:.2g} makes probabilities "
+                "0 and 1; fit on rows that the model did not learn by heart",
+                stacklevel=4,
+            )
         return FittedScaling(self, np.array(inverse), np.array(0.0), before=before / table.n, after=after / table.n)
 
 
