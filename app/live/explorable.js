@@ -9,6 +9,7 @@ function explorable(root, data, channel) {
   const right = add(stage, "div", "wb-stage-classes");
   const verdict = add(right, "p", "wb-stage-verdict");
   const bars = add(right, "ol", "wb-bars");
+  add(root, "p", "wb-subtitle wb-invitation", data.invitation);
   const strip = add(root, "div", "wb-strip");
   strip.setAttribute("role", "group");
   strip.setAttribute("aria-label", "Rows, the smallest set first");

@@ -300,13 +300,20 @@ def _of_card(card: Card) -> dict[str, Any]:
 
 
 def explorable(
-    channel: str, cards: Sequence[Card], *, sheet: str | None, columns: int, colours: dict[str, str], key: str
+    channel: str,
+    cards: Sequence[Card],
+    *,
+    invitation: str,
+    sheet: str | None,
+    columns: int,
+    colours: dict[str, str],
+    key: str,
 ) -> None:
     """Draw one row large, its classes as bars with those of its set lit, and a strip of all rows ordered by set size.
 
-    A click in the strip shows that row.
+    A click in the strip shows that row, and the `invitation` above it says so.
     """
-    parts = {"cards": [_of_card(card) for card in cards], "sheet": sheet, "columns": columns}
+    parts = {"cards": [_of_card(card) for card in cards], "sheet": sheet, "columns": columns, "invitation": invitation}
     _mount("explorable", channel, {**parts, "lines": -(-len(cards) // columns), "colours": colours}, key)
 
 

@@ -84,9 +84,9 @@ def body(key: str, dark: bool) -> None:
         chosen = chosen_runs("Compare with", key, others) if others else []
     names = titles((key, *chosen))
     with pictures():
+        f1_picture(key, names, threshold, dark)  # all of them at once come first
         for each, name in names.items():
             moving_picture(key, each, threshold, headed(names, name, "which rows are told “none of these”?"), dark)
-        f1_picture(key, names, threshold, dark)
         for each, name in names.items():
             table = cached_data.run(each).tables["test"]
             draw(

@@ -56,7 +56,13 @@ def body(key: str | None, dark: bool) -> None:
     cards = photos.with_texts(key, rows, photos.cards(table, rows, places(key), names=NAMES))
     colours = {"hit": theme(dark).hit, "miss": theme(dark).miss}
     columns = min(photos.COLUMNS, len(rows))
-    live.explorable(key, cards, sheet=images, columns=columns, colours=colours, key=f"explorable {key}")
+    invitation = (
+        f"{counted(len(rows))} of {counted(table.n, 'row')}, clear ones first, with the number of classes in the set of each. "
+        "Click one, or move K."
+    )
+    live.explorable(
+        key, cards, invitation=invitation, sheet=images, columns=columns, colours=colours, key=f"explorable {key}"
+    )
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)

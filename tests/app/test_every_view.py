@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -31,6 +32,13 @@ def test_a_page_is_drawn_at_its_address(drawn, page, part):
     elif page.title != "Lessons":  # which shows one lesson, alone on the wall
         assert app.title[0].value == page.title
     assert bool([box for box in app.selectbox if box.label == "Run"]) == page.of_run
+
+
+def test_the_start_says_what_its_strip_is_and_what_to_do(drawn):
+    sent = [json.loads(each.proto.json) for each in drawn("start").get("bidi_component") if each.proto.json]
+    (explorable,) = (each for each in sent if each.get("kind") == "explorable")
+    assert explorable["invitation"].startswith("16 of 3\N{NO-BREAK SPACE}000 rows, clear ones first")
+    assert len(explorable["cards"]) == 16
 
 
 def test_the_bare_address_is_the_start_and_an_old_link_that_names_a_run_shows_its_sets(drawn):

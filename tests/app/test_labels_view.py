@@ -45,6 +45,7 @@ def test_softmax_sigmoid_and_quasibinary_stand_side_by_side_and_follow_the_thres
     assert serious_violations(page) == []
     assert too_wide(page) == 0
     assert page.locator(".wb-figure").count() == 4
+    assert page.locator(".wb-figure .wb-title").first.inner_text() == "How well sets agree with the labels"
     page.set_viewport_size({"width": 1024, "height": 4000})  # a picture out of sight does not move
     pressed(page, "threshold", "ArrowLeft", times=3)
     threshold = float(page.locator("input[name=threshold]").get_attribute("aria-valuetext"))
