@@ -16,7 +16,7 @@ from drawing.handout import handout
 from session import cached_data, messages
 from workbench.figures import Code, Figure
 from workbench.figures.base import Click, Places
-from workbench.figures.film import moves_along
+from workbench.figures.film import Film
 
 HEIGHT, PANEL = 320, 80  # pixels of a figure, and of each further panel in it
 Look = tuple[str | None, bool, int]  # title, by night, height
@@ -79,39 +79,34 @@ def following(
     title: str | None = None,
     height: int = HEIGHT,
     **others: Places | None,
-) -> dict[str, Any]:
-    """The arguments of `live.figure` for a figure that follows the sliders; `others` are further positions it depends on.
+) -> Film:
+    """A figure that follows the sliders; `others` are further positions it depends on.
 
     Ranges change in few, large steps, so that a picture stands still under a moving slider. Of a picture whose subtitle
     moves, that says what there is to see.
     """
     subtitles = figure.subtitles(places, **others)
-    return {
-        "figure": untitled(figure.plot(dark)),
-        "moves": figure.moves(places, **others),
-        "title": title or figure.title,
-        "subtitles": subtitles,
-        "text": figure.text if len(subtitles) == 1 else "",
-        "height": height,
-        "clickable": figure.opens_rows,
-    }
+    return Film(
+        untitled(figure.plot(dark)),
+        figure.moves(places, **others),
+        title=title or figure.title,
+        subtitles=subtitles,
+        text=figure.text if len(subtitles) == 1 else "",
+        height=height,
+        clickable=figure.opens_rows,
+    )
 
 
-def at_each_place(
-    figures: Sequence[Figure], dark: bool, *, title: str | None = None, height: int = HEIGHT, clickable: bool = False
-) -> dict[str, Any]:
-    """The arguments of `live.figure` that draw one of several figures of a kind at each position of a slider."""
-    plots = [untitled(figure.plot(dark)) for figure in figures]
+def at_each_place(figures: Sequence[Figure], dark: bool, *, height: int = HEIGHT) -> Film:
+    """One of several figures of a kind at each position of a slider."""
     first, subtitles = figures[0], [figure.subtitle for figure in figures]
-    return {
-        "figure": plots[0],
-        "moves": moves_along(plots),
-        "title": title or first.title,
-        "subtitles": subtitles[:1] if len({*subtitles}) == 1 else subtitles,
-        "text": first.text if len({figure.text for figure in figures}) == 1 else "",
-        "height": height,
-        "clickable": clickable,
-    }
+    return Film.of_plots(
+        [untitled(figure.plot(dark)) for figure in figures],
+        title=first.title,
+        subtitles=subtitles[:1] if len({*subtitles}) == 1 else subtitles,
+        text=first.text if len({figure.text for figure in figures}) == 1 else "",
+        height=height,
+    )
 
 
 def untitled(drawn: go.Figure, *, keep_height: bool = False) -> go.Figure:

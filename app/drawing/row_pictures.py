@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -19,6 +18,7 @@ from drawing.handout import handout
 from session import cached_data, messages
 from session.address import bound, one_of
 from workbench.figures import Code, Figure
+from workbench.figures.film import Film
 from workbench.metrics.along_slider import at_places
 from workbench.metrics.rows import RowFilter
 from workbench.warning_capture import captured_warnings
@@ -64,8 +64,8 @@ def draw(
     with st.container(key="figure-rows"):
         if name == SIZES and chosen_rule.moves and not chosen_rule.adjusted and not row_filter.needs_sets:
             channel = chosen_rule.channel
-            parts = sizes_at_every_place(chosen_rule.key, chosen_rule.along, selected, dark)
-            clicked = live.figure(channel, **parts, key=f"sizes of rows {channel}")
+            film = sizes_at_every_place(chosen_rule.key, chosen_rule.along, selected, dark)
+            clicked = live.figure(channel, film, key=f"sizes of rows {channel}")
         else:
             clicked = live.prepared_drawing(
                 browser_content(made, dark, height=HEIGHT), key=f"drawing of rows {name}", clickable=made.opens_rows
@@ -75,9 +75,7 @@ def draw(
 
 
 @st.cache_resource(show_spinner="Counting sizes at every place of the slider…", max_entries=8)
-def sizes_at_every_place(
-    key: str, rules: tuple[str, ...] | None, rows: np.ndarray | None, dark: bool
-) -> dict[str, Any]:
+def sizes_at_every_place(key: str, rules: tuple[str, ...] | None, rows: np.ndarray | None, dark: bool) -> Film:
     """The histogram of the sizes of selected rows in front of that of all (None: of all), with all its moves.
 
     `rules` is another rule at every place of its slider; None: one threshold, by the linked sliders.

@@ -203,7 +203,7 @@ function figure(root, data, channel, live) {
   const heading = add(root, "h2", "wb-title", data.title);
   const subtitle = add(root, "p", "wb-subtitle", data.subtitles[0]); // as many lines at once as it has later
   const picture = add(root, "div", "wb-picture");
-  const setHeight = () => (picture.style.height = `${roomFor(data.height)}px`);
+  const setHeight = () => (picture.style.height = `${roomFor(data.figure.layout.height)}px`);
   setHeight();
   picture.classList.toggle("wb-clickable", data.clickable);
   root.setAttribute("role", "figure");

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from weakref import ReferenceType, ref
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import plotly.graph_objects as go
@@ -26,7 +26,7 @@ import streamlit as st
 from session.serving import plotly_address
 from workbench.figures.base import Click
 from workbench.figures.browser import ELEMENTS, FILM
-from workbench.figures.film import Move, as_json, encoded, moved, moves_along
+from workbench.figures.film import Film, as_json, encoded, moves_along
 from workbench.figures.style import PLOTLY_CONFIG
 
 HERE = Path(__file__).parent
@@ -155,44 +155,26 @@ def table(
     _mount("table", channel, {"title": title, "head": list(head), "lines": cells}, key)
 
 
-def figure(
-    channel: str,
-    figure: go.Figure,
-    moves: Sequence[Move],
-    *,
-    title: str,
-    subtitles: Sequence[str],
-    text: str,
-    height: int,
-    key: str,
-    clickable: bool = False,
-    seeks: str | None = None,
-) -> Click | None:
-    """Draw a Plotly figure whose values follow the channel, below its title and a subtitle (one, or one per place).
+def figure(channel: str, film: Film, *, key: str, title: str | None = None) -> Click | None:
+    """Draw a film that follows the channel, below its title (or another one) and a subtitle.
 
-    `text` is for people who cannot see the picture. A click on a picture that `seeks` moves the slider of that name to what
-    was clicked: the first custom number of the point, or how far right it is. Of any other, what was clicked just now is
-    returned, or None.
+    A click on a film that `seeks` moves the slider of that name to what was clicked: the first custom number of the point, or
+    how far right it is. Of any other, what was clicked just now is returned, or None.
     """
-    words: dict[str, Any] = {"title": title, "subtitles": list(subtitles), "text": text, "height": height}
-    words |= {"clickable": clickable or seeks is not None, "seeks": seeks}
-    return _clicked(_mount("figure", channel, _written(figure, moves, words), key))
+    parts = _of_film(film)
+    if title is not None:
+        parts = {**parts, "title": title, "id": _with_id({"of": parts["id"], "title": title})["id"]}
+    return _clicked(_mount("figure", channel, parts, key))
 
 
-# Number of a figure → the figure, its words, and what was sent of both: it takes longer to write than to send.
-_kept: dict[int, tuple[ReferenceType[go.Figure], dict[str, Any], dict[str, Any]]] = {}
+_sent: WeakKeyDictionary[Film, dict[str, Any]] = WeakKeyDictionary()
 
 
-def _written(figure: go.Figure, moves: Sequence[Move], words: dict[str, Any]) -> dict[str, Any]:
-    """A figure with its moves as it is sent, cached for as long as the figure lives."""
-    number = id(figure)
-    of, said, parts = _kept.get(number, (None, None, {}))
-    if of is None or of() is not figure or said != words:
-        begun = moved(figure, [move for move in moves if move.set_once()], 0)
-        moving = [as_json(move, figure) for move in moves if not move.set_once()]
-        parts = _with_id({"figure": json.loads(begun.to_json()), "config": PLOTLY_CONFIG, "moves": moving, **words})
-        _kept[number] = ref(figure, lambda _: _kept.pop(number, None)), words, parts
-    return parts
+def _of_film(film: Film) -> dict[str, Any]:
+    """A film as it is sent, kept for as long as it lives: it takes longer to write than to send."""
+    if film not in _sent:
+        _sent[film] = _with_id({**film.spec(), "config": PLOTLY_CONFIG})
+    return _sent[film]
 
 
 def drawing(

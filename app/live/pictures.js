@@ -45,7 +45,7 @@ function framed(root, picture, chosen) {
       titles = Object.fromEntries(axes(layout).map((name) => [name, layout[name].title?.text ?? ""]));
       left = layout.margin?.l ?? LEFT;
       below = layout.margin?.b ?? BELOW;
-      const ours = { ...layout, margin: { ...layout.margin }, showlegend: false };
+      const ours = { ...layout, height: undefined, margin: { ...layout.margin }, showlegend: false }; // as high as its element
       for (const name of axes(layout)) {
         ours[name] = { ...layout[name], title: { ...layout[name].title } };
         if (TOUCHED.matches) ours[name].fixedrange = true;

@@ -31,7 +31,7 @@ from workbench.calibration import (
     of_one_class,
 )
 from workbench.figures import Code, Figure
-from workbench.figures.film import affordable
+from workbench.figures.film import Film, affordable
 from workbench.figures.probabilities.reliability import Reliability
 from workbench.figures.probabilities.temperature import TEMPERATURES, Temperatures
 from workbench.figures.runs.comparisons import in_words, is_share
@@ -271,28 +271,28 @@ def every_temperature(key: str) -> list[float]:
     return sorted({*TEMPERATURES, round(best_temperature(key), 3)})
 
 
-class Film(NamedTuple):
-    """Pictures that follow the temperature while it moves, as they are sent, and the errors at every temperature.
+class TemperatureFilm(NamedTuple):
+    """Pictures that follow the temperature while it moves, and the errors at every temperature.
 
     `widest` is the diagram whose axes hold them all: nothing jumps.
     """
 
-    pictures: dict[str, dict[str, Any]]
+    pictures: dict[str, Film]
     errors: list[dict[str, float]]
     widest: Reliability
 
 
-def at_every_temperature(key: str, which: int | None, K: int, dark: bool) -> Film | None:
+def at_every_temperature(key: str, which: int | None, K: int, dark: bool) -> TemperatureFilm | None:
     """The film, once it is there. It takes seconds and is made in the background; until then Python draws each move."""
     return if_ready(_begun(key, which, K, dark)) if affordable(cached_data.run(key).tables["test"]) else None
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
-def _begun(key: str, which: int | None, K: int, dark: bool) -> Future[Film]:
+def _begun(key: str, which: int | None, K: int, dark: bool) -> Future[TemperatureFilm]:
     return AHEAD.submit(_film, key, which, K, dark)
 
 
-def _film(key: str, which: int | None, K: int, dark: bool) -> Film:
+def _film(key: str, which: int | None, K: int, dark: bool) -> TemperatureFilm:
     test, judged = cached_data.run(key).tables["test"], judged_by(which, K)
     before, curve, figures, found = diagram(key, None, which, K), temperatures(key), [], []
     for T in every_temperature(key):
@@ -306,7 +306,7 @@ def _film(key: str, which: int | None, K: int, dark: bool) -> Film:
         "after": at_each_place([figure.over(before).beside(widest) for figure in figures], dark, height=TALL),
         "temperatures": at_each_place(marked, dark),
     }
-    return Film(pictures, found, widest)
+    return TemperatureFilm(pictures, found, widest)
 
 
 def titled(figure: Figure, title: str | None, key: str, table: Code = cached_data.TEST_TABLE) -> Figure:
@@ -315,11 +315,11 @@ def titled(figure: Figure, title: str | None, key: str, table: Code = cached_dat
 
 
 @messages.friendly
-def follow(key: str, film: Film, figures: dict[str, Figure], dark: bool) -> None:
+def follow(key: str, film: TemperatureFilm, figures: dict[str, Figure], dark: bool) -> None:
     """The pictures that follow the slider of the temperature in the browser."""
     for name, figure in figures.items():
         with st.container(key=f"figure-{name}"):
-            live.figure(channel(key), **{**film.pictures[name], "title": figure.title}, key=f"{name} of T {key}")
+            live.figure(channel(key), film.pictures[name], title=figure.title, key=f"{name} of T {key}")
             handout(name, None, lambda figure=figure: figure, dark)  # type: ignore[misc]
 
 
@@ -329,7 +329,7 @@ def channel(key: str) -> str:
 
 
 @messages.friendly
-def family(key: str, mended: Mended | None, which: int | None, K: int, film: Film | None) -> None:
+def family(key: str, mended: Mended | None, which: int | None, K: int, film: TemperatureFilm | None) -> None:
     """Every calibration error of what the diagrams judge, before and after."""
     found = {"before": errors(key, None, which, K)}
     if mended is not None:

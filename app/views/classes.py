@@ -23,6 +23,7 @@ from session.address import any_text, bound, one_of
 from session.sliced_runs import sliced
 from views.samples import open_rows
 from workbench.figures import Figure
+from workbench.figures.film import Film
 from workbench.figures.sets.class_matrix import similar_order
 from workbench.figures.sets.neighbours import co_members, co_members_at, companions
 from workbench.metrics.rows import RowFilter
@@ -102,7 +103,7 @@ def matrix(chosen_rule: rules.ChosenRule, dark: bool) -> None:
     def make() -> Figure:
         return wb.figures.class_matrix(chosen_rule.sets, among=in_order_of_similarity(key))
 
-    def moving() -> dict[str, Any]:
+    def moving() -> Film:
         return matrix_at_every_place(key, chosen_rule.along, dark)
 
     picture("matrix", chosen_rule, make, None if chosen_rule.adjusted else moving, dark, height=TALL)
@@ -115,8 +116,8 @@ def in_order_of_similarity(key: str) -> tuple[int, ...]:
 
 
 @st.cache_resource(show_spinner="Drawing…", max_entries=8)
-def matrix_at_every_place(key: str, rules: tuple[str, ...] | None, dark: bool) -> dict[str, Any]:
-    """The matrix as it is sent to the browser, with all its moves."""
+def matrix_at_every_place(key: str, rules: tuple[str, ...] | None, dark: bool) -> Film:
+    """The matrix with all its moves."""
     order = in_order_of_similarity(key)
     first, together = co_members_along(key, order, rules)
     return following(wb.figures.class_matrix(first, among=order), {"co_members": together}, dark, height=TALL)
@@ -140,7 +141,7 @@ def company(chosen_rule: rules.ChosenRule, around: int, dark: bool) -> None:
     def make() -> Figure:
         return wb.figures.shared_sets(sets, around, among=companions(sets.table, around))
 
-    def moving() -> dict[str, Any]:
+    def moving() -> Film:
         return company_at_every_place(key, around, chosen_rule.along, dark)
 
     picture(
@@ -154,8 +155,8 @@ def company(chosen_rule: rules.ChosenRule, around: int, dark: bool) -> None:
 
 
 @st.cache_resource(show_spinner="Drawing…", max_entries=32)
-def company_at_every_place(key: str, around: int, rules: tuple[str, ...] | None, dark: bool) -> dict[str, Any]:
-    """The company of a class as it is sent to the browser, with all its moves."""
+def company_at_every_place(key: str, around: int, rules: tuple[str, ...] | None, dark: bool) -> Film:
+    """The company of a class with all its moves."""
     classes = companions(cached_data.run(key).tables["test"], around)
     first, together = co_members_along(key, classes, rules)
     figure = wb.figures.shared_sets(first, around, among=classes)
@@ -187,7 +188,7 @@ def of_classes(name: str, chosen_rule: rules.ChosenRule, dark: bool) -> None:
     def make() -> Figure:
         return OF_CLASSES[name](chosen_rule.sets)
 
-    def moving() -> dict[str, Any]:
+    def moving() -> Film:
         return at_every_place(name, chosen_rule.key, chosen_rule.along, dark, chosen_rule.adjusted)
 
     picture(name, chosen_rule, make, moving, dark)
@@ -201,7 +202,7 @@ def gains(chosen_rule: rules.ChosenRule, dark: bool) -> None:
     def make() -> Figure:
         return wb.figures.gains_by_count(one_threshold(chosen_rule), chosen_rule.sets)
 
-    def moving() -> dict[str, Any]:
+    def moving() -> Film:
         return gains_at_every_place(chosen_rule.key, dark)
 
     picture("gains", chosen_rule, make, moving if chosen_rule.adjusted else None, dark)
@@ -216,7 +217,7 @@ def one_threshold(chosen_rule: rules.ChosenRule) -> wb.PredictionSets:
 
 
 @st.cache_resource(show_spinner="Drawing…", max_entries=8)
-def gains_at_every_place(key: str, dark: bool) -> dict[str, Any]:
+def gains_at_every_place(key: str, dark: bool) -> Film:
     """Gains and payments with all their moves: each place against that of τ = 0."""
     everywhere, at = compact(key, None, adjusted=True), places(key, adjusted=True)
     before = np.tile(everywhere["class_hits"][: at.block], (len(at.taus), 1))
@@ -225,10 +226,8 @@ def gains_at_every_place(key: str, dark: bool) -> dict[str, Any]:
 
 
 @st.cache_resource(show_spinner="Drawing…", max_entries=32)
-def at_every_place(
-    name: str, key: str, rules: tuple[str, ...] | None, dark: bool, adjusted: bool = False
-) -> dict[str, Any]:
-    """A picture as it is sent to the browser, with all its moves: along the linked sliders, or along that of a rule."""
+def at_every_place(name: str, key: str, rules: tuple[str, ...] | None, dark: bool, adjusted: bool = False) -> Film:
+    """A picture with all its moves: along the linked sliders, or along that of a rule."""
     if rules is not None:
         return following(OF_CLASSES[name](cached_data.sets_by(key, rules[0])), along(key, rules, None), dark)
     return following(OF_CLASSES[name](first_sets(key)), compact(key, None, adjusted=adjusted), dark)
@@ -244,7 +243,7 @@ def picture(
     name: str,
     chosen_rule: rules.ChosenRule,
     make: Callable[[], Figure],
-    moving: Callable[[], dict[str, Any]] | None,
+    moving: Callable[[], Film] | None,
     dark: bool,
     *,
     of: str = "classes",
@@ -256,7 +255,7 @@ def picture(
         clicked = draw(name, key, make, dark, height=height)
     else:
         with st.container(key=f"figure-{name}"):
-            clicked = live.figure(channel, **moving(), key=f"{name} of {of} {channel}")
+            clicked = live.figure(channel, moving(), key=f"{name} of {of} {channel}")
             handout(name, key, make, dark)
     if clicked is not None and (rows := make().rows_behind(clicked)) is not None:
         open_rows(key, rows, chosen_rule.sets.table)

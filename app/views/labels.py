@@ -20,6 +20,7 @@ from session import cached_data, messages
 from session.address import in_address
 from session.navigation import choose_run
 from views.samples import open_rows
+from workbench.figures.film import Film
 from workbench.figures.sets.agreement import F1AgainstThreshold
 from workbench.metrics.comparison import zero_and_many
 
@@ -162,7 +163,7 @@ def moving_picture(channel: str, key: str, threshold: float, title: str, dark: b
     """Confidence of the rows of a run; the line follows the sliders of the page, and a bar opens its rows."""
     with st.container(key=f"figure-confidence-{key}"):
         made = at_every_place(channel, key, title, dark)
-        clicked = live.figure(channel, **made, key=f"confidence {channel} {key}")
+        clicked = live.figure(channel, made, key=f"confidence {channel} {key}")
         test = cached_data.run(key).tables["test"]
         handout(f"confidence-{key}", key, lambda: wb.figures.none_of_these(test, threshold), dark)
     if clicked is not None and (rows := wb.figures.none_of_these(test).rows_behind(clicked)) is not None:
@@ -170,8 +171,8 @@ def moving_picture(channel: str, key: str, threshold: float, title: str, dark: b
 
 
 @st.cache_resource(show_spinner="Drawing…", max_entries=32)
-def at_every_place(channel: str, key: str, title: str, dark: bool) -> dict[str, Any]:
-    """The confidences of a run as they are sent to the browser, with the line at every threshold of the page."""
+def at_every_place(channel: str, key: str, title: str, dark: bool) -> Film:
+    """The confidences of a run, with the line at every threshold of the page."""
     figure = wb.figures.none_of_these(cached_data.run(key).tables["test"])
     return following(figure, {"thresholds": places(channel).thresholds}, dark, title=title, height=TALL)
 
@@ -186,7 +187,7 @@ def f1_picture(channel: str, names: dict[str, str], threshold: float, dark: bool
         return replace(made, code=made.code.after(code))
 
     with st.container(key="figure-f1"):
-        live.figure(channel, **f1_at_every_place(channel, names, dark), key=f"f1 {channel} {len(names)}")
+        live.figure(channel, f1_at_every_place(channel, names, dark), key=f"f1 {channel} {len(names)}")
         handout("f1", None, marked, dark)
 
 
@@ -199,7 +200,7 @@ def f1_curves(names: dict[str, str]) -> F1AgainstThreshold:
 
 
 @st.cache_resource(show_spinner="Drawing…", max_entries=16)
-def f1_at_every_place(channel: str, names: dict[str, str], dark: bool) -> dict[str, Any]:
-    """The curves as they are sent to the browser, with the line at every threshold of the page."""
+def f1_at_every_place(channel: str, names: dict[str, str], dark: bool) -> Film:
+    """The curves, with the line at every threshold of the page."""
     figure = f1_curves(names).marked(0.5)
     return following(figure, {"thresholds": places(channel).thresholds}, dark, height=TALL)

@@ -26,6 +26,7 @@ from session.sliced_runs import sliced, whole
 from views.samples import open_rows
 from workbench.figures import Figure
 from workbench.figures.base import Click, Places
+from workbench.figures.film import Film
 from workbench.figures.probabilities.reliability import Reliability
 from workbench.figures.run_styles import Look
 from workbench.figures.sets.curves import AccuracyAgainstSize
@@ -169,8 +170,8 @@ def moving(
         return replace(made, code=cached_data.code(key, made, other))
 
     with st.container(key=f"figure-{name}"):
-        parts = at_every_place(name, key, chosen_rule.along, by, other, dark, chosen_rule.adjusted)
-        clicked = live.figure(chosen_rule.channel, **parts, key=f"{name} {chosen_rule.channel}")
+        film = at_every_place(name, key, chosen_rule.along, by, other, dark, chosen_rule.adjusted)
+        clicked = live.figure(chosen_rule.channel, film, key=f"{name} {chosen_rule.channel}")
         handout(name, None, figure, dark)
     return clicked
 
@@ -278,24 +279,24 @@ def at_every_place(
     other: str | None,
     dark: bool,
     adjusted: bool = False,
-) -> dict[str, Any]:
-    """A picture as it is sent to the browser, with all its moves. It does not depend on where the sliders stand.
+) -> Film:
+    """A picture with all its moves. It does not depend on where the sliders stand.
 
     `rules` is another rule at every place of its slider; None: one threshold, by the linked sliders, with τ if it is
     `adjusted`.
     """
     everywhere = compact(key, by, adjusted=adjusted) if rules is None else along(key, rules, by)
     if name == "trade":
-        return {**following(trade(key), everywhere, dark), "seeks": "K"}
+        return replace(following(trade(key), everywhere, dark), seeks="K")
     if name == "curve" and rules is not None:
         return at_each_place([curve(key).marking(sets) for sets in cached_data.sets_along(key, rules)], dark)
     if name == "curve":
         start = everywhere["mean_size"][0], everywhere["accuracy"][0]
-        return {**following(curve(key).standing_at(*start), everywhere, dark), "seeks": "K"}
+        return replace(following(curve(key).standing_at(*start), everywhere, dark), seeks="K")
     if name == "thresholds":
         figure = of_thresholds(key, 0)
         fitted = {"thresholds": places(key).thresholds, "mean_size": places(key).mean_size}
-        return {**following(replace(figure, text=figure.unmarked), fitted, dark), "seeks": "threshold"}
+        return replace(following(replace(figure, text=figure.unmarked), fitted, dark), seeks="threshold")
     if name == "reliability":
         return following(reliability(key), everywhere, dark)
     first = repr(wb.AverageK(float(places(key).K_values[0]))) if rules is None else rules[0]
@@ -318,7 +319,7 @@ def both_looks(key: str, other: str | None) -> tuple[Look, ...]:
     return known[whole(key)], known[whole(other)]
 
 
-def sizes_following(figure: SetSizes, everywhere: Places, dark: bool, other: Places | None = None) -> dict[str, Any]:
+def sizes_following(figure: SetSizes, everywhere: Places, dark: bool, other: Places | None = None) -> Film:
     """The histogram of sizes, or one below another, with all its moves; those of another run, if there is one, too."""
     height = HEIGHT + PANEL * (figure.frame["group"].nunique() - 1)
     return following(figure, everywhere, dark, height=height, other=other)

@@ -141,6 +141,7 @@ class Film:
         text: What it shows, for a person who cannot see it.
         name: Its name among the pictures of a page.
         clickable: Whether parts of it can be chosen.
+        seeks: In the app: the slider that a click on it moves.
         height: Pixels, if others than those of the figure.
         night: The same figure in the dark theme, for a page that may be either.
         night_moves: Its changes along the slider that are others than by day, such as colours.
@@ -153,6 +154,7 @@ class Film:
     text: str = ""
     name: str = ""
     clickable: bool = False
+    seeks: str | None = None
     height: int | None = None
     night: go.Figure | None = None
     night_moves: Sequence[Move] = ()
@@ -189,9 +191,10 @@ class Film:
             **words,
             "figure": json.loads(start.to_json()),
             "moves": [as_json(move, start) for move in self.moves if not move.set_once()],
-            "night": [as_json(move, start) for move in moves_along([start, *night])],
+            "night": [as_json(move, start) for move in moves_along([start, *night])] if night else [],
             "nightMoves": [as_json(move, start) for move in self.night_moves],
-            "clickable": self.clickable,
+            "clickable": self.clickable or self.seeks is not None,
+            "seeks": self.seeks,
         }
 
     def _begun(self, figure: go.Figure) -> go.Figure:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 from concurrent.futures import Future
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,7 +26,7 @@ from session.navigation import go_to
 from session.serving import AHEAD
 from workbench.figures import Code, Figure
 from workbench.figures.base import counted
-from workbench.figures.film import affordable
+from workbench.figures.film import Film, affordable
 from workbench.figures.run_styles import Look
 from workbench.figures.runs.comparisons import better, in_words, is_share, names_of_metrics, without_K
 from workbench.files.cache import content_key
@@ -172,7 +171,7 @@ def _measured(
 
 def at_every_place(
     chosen_rule: rules.ChosenRule, keys: tuple[str, ...], axes: tuple[str, str] | None, dark: bool
-) -> dict[str, Any] | None:
+) -> Film | None:
     """A picture of the comparison with all its moves, once it is there: the differences, or the runs on two metrics.
 
     It takes seconds and is made in the background; until then Python draws each move.
@@ -191,10 +190,10 @@ def _drawn_ahead(
     dark: bool,
     titled: dict[str, str],
     _looks: dict[str, Look],
-) -> Future[dict[str, Any]]:
+) -> Future[Film]:
     comparisons = _compared_ahead(keys, along, titled)
 
-    def drawn() -> dict[str, Any]:
+    def drawn() -> Film:
         found = comparisons.result()  # there already: one thing is made after the other
         return following(figure_of(found[0], axes, _looks), {"comparisons": found}, dark, height=TALL)
 
@@ -276,7 +275,7 @@ def picture(
             live.prepared_drawing(browser_content(made, dark, height=TALL), key=f"drawing {name}")
         else:
             channel = chosen_rule.channel
-            live.figure(channel, **film, key=f"{name} of {content_key((keys, axes))[:12]} {channel}")
+            live.figure(channel, film, key=f"{name} of {content_key((keys, axes))[:12]} {channel}")
         handout(name, None, lambda: replace(made, code=made.code.after(code)), dark)
 
 
