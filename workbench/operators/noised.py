@@ -232,7 +232,8 @@ def _number_of_contenders(scores: Tensor, k: int, epsilon: float, n_samples: int
     parted_at_kth.partition(n_classes - k)
     reach = epsilon * math.sqrt(2 * math.log(n_samples * n_classes))  # n normals seldom go beyond √(2 log n)
     within_reach = (some > parted_at_kth[:, n_classes - k, None] - reach).sum() / max(1, len(some))
-    return int(within_reach + 3 * within_reach**0.5) + k + 2  # other rows may have more
+    others = min(6 * within_reach**0.5, n_classes / 6)  # that other rows may have; of few classes most are drawn anyway
+    return int(within_reach + others) + k + 4
 
 
 def _largest_of_normals(n: int, like: Tensor, generator: torch.Generator) -> Tensor:
