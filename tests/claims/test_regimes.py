@@ -9,9 +9,11 @@ import pytest
 import workbench as wb
 from workbench.claims import data, experiment
 from workbench.claims.checks import deciding, memorising_averages
+from workbench.claims.checks.memorising import noisy
 from workbench.claims.claim import (
     COUNTED,
     HEAD,
+    HOLDS,
     MEMORISING,
     NETWORK,
     NOT_REACHED,
@@ -106,11 +108,12 @@ def test_what_decides_is_drawn_against_how_far_cross_entropy_fits_its_training_r
 
 
 @pytest.mark.parametrize("name", ["letters", "CIFAR-100"])
-def test_every_condition_of_what_decides_is_another_run(name):
+@pytest.mark.parametrize("change", [lambda source: source, noisy], ids=["clean", "wrong labels"])
+def test_every_condition_of_what_decides_is_another_run(name, change):
     source = replace(small_letters(epochs=1), name=name)
     made = deciding.conditions(source)
     assert "as it is" in made
-    keys = {each.run.key for each in made.values()}
+    keys = {change(each).run.key for each in made.values()}
     assert len(keys) == len(made) > 2
 
 
@@ -142,6 +145,19 @@ def test_the_results_of_several_data_sets_are_one_and_each_is_run_apart(tmp_path
     assert "gain, garden" in page_of([claim], tmp_path, "claims")
 
 
+def test_of_several_data_sets_those_are_judged_that_reach_the_regime():
+    met, missed = Expectation("gain", 2, 1, 3, above=0), Expectation("gain", -2, -3, -1, above=0)
+    point = Line("gain", "a", 2.0)
+    high, low = Found((met,), (point,), reached=True), Found((missed,), (point,), reached=False)
+    both = Found.joined({"letters": high, "images": low})
+    assert both.verdict == HOLDS
+    assert [each.what for each in both.expectations] == ["gain, letters"]
+    assert [line.panel for line in both.lines] == ["letters", "images"]
+    assert both.remark == "On images the regime is not reached, and nothing is judged."
+    assert Found.joined({"images": low}).verdict == NOT_REACHED
+    assert Found.joined({"letters": high}).remark == ""
+
+
 def test_rates_are_added_while_the_best_one_is_at_an_edge_of_its_grid(tmp_path):
     source = small_letters(epochs=1)
     found = trained(
@@ -171,9 +187,10 @@ def test_knobs_of_a_loss_are_widened_too_as_far_as_they_go():
 
 def test_every_claim_names_its_regime_and_thirteen_are_tried_with_networks_that_memorise():
     assert {claim.regime for claim in wb.claims.CLAIMS} == set(REGIMES)
-    tried = [claim.number for claim in wb.claims.CLAIMS if claim.regime is MEMORISING]
-    assert tried == [1, 5, 6, 7, 8, 9, 10, 11, 13, 14, 27, 28, 30]
-    assert not any(claim.needs for claim in wb.claims.CLAIMS if claim.regime is MEMORISING)  # shipped data do
+    tried = [claim for claim in wb.claims.CLAIMS if claim.regime is MEMORISING]
+    assert [claim.number for claim in tried] == [1, 5, 6, 7, 8, 9, 10, 11, 13, 14, 27, 28, 30]
+    assert not any(claim.needs for claim in tried)  # shipped data do
+    assert all(claim.decides for claim in tried)
 
 
 def test_images_are_those_of_the_folder_or_the_garden_of_the_package(tmp_path, monkeypatch):

@@ -130,14 +130,16 @@ def test_a_claim_whose_data_are_missing_names_the_file_and_leaves_nothing(tmp_pa
 
 
 def test_the_page_tells_claim_source_run_numbers_verdict_picture_and_runs(tmp_path):
+    claim = replace(tried(), decides="the noise")
     other = replace(tried(needs=("votes.npz",)), number=2)
-    write_found(tmp_path, tried(), run_claim(tried(), Bench(Store(tmp_path))))
-    page = page_of([tried(), other], tmp_path, "claims")
+    write_found(tmp_path, claim, run_claim(claim, Bench(Store(tmp_path))))
+    page = page_of([claim, other], tmp_path, "claims")
     for words in (
         *("It is so.", "a paper, Table 1", "small data", "**holds**", "| met | 2 | [1, 3] | above 0 | met |"),
         *(
             "A remark.",
             "epsilon = 1.0",
+            "- *What decides*: the noise.\n",
             "](claims/01.png)",
             f"compare?run={'a' * 12}&with={'b' * 12})",
             "not run",

@@ -146,18 +146,29 @@ class Found:
 
     @classmethod
     def joined(cls, parts: Mapping[str, Found]) -> Self:
-        """The results on several data sets as one; arms and panels are named with theirs."""
+        """The results on several data sets as one; arms and panels are named with theirs.
+
+        Where some reach the regime and others do not, the verdict is of those that do.
+        """
         each = list(parts.values())
         reached = [part.reached for part in each if part.reached is not None]
+        below = [data for data, part in parts.items() if part.reached is False and any(reached)]
+        remarks = [f"On {data}: {part.remark}" for data, part in parts.items() if part.remark]
+        remarks += [f"On {data} the regime is not reached, and nothing is judged." for data in below]
         return cls(
-            tuple(replace(e, what=f"{e.what}, {data}") for data, part in parts.items() for e in part.expectations),
+            tuple(
+                replace(e, what=f"{e.what}, {data}")
+                for data, part in parts.items()
+                if data not in below
+                for e in part.expectations
+            ),
             tuple(replace(line, panel=line.panel or data) for data, part in parts.items() for line in part.lines),
             {f"{arm}, {data}": words for data, part in parts.items() for arm, words in part.settled.items()},
             tuple(dict.fromkeys(run for part in each for run in part.runs)),
-            " ".join(f"On {data}: {part.remark}" for data, part in parts.items() if part.remark),
+            " ".join(remarks),
             sum(part.minutes for part in each),
             {f"{arm}, {data}": fit for data, part in parts.items() for arm, fit in part.training_accuracy.items()},
-            all(reached) if reached else None,
+            any(reached) if reached else None,
         )
 
     def to_json(self) -> str:
@@ -205,9 +216,10 @@ class Bench:
 class Claim:
     """A sentence of a paper (or of ours), where it stands, how it is tried, and what would bear it out.
 
-    `ran`, `expects` and the settings in `check` are written before test rows are looked at, and `changed` says what was not;
-    `needs` names files that do not come with the package. A claim that is tried in several regimes is there once for each.
-    One with `data_to_try` is checked on each of these data sets, and `check` takes the name of one as well.
+    `ran`, `expects` and the settings in `check` are written before test rows are looked at, and `changed` says what was not.
+    `decides` says in one sentence, after the results of all its regimes, what the verdict depends on. `needs` names files that
+    do not come with the package. A claim that is tried in several regimes is there once for each. One with `data_to_try` is
+    checked on each of these data sets, and `check` takes the name of one as well.
     """
 
     number: int
@@ -223,6 +235,7 @@ class Claim:
     seeds: int = 5
     needs: tuple[str, ...] = ()
     changed: str = ""  # after test rows had been looked at
+    decides: str = ""  # of a claim with a second regime
     data_to_try: Callable[[Bench], tuple[str, ...]] | None = None
 
     @property

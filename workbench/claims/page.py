@@ -161,7 +161,8 @@ def _section(claim: Claim, found: Found | None, pictures: str) -> str:
     if found is None:
         needs = f" It reads {' and '.join(f'`{name}`' for name in claim.needs)}." if claim.needs else ""
         return "\n".join([*lines, f"- *Verdict*: {NOT_RUN}.{needs}\n"])
-    lines += [f"- *Verdict*: **{found.verdict}** ({found.minutes:.1f} minutes).\n"]
+    lines += [f"- *Verdict*: **{found.verdict}** ({found.minutes:.1f} minutes)."]
+    lines += [*([f"- *What decides*: {claim.decides}."] if claim.decides else []), ""]
     lines += ["| number | found | 95 % interval | the claim says | |", "|---|---|---|---|---|"]
     words = {True: "met", False: "refuted", None: "open"}
     lines += [
