@@ -70,7 +70,9 @@ def kth_place(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 def top_classes(scores: Tensor, k: int) -> Tensor:
     """The classes of the k largest scores of each row, without a gradient; of tied classes those of lower index."""
-    if in_plain_memory(scores) and k:
+    if not k:
+        return torch.empty((*scores.shape[:-1], 0), dtype=torch.long, device=scores.device)
+    if in_plain_memory(scores):
         best = _places_in_rows(scores.numpy() >= kth_value(scores, k).unsqueeze(-1).numpy(), k)
         if best is not None:
             return best
