@@ -11,6 +11,7 @@ from workbench.claims.checks.memorising_averages import ALPHA, average_5, pair, 
 from workbench.claims.claim import GRADED, Bench, Claim, Found
 from workbench.claims.data import LETTERS, Memorised, data_to_try, few_letters, memorised
 from workbench.claims.experiment import Sample, Trained, arm, found
+from workbench.datasets import HorizontalFlip, PaddedCrop
 from workbench.losses import SmoothTopKHinge
 
 SEEDS = 3
@@ -18,18 +19,21 @@ TAU = 0.1
 
 
 def conditions(source: Memorised) -> dict[str, Memorised]:
-    """The data and the network as they are, and with fewer epochs, fewer weights and fewer training rows."""
+    """The data and the network as they are, and with one change each of what lets it memorise."""
     fields: dict[str, dict[str, Any]]
     if source.name == LETTERS:
         fields = {
             **{f"{n} epochs": {"epochs": n} for n in (2, 5, 20)},
             "8 units": {"model": "mlp-narrow"},
             "250 rows": {"dataset": few_letters(250)},
+            "weight decay 1": {"weight_decay": 1.0},
         }
     else:
         fields = {
             "5 epochs": {"epochs": 5},
             "width 4": {"model": "vgg5-narrow"},
+            "weight decay 0.01": {"weight_decay": 0.01},
+            "augmented": {"transforms": (PaddedCrop(2), HorizontalFlip())},
         }
     settings = {"as it is": {}, **fields}
     few = replace(source, seeds=SEEDS, tuned_on=SEEDS)
@@ -87,10 +91,11 @@ CLAIMS = (
         32,
         "What a loss for sets gains over cross-entropy is decided by how far the network memorises its training rows.",
         "ours",
-        "letters (a multilayer network; 2 to 100 epochs, 8 and 256 units, 250 and 1 000 rows) and images of CIFAR-100, or of the "
-        "garden where they are not given (five convolutions; 5 and 28 epochs, first width 4 and 16), or only one of the two; "
-        f"otherwise as claims 5, 8 and 9 in the regime that memorises; {SEEDS} seeds, one rate; label noise {WRONG:.0%} with "
-        f"τ = {TAU}; α = {ALPHA}",
+        "letters (a multilayer network; 2 to 100 epochs, 8 and 256 units, 250 and 1 000 rows, weight decay 1e-4 and 1) and "
+        "images of CIFAR-100, or of the garden where they are not given (five convolutions; 5 and 28 epochs, width 4 and 16, "
+        "weight decay 1e-4 and 0.01, with and without flips and crops after a border of two pixels), or only one of the two; "
+        "training accuracy is that of the rows as they pass, changed where they are augmented; otherwise as claims 5, 8 and 9 in "
+        f"the regime that memorises; {SEEDS} seeds, one rate; label noise {WRONG:.0%} with τ = {TAU}; α = {ALPHA}",
         "each of three differences (top-5 of smooth top-5 over cross-entropy under label noise, sets of one class of "
         "cross-entropy over those of two heads, average-5 of two heads over cross-entropy) is larger where cross-entropy fits "
         "its training rows most than where it fits them least",
@@ -99,6 +104,9 @@ CLAIMS = (
         x="training accuracy of cross-entropy, %",
         y="points",
         seeds=SEEDS,
+        changed="epochs and widths were looked at before weight decay and augmentation were added",
+        decides="the largest gains are where cross-entropy memorises, whichever change keeps it from that elsewhere; with more "
+        "weight decay the smooth loss hardly learns at the shared rate, so that its point there says little about memorising",
         data_to_try=data_to_try,
     ),
 )
