@@ -59,6 +59,7 @@ def awaited(made: Future[Any], drawing: Callable[[], Any], meanwhile: str) -> No
 def _look(made: Future[Any], drawing: Callable[[], Any], meanwhile: str, waited: bool) -> None:
     if not made.done():
         st.caption(meanwhile)
+        st.html('<i aria-busy="true"></i>')  # whoever waits for the page waits for this too
     elif waited:
         st.rerun()  # and nothing is asked again
     else:
